@@ -1,0 +1,57 @@
+# Every target sets up what it needs. The environment is .venv, made once and renewed only when
+# pyproject.toml or constraints.txt changes.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SOURCES := $(wildcard src tests benchmarks examples)
+# Beyond eight processes the tests gain nothing and the memory is felt.
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8
+
+.PHONY: help setup test check test-long bench demo format clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make test       style, types, then every test that is quick enough for each change"
+	@echo "make check      style and types only"
+	@echo "make test-long  the tests that take minutes, and all quick ones with checked shapes"
+	@echo "make bench      measure speed and memory; results go to benchmarks/results"
+	@echo "make demo       run the worked examples and write their pictures to gallery/"
+	@echo "make format     put the code into the common style"
+	@echo "make clean      remove everything that can be made again"
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("regard needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Choose another: make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+check: $(READY)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/basedpyright --level error
+
+test: check
+	$(PYTEST) -m "not long"
+	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain" tests/test_documents.py tests/test_datasets.py
+
+test-long: $(READY)
+	HYPOTHESIS_PROFILE=long $(PYTEST) -m "long" --timeout 3600
+	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain"
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+demo: $(READY)
+	$(BIN)/regard demo
+
+format: $(READY)
+	$(BIN)/ruff check --fix-only --quiet $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+clean:
+	rm -rf $(VENV) gallery build dist .pytest_cache .hypothesis .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

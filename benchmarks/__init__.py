@@ -1,0 +1,1 @@
+"""Speed and memory against peers. Run with `python -m benchmarks`."""

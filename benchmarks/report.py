@@ -1,0 +1,203 @@
+"""Records as tables: on the terminal, in results/README.md, and in the READMEs between two comments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from rich.table import Table
+
+from benchmarks.goals import METRICS, Goal, Metric
+from benchmarks.machine import Limits
+from benchmarks.memory import OURS
+from benchmarks.records import ERROR, MB, PASS, REPORTED, SHORT, Record
+
+BEGIN, END = "<!-- benchmark:begin -->", "<!-- benchmark:end -->"
+COLUMNS = (
+    "work",
+    "peer",
+    "goal",
+    "measured",
+    "IQR",
+    "time: regard",
+    "time: peer",
+    "memory: regard",
+    "memory: peer",
+    "of the limit",
+    "verdict",
+)
+COLOURS = {PASS: "green", SHORT: "red", REPORTED: "dim"}
+HEADS = {
+    "en": ("work", "against", "goal", "measured", "verdict"),
+    "zh": ("任务", "对照", "目标", "实测", "结论"),
+}
+VERDICTS = {"en": {PASS: "PASS", SHORT: "FALLS SHORT"}, "zh": {PASS: "达标", SHORT: "未达标"}}
+PAGE = "[benchmarks/results](benchmarks/results/README.md)"
+NOTES = {
+    "en": f"""{{cpu}}, {{threads}} threads, torch {{torch}}, {{date}}; H = 8, d = 64 unless said otherwise. Matrix
+products reach {{gflops:.0f}} GFLOP/s on this machine. Medians over interleaved rounds of the ratio within a round; a
+range spans several sizes. Every line with its times, memory and share of the machine's limit: {PAGE}.""",
+    "zh": f"""{{cpu}}，{{threads}} 线程，torch {{torch}}，{{date}}；未注明时 H = 8，d = 64。
+本机矩阵乘法可达 {{gflops:.0f}} GFLOP/s。数字为交错轮次中轮内之比的中位数，
+区间涵盖多种规模。各行的耗时、内存及占机器极限的比例见 {PAGE}。""",
+}
+INTRODUCTION = """Made by `python -m benchmarks` from the JSON files beside it; do not edit. Figures are medians over
+interleaved rounds of the ratio within a round, with the quartiles beside them. Memory is the peak above inputs and
+results, in a process of its own. `of the limit` says which part of regard's time the task's matrix products (mm) and
+exponentials (exp) would take at the best rates measured in the same run."""
+
+
+def show_time(seconds: float) -> str:
+    for unit, factor, below in (("us", 1e6, 1e-3), ("ms", 1e3, 1.0)):
+        if seconds < below:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def show_memory(peak: Mapping[str, int] | None) -> str:
+    return "" if peak is None else f"{peak['extra'] / MB:.1f} MB"
+
+
+def main_metric(record: Record) -> str:
+    """The metric a line is read by: that of its first goal, else the ratio of times."""
+    return Goal.parse(record["goals"][0]).metric if record["goals"] else "time_ratio"
+
+
+def show_spread(metric: Metric, spread: Mapping[str, float]) -> str:
+    return f"{spread['q1']:.{metric.decimals}f}-{spread['q3']:.{metric.decimals}f}"
+
+
+def cells(record: Record) -> tuple[str, ...]:
+    """A record as the texts under COLUMNS."""
+    goal = "; ".join(Goal.parse(text).show() for text in record["goals"])
+    if record["verdict"] == ERROR:
+        return (record["name"], record["against"]["en"], goal, record["error"], *[""] * 6, ERROR)
+    name = main_metric(record)
+    metric, spread, times, memory = METRICS[name], record["metrics"][name], record["times"], record["memory"]
+    return (
+        record["name"],
+        times["peer"],
+        goal,
+        f"{metric.label['en']} {metric.show(spread['median'])}",
+        show_spread(metric, spread),
+        show_time(times["ours_seconds"]),
+        show_time(times["peer_seconds"]),
+        show_memory(memory.get(OURS)),
+        show_memory(memory.get(times["peer"])),
+        f"{record['shares']['matrix']:.0%} mm, {record['shares']['exp']:.0%} exp",
+        record["verdict"],
+    )
+
+
+def rich_table(records: Iterable[Record], title: str) -> Table:
+    table = Table(*COLUMNS, title=title)
+    for record in records:
+        table.add_row(*cells(record), style=COLOURS.get(record["verdict"], "bold red"))
+    return table
+
+
+def one_line(record: Record) -> str:
+    """A record while the run goes on: name, figure, verdict."""
+    name, _, goal, measured, *_, verdict = cells(record)
+    return f"{name}: {measured}{f' (goal: {goal})' if goal else ''}: {verdict}"
+
+
+def show_limits(limits: Mapping[int, Limits]) -> str:
+    return "limits of the machine: " + "; ".join(show_rates(*pair) for pair in limits.items())
+
+
+def show_rates(threads: int, rates: Limits) -> str:
+    speeds = (
+        f"{rates.matrix_gflops:.0f} GFLOP/s, copy {rates.copy_gb_per_second:.1f} GB/s, {rates.exp_per_ns:.2f} exp/ns"
+    )
+    return f"{threads} thread{'s' * (threads > 1)}: {speeds}"
+
+
+def markdown(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    heads = tuple(heads)
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def results_page(documents: list[Record]) -> str:
+    """results/README.md: every line of every document."""
+    parts = ["# Benchmark results", INTRODUCTION]
+    for document in documents:
+        parts += [f"## {document['group']}", provenance(document), markdown(COLUMNS, map(cells, document["lines"]))]
+    return "\n\n".join(parts) + "\n"
+
+
+def provenance(document: Record) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in document["versions"].items())
+    rates = {int(threads): Limits(**values) for threads, values in document["limits"].items()}
+    quick = " **Quick run: sizes and rounds reduced.**" if document["quick"] else ""
+    machine = "{cpu}, {cores} cores, {vector}".format_map(document["machine"])
+    return f"{document['date']}; {machine}; {versions}; {show_limits(rates)}.{quick}"
+
+
+def summary(documents: list[Record], language: str) -> str:
+    """The README's table: a row for lines that share work, peer and goals; those without goals stay in results/."""
+    rows: dict[tuple[str, str, tuple[str, ...]], list[Record]] = {}
+    for record in (record for document in documents for record in document["lines"] if record["goals"]):
+        key = (record["work"][language], record["against"][language], tuple(record["goals"]))
+        rows.setdefault(key, []).append(record)
+    table = markdown(HEADS[language], (summary_row(*key, records, language) for key, records in rows.items()))
+    return table + "\n\n" + note(documents, language)
+
+
+def summary_row(work: str, peer: str, goals: tuple[str, ...], records: list[Record], language: str) -> tuple[str, ...]:
+    parsed = [Goal.parse(text) for text in goals]
+    verdicts = [record["verdict"] for record in records]
+    verdict = next((word for word in verdicts if word != PASS), PASS)
+    shown = VERDICTS[language].get(verdict, verdict)
+    reached = f" ({verdicts.count(PASS)}/{len(records)} {VERDICTS[language][PASS]})"
+    return (
+        work,
+        peer,
+        "; ".join(goal.show(language) for goal in parsed),
+        "; ".join(measured_range(goal, records, language) for goal in parsed),
+        shown if len(records) == 1 or verdict == PASS else shown + reached,
+    )
+
+
+def measured_range(goal: Goal, records: list[Record], language: str) -> str:
+    metric = METRICS[goal.metric]
+    spreads = (record.get("metrics", {}).get(goal.metric) for record in records)
+    found = sorted(spread["median"] for spread in spreads if spread)
+    if not found:
+        return f"{metric.label[language]}: -"
+    shown = list(dict.fromkeys(metric.show(value) for value in (found[0], found[-1])))
+    return f"{metric.label[language]} " + " – ".join(shown)
+
+
+def note(documents: list[Record], language: str) -> str:
+    first = documents[0]
+    threads = max(first["limits"], key=int)
+    return NOTES[language].format(
+        cpu=first["machine"]["cpu"],
+        threads=threads,
+        torch=first["versions"]["torch"],
+        date=max(document["date"] for document in documents),
+        gflops=first["limits"][threads]["matrix_gflops"],
+    )
+
+
+def fill(text: str, table: str) -> str:
+    """`text` with the table between the two comments, whatever stood there before."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(
+            f"the table goes between the comments {BEGIN} and {END}: the text does not hold both, in order"
+        )
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def fill_readmes(root: Path, documents: list[Record]) -> list[Path]:
+    """Renew the table in README.md and README.zh.md; quick runs are refused."""
+    if not documents or any(document["quick"] for document in documents):
+        raise ValueError("the READMEs take results of a full run; run `python -m benchmarks` without --quick first")
+    paths = {"en": root / "README.md", "zh": root / "README.zh.md"}
+    for language, path in paths.items():
+        path.write_text(fill(path.read_text(encoding="utf-8"), summary(documents, language)), encoding="utf-8")
+    return list(paths.values())

@@ -1,0 +1,54 @@
+"""Attention, and seeing it.
+
+    output, weights = regard.attend(query, key, value)
+
+costs what a fused kernel costs, and `weights` is the n x m matrix of attention weights as an object that is never
+built: it answers any question at any length.
+
+The names below are loaded when they are first used, so that `import regard` stays cheap and does not import torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from regard import datasets, errors, masks, normalisers, plot, scores, study
+    from regard.attention import Attention, attend
+    from regard.weights import Weights
+
+    __version__: str
+
+__all__ = [
+    "attend",
+    "Attention",
+    "Weights",
+    "scores",
+    "masks",
+    "normalisers",
+    "plot",
+    "study",
+    "datasets",
+    "errors",
+    "__version__",
+]
+
+# name -> the module that defines it; a module that defines itself is its own attribute
+_HOMES = {"attend": "regard.attention", "Attention": "regard.attention", "Weights": "regard.weights"}
+_MODULES = frozenset({"datasets", "errors", "masks", "normalisers", "plot", "scores", "study"})
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOMES:
+        value: object = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"regard.{name}")
+    elif name == "__version__":
+        value = import_module("importlib.metadata").version("regard")
+    else:
+        raise AttributeError(f"module 'regard' has no attribute {name!r}; it offers {', '.join(__all__)}")
+    globals()[name] = value  # the next use does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

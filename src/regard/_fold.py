@@ -1,0 +1,231 @@
+"""The loop over tiles: one that is differentiable, and one that only asks questions.
+
+Both make a tile, use it and forget it. The differentiable one makes it again in the backward pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard._operands import Axis, Operand, Size, Span, Tile
+from regard._tiles import Problem, traced
+from regard.reducers import Block, Reducer
+
+NEVER = -math.inf
+Program = Callable[[Sequence[Tensor], Tile], tuple[Tensor, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
+    """One result of a program: along which axis it lies, how wide it is, and what is there where no tile was."""
+
+    axis: Axis
+    width: int
+    fill: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """A program to be run over tiles."""
+
+    program: Program
+    operands: tuple[Operand, ...]
+    outputs: tuple[Output, ...]
+    tiles: tuple[Tile, ...]
+    lead: tuple[int, ...]
+    size: Size
+    dtype: torch.dtype
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        return tuple(operand.tensor for operand in self.operands)
+
+    def with_tensors(self, tensors: Sequence[Tensor]) -> tuple[Operand, ...]:
+        return tuple(Operand(t, o.axis) for t, o in zip(tensors, self.operands, strict=True))
+
+    def shape(self, output: Output) -> tuple[int, ...]:
+        return (*self.lead, self.size.n if output.axis is Axis.QUERY else self.size.m, output.width)
+
+
+def run(job: Job) -> tuple[Tensor, ...]:
+    """All outputs of a job; differentiable, holding no tile."""
+    needs = torch.is_grad_enabled() and any(t.requires_grad for t in job.tensors)
+    if traced() or not needs:
+        return _assemble(job, job.tensors)
+    return TileMap.apply(job, *job.tensors)  # pyright: ignore
+
+
+def _assemble(job: Job, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    operands = job.with_tensors(tensors)
+    whole = _whole(job)
+    if whole is not None:  # nothing to put together, which function transforms could not follow
+        parts = job.program([whole.cut(o) for o in operands], whole)
+        return tuple(p.expand(job.shape(out)) for p, out in zip(parts, job.outputs, strict=True))
+    results = [
+        torch.full(job.shape(out), out.fill, dtype=job.dtype, device=job.size.device) for out in job.outputs
+    ]
+    for tile in job.tiles:
+        parts = job.program([tile.cut(o) for o in operands], tile)
+        for result, part, out in zip(results, parts, job.outputs, strict=True):
+            if out.axis is Axis.QUERY:
+                tile.rows.take(tile.heads(result), -2).copy_(part)
+            else:
+                tile.cols.add(tile.heads(result), -2, part)
+    return tuple(results)
+
+
+def _whole(job: Job) -> Tile | None:
+    """The one tile that is all of the matrix, if that is how the job is cut."""
+    if len(job.tiles) != 1:
+        return None
+    (tile,) = job.tiles
+    everywhere = len(tile.rows) == job.size.n and all(
+        cut.stop - cut.start == length for cut, length in zip(tile.lead, job.lead, strict=True)
+    )
+    keyed = all(out.axis is Axis.QUERY for out in job.outputs) or len(tile.cols) == job.size.m
+    return tile if everywhere and keyed else None
+
+
+class TileMap(torch.autograd.Function):
+    """A job whose tiles are made again in the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, job: Job, *tensors: Tensor) -> tuple[Tensor, ...]:  # noqa: ANN401
+        ctx.job = job
+        ctx.save_for_backward(*tensors)
+        return _assemble(job, tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401  # pyright: ignore
+        job: Job = ctx.job
+        tensors = ctx.saved_tensors
+        wanted = [i for i, needed in enumerate(ctx.needs_input_grad[1:]) if needed]
+        found: list[Tensor | None] = [None] * len(tensors)
+        if torch.is_grad_enabled():  # a second derivative is wanted: the tiles have to stay
+            results = _assemble(job, tensors)
+            parts = torch.autograd.grad(results, [tensors[i] for i in wanted], grads, create_graph=True, allow_unused=True)
+        else:
+            parts = _tilewise_gradient(job, tensors, grads, wanted)
+        for i, part in zip(wanted, parts, strict=True):
+            found[i] = part
+        return (None, *found)
+
+
+def _tilewise_gradient(
+    job: Job, tensors: Sequence[Tensor], grads: Sequence[Tensor], wanted: Sequence[int]
+) -> list[Tensor]:
+    operands = job.with_tensors(tensors)
+    totals = {i: Operand(torch.zeros_like(tensors[i], memory_format=torch.contiguous_format), job.operands[i].axis) for i in wanted}
+    for tile in job.tiles:
+        leaves = [tile.cut(o).detach() for o in operands]
+        for i in wanted:
+            leaves[i].requires_grad_()
+        with torch.enable_grad():
+            parts = job.program(leaves, tile)
+        used = [(p, _grad_of(tile, out, g, p)) for p, out, g in zip(parts, job.outputs, grads, strict=True) if p.requires_grad]
+        if not used:
+            continue
+        found = torch.autograd.grad(
+            [p for p, _ in used], [leaves[i] for i in wanted], [g for _, g in used], allow_unused=True
+        )
+        for i, part in zip(wanted, found, strict=True):
+            if part is not None:
+                tile.add(totals[i], part)
+    return [totals[i].tensor for i in wanted]
+
+
+def _grad_of(tile: Tile, output: Output, grad: Tensor, part: Tensor) -> Tensor:
+    span = tile.rows if output.axis is Axis.QUERY else tile.cols
+    return span.take(tile.heads(grad), -2).sum_to_size(part.shape)
+
+
+@torch.no_grad()
+def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list[Any]:
+    """Ask several questions in one pass over the tiles."""
+    wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
+    buffers = _Buffers(problem)
+    for tile in problem.tiles(cap):
+        lead = tuple(cut.stop - cut.start for cut in tile.lead)
+        states = [
+            r.empty(lead, len(tile.rows), problem.size, problem.dtype) if r.by_row else _heads_of(whole, tile)
+            for r, whole in zip(reducers, wholes, strict=True)
+        ]
+        for block in _blocks(problem, tile, lead, cap, buffers):
+            states = [r.step(state, block) for r, state in zip(reducers, states, strict=True)]
+        for r, whole, state in zip(reducers, wholes, states, strict=True):
+            _store(whole, state, tile, by_row=r.by_row)
+    return [r.finish(whole) for r, whole in zip(reducers, wholes, strict=True)]
+
+
+class _Buffers:
+    """Two blocks of memory that every tile uses again."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.memory = (torch.empty(0), torch.empty(0))
+
+    def take(self, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+        count = math.prod(shape)
+        if self.memory[0].numel() < count:
+            like = {"dtype": self.problem.dtype, "device": self.problem.size.device}
+            self.memory = (torch.empty(count, **like), torch.empty(count, **like))
+        one, two = self.memory
+        return one[:count].view(shape), two[:count].view(shape)
+
+
+def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], cap: int, buffers: _Buffers) -> Iterable[Block]:
+    """A tile as blocks: one, unless a single row is longer than the cap allows."""
+    count, width = math.prod(lead) * len(tile.rows), len(tile.cols)
+    if count * width <= 2 * cap or not problem.spec.normaliser.mergeable:
+        yield _block(problem, tile, lead, buffers)
+        return
+    parts = list(_column_parts(tile, max(1, cap // count)))
+    statistic = None
+    for part in parts:
+        scores = problem.scores([part.cut(o) for o in problem.operands], part)
+        found = problem.spec.normaliser.statistic(scores, part.cols)
+        statistic = found if statistic is None else torch.logaddexp(statistic, found)
+    for part in parts:
+        scores = problem.scores([part.cut(o) for o in problem.operands], part)
+        weights = problem.spec.normaliser.given(scores, statistic, part.cols)  # pyright: ignore
+        yield Block(scores, weights, part.rows, part.cols, problem.size, gaps=problem.spec.gaps, partial=True)
+
+
+def _column_parts(tile: Tile, width: int) -> Iterable[Tile]:
+    for low in range(0, len(tile.cols), width):
+        high = min(low + width, len(tile.cols))
+        overlaps = ((max(a, low) - low, min(b, high) - low) for a, b in tile.masked)
+        yield Tile(tile.lead, tile.rows, tile.cols.part(low, high), tuple((a, b) for a, b in overlaps if a < b))
+
+
+def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: _Buffers) -> Block:
+    tensors = [tile.cut(o) for o in problem.operands]
+    shape = (*lead, len(tile.rows), len(tile.cols))
+    first, second = buffers.take(shape)
+    scores = problem.scores(tensors, tile, out=first)
+    weights = problem.weights(scores, tensors, tile, out=second)
+    return Block(scores, weights, tile.rows, tile.cols, problem.size, gaps=problem.gaps(tile))
+
+
+def _heads_of(state: Any, tile: Tile) -> Any:  # noqa: ANN401
+    if isinstance(state, tuple):
+        return tuple(_heads_of(part, tile) for part in state)
+    return tile.heads(state, trailing=state.dim() - len(tile.lead))
+
+
+def _store(whole: Any, state: Any, tile: Tile, *, by_row: bool) -> None:  # noqa: ANN401
+    if isinstance(whole, tuple):
+        for one, two in zip(whole, state, strict=True):
+            _store(one, two, tile, by_row=by_row)
+        return
+    target = _heads_of(whole, tile)
+    if by_row:
+        target = tile.rows.take(target, len(tile.lead))
+    if target.data_ptr() != state.data_ptr():
+        target.copy_(state)

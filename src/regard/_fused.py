@@ -1,0 +1,199 @@
+"""Somebody else's step: torch's fused attention kernel, wherever a score is an inner product of features.
+
+The kernel takes (batch, heads, n, d) with values as wide as keys, one scale, the causal mask of the top left
+corner, and a bias that has no gradient. What does not fit is made to fit: values are padded, a learned bias of
+the keys becomes one more feature, and any other mask is run block by block of queries on the keys they see.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from regard._operands import Axis, Operand, Size, Span, Tile
+from regard._tiles import Problem
+from regard.masks import Band, Mask
+from regard.normalisers import softmax
+from regard.scores import Features, uniform
+from regard.spec import Spec
+
+NEVER = -math.inf
+FEWEST_KEYS = 16  # with fewer the kernel answers a NaN query with zeros
+CANCELS = 64.0  # half squares of features above this leave fewer than five digits of a score in float32
+ALIGNED = 16  # widths up to this are padded to it: the kernel is faster and more accurate there
+flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001
+flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward  # noqa: SLF001
+
+
+def is_causal(mask: Mask | None, n: int, m: int) -> bool:
+    """Whether a mask is the causal one that the kernel knows."""
+    return isinstance(mask, Band) and mask.left is None and mask.right == 0 and (n == m or mask.align == "top-left")
+
+
+def pool(
+    spec: Spec, query: Tensor, key: Tensor, value: Tensor, lead: tuple[int, ...], cap: int
+) -> tuple[Tensor, Tensor]:
+    """The output and the log-sum-exp (..., n), which has no gradient."""
+    features = spec.score.features(query, key)
+    n, m = query.shape[-2], key.shape[-2]
+    q, k, bias = _absorb(features, query, key)
+    kind = _precision(q, k, features)
+    width = _width(q.shape[-1], value.shape[-1])
+    q, k, v = (_widen(t.to(kind), width) for t in (q, k, value))
+    if features.rest or not (spec.mask is None or spec.mask.per_key or is_causal(spec.mask, n, m)):
+        out, lse = _by_blocks(spec, features, (q, k, v), bias, lead, cap)
+    else:
+        causal = is_causal(spec.mask, n, m)
+        if spec.mask is not None and not causal:
+            bias = _key_bias(spec, Size(n, m, query.device), lead, bias, kind)
+        out, lse = whole(q, k, v, lead, causal=causal, scale=features.scale, bias=bias)
+    if features.row is not None:
+        lse = lse + features.row.detach()
+    return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)
+
+
+def whole(  # noqa: PLR0913
+    q: Tensor, k: Tensor, v: Tensor, lead: tuple[int, ...], *, causal: bool, scale: float, bias: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """One call of the kernel."""
+    if bias is not None:
+        bias = _four(bias.to(q.dtype), lead, expand=False)
+    out, lse = flash(_four(q, lead), _four(k, lead), _four(v, lead), 0.0, causal, attn_mask=bias, scale=scale)
+    if bias is not None:
+        lse = lse.masked_fill((bias == NEVER).all(-1), NEVER)  # the kernel says 0 for a row that sees nothing
+    return out.reshape(*lead, *out.shape[-2:]), lse.reshape(*lead, lse.shape[-1])
+
+
+def _four(tensor: Tensor, lead: tuple[int, ...], *, expand: bool = True) -> Tensor:
+    """(..., rows, d) -> (batch, heads, rows, d)."""
+    if expand or len(lead) > 2:  # noqa: PLR2004
+        tensor = tensor.expand(*lead, *tensor.shape[-2:])
+    if len(lead) > 2:  # noqa: PLR2004
+        return tensor.reshape(math.prod(lead[:-1]), lead[-1], *tensor.shape[-2:])
+    return tensor.reshape(*[1] * (4 - tensor.dim()), *tensor.shape)
+
+
+def _absorb(features: Features, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Features of both sides; a bias of the keys that needs a gradient becomes one feature more."""
+    q = query.new_zeros(*query.shape[:-1], 1) if features.query is None else features.query
+    k = key.new_zeros(*key.shape[:-1], 1) if features.key is None else features.key
+    bias = features.key_bias
+    if bias is None or not (features.row is not None or (bias.requires_grad and torch.is_grad_enabled())):
+        return q, k, bias
+    lead = torch.broadcast_shapes(k.shape[:-2], bias.shape[:-2])
+    column = (bias / features.scale).mT.expand(*lead, k.shape[-2], 1)
+    return torch.cat([q, torch.ones_like(q[..., :1])], -1), torch.cat([k.expand(*lead, *k.shape[-2:]), column], -1), None
+
+
+def _precision(q: Tensor, k: Tensor, features: Features) -> torch.dtype:
+    """float64 where squares of features that cancel would eat the digits of float32."""
+    if features.row is None or q.dtype != torch.float32 or not k.numel() or not q.numel():
+        return q.dtype
+    reach = torch.maximum(k.detach()[..., -1].abs().amax(), features.row.detach().abs().amax())
+    return q.dtype if reach.item() < CANCELS else torch.float64
+
+
+def _width(features: int, values: int) -> int:
+    width = max(features, values)
+    return ALIGNED if width <= ALIGNED else width
+
+
+def _widen(tensor: Tensor, width: int) -> Tensor:
+    return tensor if tensor.shape[-1] == width else pad(tensor, (0, width - tensor.shape[-1]))
+
+
+def _key_bias(spec: Spec, size: Size, lead: tuple[int, ...], bias: Tensor | None, kind: torch.dtype) -> Tensor:
+    """-inf at the keys that a mask hides from every query of a head, as (..., 1, m)."""
+    assert spec.mask is not None
+    operands = [o.tensor for o in spec.mask.operands(lead)]
+    visible = spec.mask.tile(operands, Span(0, 1), Span(0, size.m), size)
+    return torch.where(visible, torch.zeros((), dtype=kind, device=size.device) if bias is None else bias, NEVER)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """Queries block by block, each with the keys it may see and what is added to their scores."""
+
+    problem: Problem  # its scores are the bias: position scores, and -inf where hidden
+    bias: Tensor | None
+    tiles: tuple[Tile, ...]
+    scale: float
+
+    def bias_of(self, tile: Tile, kind: torch.dtype) -> Tensor | None:
+        bias = None if self.bias is None else tile.cut(Operand(self.bias, Axis.PAIR)).to(kind)
+        if tile.masked or self.problem.spec.score.arity == 1:
+            block = self.problem.scores([tile.cut(o) for o in self.problem.operands], tile).to(kind)
+            bias = block if bias is None else bias + block
+        return bias
+
+
+def _by_blocks(  # noqa: PLR0913
+    spec: Spec,
+    features: Features,
+    inputs: tuple[Tensor, Tensor, Tensor],
+    bias: Tensor | None,
+    lead: tuple[int, ...],
+    cap: int,
+) -> tuple[Tensor, Tensor]:
+    q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in inputs)
+    score = reduce(add, features.rest) if features.rest else uniform()
+    with torch.no_grad():
+        problem = Problem.build(Spec(score, spec.mask, softmax()), q[..., :1].detach(), k[..., :1].detach(), lead)
+    return FlashBlocks.apply(Blocks(problem, bias, tuple(problem.tiles(cap)), features.scale), q, k, v)  # pyright: ignore
+
+
+class FlashBlocks(torch.autograd.Function):
+    """The kernel on one block of queries after another."""
+
+    @staticmethod
+    def forward(ctx: Any, blocks: Blocks, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ANN401
+        out = q.new_zeros(*q.shape[:-1], v.shape[-1])
+        lse = q.new_full(q.shape[:-1], NEVER)
+        for tile in blocks.tiles:
+            parts, bias, lead = _cut(blocks, tile, q, k, v)
+            part, part_lse = whole(*parts, lead, causal=False, scale=blocks.scale, bias=bias)
+            tile.rows.take(tile.heads(out), -2).copy_(part)
+            tile.rows.take(tile.heads(lse, trailing=1), -1).copy_(part_lse)
+        ctx.blocks = blocks
+        ctx.save_for_backward(q, k, v, out, lse)
+        ctx.mark_non_differentiable(lse)
+        return out, lse
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401  # pyright: ignore
+        q, k, v, out, lse = ctx.saved_tensors
+        grads = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (q, k, v)]
+        for tile in ctx.blocks.tiles:
+            parts, bias, lead = _cut(ctx.blocks, tile, q, k, v)
+            rows = [tile.rows.take(tile.heads(t), -2) for t in (grad, out)]
+            row_lse = tile.rows.take(tile.heads(lse, trailing=1), -1)
+            found = _block_backward(ctx.blocks.scale, parts, bias, lead, rows, row_lse)
+            for total, part, axis in zip(grads, found, (Axis.QUERY, Axis.KEY, Axis.KEY), strict=True):
+                tile.add(Operand(total, axis), part)
+        return (None, *grads)
+
+
+def _cut(blocks: Blocks, tile: Tile, q: Tensor, k: Tensor, v: Tensor) -> tuple[Any, Tensor | None, tuple[int, ...]]:
+    parts = [tile.cut(Operand(t, a)) for t, a in ((q, Axis.QUERY), (k, Axis.KEY), (v, Axis.KEY))]
+    return parts, blocks.bias_of(tile, q.dtype), tuple(parts[0].shape[:-2])
+
+
+def _block_backward(  # noqa: PLR0913
+    scale: float, parts: list[Tensor], bias: Tensor | None, lead: tuple[int, ...], rows: list[Tensor], lse: Tensor
+) -> list[Tensor]:
+    grad, out = (_four(t, lead) for t in rows)
+    lse = torch.where(lse == NEVER, 0.0, lse)
+    four_lse = _four(lse.unsqueeze(-1), lead).squeeze(-1)
+    bias = None if bias is None else _four(bias, lead, expand=False)
+    found = flash_backward(
+        grad, *(_four(t, lead) for t in parts), out, four_lse, 0.0, False, attn_mask=bias, scale=scale  # noqa: FBT003
+    )
+    return [part.reshape(t.shape) for part, t in zip(found, parts, strict=True)]

@@ -1,0 +1,141 @@
+"""Pooling by plan: dense, tiled and fused are one tile, many tiles, and somebody else's step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from regard import _fused
+from regard._fold import Job, Output, run, survey
+from regard._operands import Axis, Operand, Span, Tile
+from regard._plan import Plan
+from regard._tiles import Problem, all_finite, traced, zero_filled
+from regard.normalisers import Softmax
+from regard.reducers import Pool
+from regard.spec import Spec
+
+NEVER = -math.inf
+
+
+def pool(  # noqa: PLR0913
+    spec: Spec,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    lead: tuple[int, ...],
+    plan: Plan,
+    *,
+    dropout_p: float = 0.0,
+    draws: tuple[Operand, ...] | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """(output, log-sum-exp if it came for free). The inputs are of one dtype, at least float32."""
+    careful = must_be_careful(spec, query, key, value)
+    if plan.executor == "fused" and not careful:
+        return _fused.pool(spec, query, key, value, lead, plan.tile)
+    problem = Problem.build(spec, query, key, lead, careful=careful, draws=draws)
+    out_lead = tuple(torch.broadcast_shapes(lead, value.shape[:-2]))
+    tiles = _tiles(problem, out_lead, plan)
+    if _rows_are_cut(problem, tiles, plan, dropout_p) and not _needs_gradient(problem, value):
+        return survey(problem, [Pool(value)], plan.tile)[0], None
+    return _rows(problem, value, out_lead, tiles, dropout_p), None
+
+
+def spread(spec: Spec, query: Tensor, key: Tensor, x: Tensor, lead: tuple[int, ...], plan: Plan,
+           draws: tuple[Operand, ...] | None) -> Tensor:
+    """The transposed product: what each key gets of x, one row a query: (..., m, d)."""
+    careful = must_be_careful(spec, query, key, x)
+    problem = Problem.build(spec, query, key, lead, careful=careful, draws=draws)
+    out_lead = tuple(torch.broadcast_shapes(lead, x.shape[:-2]))
+    count = len(problem.operands)
+    operands = (*problem.operands, *_values(x, Axis.QUERY, careful=careful))
+
+    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
+        scores = problem.scores(tensors[:count], tile)
+        out = problem.weights(scores, tensors[:count], tile).mT @ tensors[count]
+        return (_restore(out, scores.mT, tensors[count + 1 :]) if careful else out,)
+
+    outputs = (Output(Axis.KEY, x.shape[-1]),)
+    return run(Job(program, operands, outputs, _tiles(problem, out_lead, plan), out_lead, problem.size, x.dtype))[0]
+
+
+def must_be_careful(spec: Spec, query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether something hidden may be NaN or inf, or nobody can tell."""
+    if spec.mask is None:
+        return False
+    if traced():
+        return True
+    # A NaN query cannot reach an output that is not its own, but it reaches gradients of keys hidden from it.
+    return not all_finite(*((query, key, value) if torch.is_grad_enabled() else (key, value)))
+
+
+def _tiles(problem: Problem, lead: tuple[int, ...], plan: Plan) -> tuple[Tile, ...]:
+    if plan.executor != "dense":
+        return tuple(problem.tiles(plan.tile, lead=lead))
+    tile = None if 0 in lead else problem.tile(tuple(slice(0, length) for length in lead), Span(0, problem.size.n))
+    return () if tile is None else (tile,)
+
+
+def _rows_are_cut(problem: Problem, tiles: tuple[Tile, ...], plan: Plan, dropout_p: float) -> bool:
+    """Whether a single row is longer than a tile, and softmax can be merged from parts of it."""
+    longest = max((len(tile.cols) for tile in tiles), default=0)
+    plain = isinstance(problem.spec.normaliser, Softmax) and not dropout_p and not problem.careful
+    return plan.executor != "dense" and plain and longest > 2 * plan.tile
+
+
+def _needs_gradient(problem: Problem, value: Tensor) -> bool:
+    tensors = (value, *(operand.tensor for operand in problem.operands))
+    return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+
+
+def _rows(problem: Problem, value: Tensor, lead: tuple[int, ...], tiles: tuple[Tile, ...], dropout_p: float) -> Tensor:
+    count = len(problem.operands)
+    values = _values(value, Axis.KEY, careful=problem.careful)
+    last = count + len(values)
+    coins = _dropout_operands(lead, value.device) if dropout_p else []
+
+    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
+        scores = problem.scores(tensors[:count], tile)
+        weights = problem.weights(scores, tensors[:count], tile)
+        if dropout_p:
+            weights = weights * _kept(tensors[last], tensors[last + 1], tile, problem, dropout_p)
+        out = weights @ tensors[count]
+        return (_restore(out, scores, tensors[count + 1 : last]) if problem.careful else out,)
+
+    outputs = (Output(Axis.QUERY, value.shape[-1]),)
+    operands = (*problem.operands, *values, *coins)
+    return run(Job(program, operands, outputs, tiles, lead, problem.size, value.dtype))[0]
+
+
+def _values(value: Tensor, axis: Axis, *, careful: bool) -> list[Operand]:
+    """What is pooled; if careful, without NaN and inf, followed by marks of where they were."""
+    if not careful:
+        return [Operand(value, axis)]
+    found = value.detach()
+    marks = (found.isnan(), found == math.inf, found == NEVER)
+    return [Operand(zero_filled(value), axis), *(Operand(mark.to(value.dtype), axis) for mark in marks)]
+
+
+def _restore(out: Tensor, scores: Tensor, marks: Sequence[Tensor]) -> Tensor:
+    """Pooling left NaN and inf out, so that hidden ones do no harm; those that are seen come back here."""
+    seen = (scores.detach() != NEVER).to(out.dtype)
+    nan, plus, minus = ((seen @ mark) > 0 for mark in marks)
+    out = torch.where(plus, math.inf, torch.where(minus, NEVER, out))
+    return torch.where(nan | (plus & minus), math.nan, out)
+
+
+def _dropout_operands(lead: tuple[int, ...], device: torch.device) -> list[Operand]:
+    heads = torch.arange(math.prod(lead), device=device).reshape(*lead, 1, 1)
+    return [Operand(heads, Axis.PAIR), Operand(torch.randint(1 << 62, (1,), device=device), Axis.FIXED)]
+
+
+def _kept(heads: Tensor, seed: Tensor, tile: Tile, problem: Problem, p: float) -> Tensor:
+    """0 or 1 / (1 - p), from a hash of seed and position: the same in whatever tile a weight falls."""
+    rows = tile.rows.positions(heads.device)[:, None]
+    bits = (heads * problem.size.n + rows) * problem.size.m + tile.cols.positions(heads.device) + seed
+    for factor in (-49064778989728563, -4265267296055464877):  # the finaliser of MurmurHash3
+        bits = (bits ^ ((bits >> 33) & 0x7FFFFFFF)) * factor
+    bits = (bits ^ (bits >> 33)) & 0xFFFFFF
+    return (bits >= round(p * (1 << 24))).to(problem.dtype) / (1 - p)

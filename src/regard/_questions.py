@@ -1,0 +1,98 @@
+"""Questions about a matrix of weights, each in one pass over its tiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard._fold import Job, Output, run, survey
+from regard._operands import Axis, Operand, Tile
+from regard._tiles import Problem
+from regard.normalisers import Softmax
+from regard.reducers import (
+    Heatmap,
+    LogSumExp,
+    MeanScore,
+    Received,
+    Reducer,
+    SquaredWeight,
+    Surprise,
+    Top,
+)
+
+NEVER = -math.inf
+BINS, TOP = 256, 8  # what a pass answers without being asked
+
+
+def overview(problem: Problem, cap: int) -> dict[str, Any]:
+    """One pass for the questions that people ask together: they share the tile, which is what costs."""
+    wanted: dict[str, Reducer[Any]] = {
+        "received": Received(),
+        "heatmap": Heatmap(BINS, "sum", problem.size),
+        "top": Top(TOP),
+    }
+    if problem.spec.normaliser.normalised:
+        wanted["saturation"] = SquaredWeight()
+        if isinstance(problem.spec.normaliser, Softmax):
+            wanted |= {"logsumexp": LogSumExp(), "mean": MeanScore()}
+        else:
+            wanted["entropy"] = Surprise()
+    answers = dict(zip(wanted, survey(problem, list(wanted.values()), cap), strict=True))
+    if "mean" in answers:
+        gap = answers["logsumexp"] - answers.pop("mean")
+        answers["entropy"] = torch.where(answers["logsumexp"] == NEVER, 0.0, gap.clamp_min(0))
+    return answers
+
+
+RowQuestion = Callable[[Tensor, Tensor, Tile, Sequence[Tensor]], Tensor]
+
+
+def _entropy(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
+    del scores, tile, extra
+    return -(weights * torch.where(weights > 0, weights, 1.0).log()).sum(-1, keepdim=True)
+
+
+def _saturation(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
+    del scores, tile, extra
+    return weights.square().sum(-1, keepdim=True)
+
+
+def _logsumexp(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
+    del weights, tile, extra
+    empty = (scores.detach() == NEVER).all(-1, keepdim=True)
+    return torch.where(empty, NEVER, torch.logsumexp(scores.masked_fill(empty, 0), -1, keepdim=True))
+
+
+def _distance(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
+    del scores
+    gap = (extra[0] - tile.cols.positions(weights.device)).abs().to(weights.dtype)
+    return (weights * gap).sum(-1, keepdim=True)
+
+
+ROW_QUESTIONS: dict[str, RowQuestion] = {
+    "entropy": _entropy,
+    "saturation": _saturation,
+    "logsumexp": _logsumexp,
+    "distance": _distance,
+}
+
+
+def differentiable(problem: Problem, question: str, cap: int, extra: tuple[Operand, ...] = ()) -> Tensor:
+    """The answer (..., n) with a graph behind it; tiles are made again in the backward pass."""
+    ask, count = ROW_QUESTIONS[question], len(problem.operands)
+
+    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
+        scores = problem.scores(tensors[:count], tile)
+        return (ask(scores, problem.weights(scores, tensors[:count], tile), tile, tensors[count:]),)
+
+    fill = NEVER if question == "logsumexp" else 0.0
+    tiles = tuple(problem.tiles(cap))
+    job = Job(
+        program, (*problem.operands, *extra), (Output(Axis.QUERY, 1, fill),), tiles, problem.lead, problem.size,
+        problem.dtype,
+    )
+    return run(job)[0].squeeze(-1)

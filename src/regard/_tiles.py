@@ -1,0 +1,235 @@
+"""How the n x m matrix is cut into tiles, and how one tile of scores and weights is made.
+
+A tile holds whole rows: all the keys that any of its queries may see. So a softmax over a tile is final, and
+what a mask hides from a whole block of queries is never computed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import torch
+from torch import Tensor
+
+from regard._operands import Operand, Size, Span, Tile
+from regard.masks import ALL, NONE, SOME
+from regard.spec import Spec
+
+NEVER = -math.inf
+BLOCKS = 32  # how finely a range of columns is asked for none / some / all
+NARROWEST = 64  # columns of such a block, at least
+CALL = 1 << 15  # the fixed cost of a tile, in scores
+MOST_ROWS = 1 << 10
+
+
+def traced() -> bool:
+    """Whether numbers cannot be looked at now: under torch.compile, export, vmap or another function transform."""
+    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None  # noqa: SLF001
+
+
+def all_finite(*tensors: Tensor) -> bool:
+    """Whether there is no NaN and no inf. One sum a tensor: an overflow is a harmless false alarm."""
+    return all(math.isfinite(t.detach().sum().item()) for t in tensors)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Queries, keys and a spec, as operands from which any tile of weights can be made."""
+
+    spec: Spec
+    lead: tuple[int, ...]
+    size: Size
+    dtype: torch.dtype
+    careful: bool  # something hidden may be NaN or inf: keep it out of gradients too
+    operands: tuple[Operand, ...]
+
+    @classmethod
+    def build(  # noqa: PLR0913
+        cls,
+        spec: Spec,
+        query: Tensor,
+        key: Tensor,
+        lead: tuple[int, ...],
+        *,
+        careful: bool = False,
+        draws: tuple[Operand, ...] | None = None,
+    ) -> Problem:
+        """`draws` are the normaliser's operands if they have been drawn before."""
+        size = Size(query.shape[-2], key.shape[-2], query.device)
+        score = spec.score.operands
+        if careful:
+            with torch.no_grad():
+                raw = score(query, key)
+            operands = score(zero_filled(query), zero_filled(key)) + raw
+        else:
+            operands = score(query, key)
+        if spec.mask is not None:
+            operands += spec.mask.operands(lead)
+        operands += spec.normaliser.operands(lead, size.n, query) if draws is None else draws
+        return cls(spec, lead, size, query.dtype, careful, operands)
+
+    @cached_property
+    def _counts(self) -> tuple[int, int, int]:
+        score = self.spec.score.arity
+        first = score * (2 if self.careful else 1)
+        return score, first, first + (0 if self.spec.mask is None else self.spec.mask.arity)
+
+    def draws(self) -> tuple[Operand, ...]:
+        """The normaliser's operands."""
+        return self.operands[self._counts[2] :]
+
+    def scores(self, tensors: Sequence[Tensor], tile: Tile, out: Tensor | None = None) -> Tensor:
+        """The tile's scores, -inf where hidden; written over `out` if that is possible."""
+        score, masked, _ = self._counts
+        scores = self.spec.score.tile(tensors[:score], tile.rows, tile.cols, out).to(self.dtype)
+        if self.careful:
+            raw = self.spec.score.tile(tensors[score:masked], tile.rows, tile.cols).detach().to(self.dtype)
+            scores = torch.where(raw.isfinite(), scores, raw)
+        if not tile.masked:
+            return scores
+        if out is not None and scores.data_ptr() == out.data_ptr():
+            for low, high in tile.masked:
+                scores[..., low:high].masked_fill_(~self.visible(tensors, tile, low, high), NEVER)
+            return scores
+        low, high = tile.masked[0][0], tile.masked[-1][1]
+        hidden = torch.where(self.visible(tensors, tile, low, high), scores[..., low:high], NEVER)
+        if high - low == scores.shape[-1]:
+            return hidden
+        return torch.cat([scores[..., :low], hidden, scores[..., high:]], -1)
+
+    def visible(self, tensors: Sequence[Tensor], tile: Tile, low: int, high: int) -> Tensor:
+        """The mask on columns number low to high of a tile."""
+        assert self.spec.mask is not None
+        _, first, last = self._counts
+        cut = Tile((), Span(0, len(tile.rows)), Span(low, high))
+        masks = [cut.cut(Operand(t, o.axis)) for t, o in zip(tensors[first:last], self.operands[first:last], strict=True)]
+        return self.spec.mask.tile(masks, tile.rows, tile.cols.part(low, high), self.size)
+
+    def gaps(self, tile: Tile) -> bool:
+        """Whether a score of the tile may be -inf."""
+        return bool(tile.masked) or self.spec.score.compact
+
+    def weights(self, scores: Tensor, tensors: Sequence[Tensor], tile: Tile, out: Tensor | None = None) -> Tensor:
+        """The weights of a tile of scores."""
+        return self.spec.normaliser.weights(scores, tensors[self._counts[2] :], gaps=self.gaps(tile), out=out)
+
+    def tiles(self, cap: int, *, lead: tuple[int, ...] | None = None, rows: Span | None = None) -> Iterator[Tile]:
+        """All tiles of at most `cap` scores (but one row at least). Rows that see nothing are in no tile."""
+        rows = rows if rows is not None else Span(0, self.size.n)
+        lead = self.lead if lead is None else lead
+        step = self._row_step(rows, cap)
+        width = self._width(rows.part(0, min(step, len(rows)))) or 1
+        for heads in _head_slices(lead, max(1, cap // (step * width))):
+            yield from self._row_tiles(heads, rows, step, cap)
+
+    def _row_tiles(self, heads: tuple[slice, ...], rows: Span, step: int, cap: int) -> Iterator[Tile]:
+        count = math.prod(cut.stop - cut.start for cut in heads)
+        low = 0
+        while low < len(rows):
+            high = min(low + step, len(rows))
+            tile = self.tile(heads, rows.part(low, high))
+            while tile is not None and high - low > 1 and count * (high - low) * len(tile.cols) > 2 * cap:
+                high = low + (high - low) // 2
+                tile = self.tile(heads, rows.part(low, high))
+            if tile is not None:
+                yield tile
+            low = high
+
+    def tile(self, heads: tuple[slice, ...], rows: Span) -> Tile | None:
+        """The tile of these rows with the columns they may see, or None if they see nothing."""
+        if not len(rows) or not self.size.m:
+            return None
+        if self.spec.mask is None:
+            return Tile(heads, rows, Span(0, self.size.m))
+        return _visible_tile(heads, rows, self._blocks(heads, rows), self.size.device)
+
+    def _blocks(self, heads: tuple[slice, ...], rows: Span) -> list[tuple[int, int, int]]:
+        """The blocks of columns (start, stop, kind) that these rows may see."""
+        mask = self.spec.mask
+        assert mask is not None
+        _, first, last = self._counts
+        within = Tile(heads, Span(0, 0), Span(0, 0))
+        tensors = None if traced() else [within.heads(o.tensor) for o in self.operands[first:last]]
+        span = _hull(rows)
+        blocks: list[tuple[int, int, int]] = []
+        for low, high in mask.reach(span, self.size):
+            width = max(NARROWEST, -(-(high - low) // BLOCKS))
+            edges = [*range(low, high, width), high]
+            kinds = mask.kinds(tensors, span, edges, self.size)
+            blocks += [b for b in zip(edges[:-1], edges[1:], kinds, strict=True) if b[2] != NONE]
+        return blocks
+
+    def _width(self, rows: Span) -> int:
+        """How many columns a block of rows in the middle may see, from sizes alone."""
+        if self.spec.mask is None:
+            return self.size.m
+        return sum(high - low for low, high in self.spec.mask.reach(_hull(rows), self.size))
+
+    def _row_step(self, rows: Span, cap: int) -> int:
+        """How many rows a tile should have: many, to spread the cost of a call; few, to follow the mask's edge."""
+        best, least = 1, math.inf
+        count = min(math.prod(self.lead), 64) or 1
+        middle = len(rows) // 2
+        step = 1
+        while step <= min(len(rows), MOST_ROWS):
+            width = self._width(rows.part(middle, min(middle + step, len(rows)))) or 1
+            if step > 1 and step * width > cap:
+                break
+            heads = min(count, max(1, cap // (step * width)))
+            cost = width + CALL / (step * heads)
+            if cost < least:
+                best, least = step, cost
+            step *= 2
+        return min(best, len(rows)) or 1
+
+
+def zero_filled(tensor: Tensor) -> Tensor:
+    """The same with 0 for NaN and inf, and no gradient there."""
+    return torch.where(tensor.detach().isfinite(), tensor, 0.0)
+
+
+def _hull(rows: Span) -> Span:
+    if rows.index is None or traced():
+        return Span(rows.start, rows.stop)
+    return Span(int(rows.index.min()), int(rows.index.max()) + 1)
+
+
+def _visible_tile(
+    heads: tuple[slice, ...], rows: Span, blocks: list[tuple[int, int, int]], device: torch.device
+) -> Tile | None:
+    """Lay the visible blocks side by side. Where there are gaps between them the columns are picked by index."""
+    runs: list[list[int]] = []
+    masked: list[list[int]] = []
+    at = 0
+    for start, stop, kind in blocks:
+        if runs and runs[-1][1] == start:
+            runs[-1][1] = stop
+        else:
+            runs.append([start, stop])
+        if kind == SOME and masked and masked[-1][1] == at:
+            masked[-1][1] = at + stop - start
+        elif kind != ALL:
+            masked.append([at, at + stop - start])
+        at += stop - start
+    if not runs:
+        return None
+    index = None if len(runs) == 1 else torch.cat([torch.arange(a, b, device=device) for a, b in runs])
+    return Tile(heads, rows, Span(runs[0][0], runs[-1][1], index), tuple((a, b) for a, b in masked))
+
+
+def _head_slices(lead: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
+    """Cut the leading dimensions into blocks of at most `most` heads, whole dimensions from the right first."""
+    steps: list[int] = []
+    for length in reversed(lead):
+        step = max(1, min(length, most))
+        steps.insert(0, step)
+        most = most // length if length and step == length else 1
+    cuts = [
+        [slice(a, min(a + step, length)) for a in range(0, length, step)]
+        for step, length in zip(steps, lead, strict=True)
+    ]
+    yield from product(*cuts)

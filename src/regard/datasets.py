@@ -1,0 +1,119 @@
+"""Small data sets for lessons and examples. Each is made here, from a seed or from numbers written out below."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.errors import ChoiceError
+
+
+class Sine(NamedTuple):
+    x_train: Float[Tensor, " n"]
+    y_train: Float[Tensor, " n"]
+    x_test: Float[Tensor, "50"]
+    y_truth: Float[Tensor, "50"]
+
+
+class Desk(NamedTuple):
+    names: tuple[str, ...]
+    names_zh: tuple[str, ...]
+    features: tuple[str, ...]
+    features_zh: tuple[str, ...]
+    keys: Float[Tensor, "objects features"]
+    values: Float[Tensor, "objects 3"]
+    saliency: Float[Tensor, " features"]
+    query: Float[Tensor, "1 features"]
+    query_text: str
+    query_text_zh: str
+
+
+class WorkedExample(NamedTuple):
+    tokens: Float[Tensor, "5 4"]
+    scores: Float[Tensor, "5 5"]
+    weights: Float[Tensor, "5 5"]
+
+
+def sine(n: int = 50, seed: int = 0) -> Sine:
+    """A noisy curve: y = 2 sin(x) + x^0.8 + e, with e normal, mean 0, standard deviation 0.5.
+
+    `x_train` is n points uniform on (0, 5), sorted; `x_test` is 0, 0.1, ..., 4.9, and `y_truth` the curve without noise
+    there. All are computed in float64 and returned in float32; the same seed gives the same data, and the global
+    random state is neither read nor changed.
+
+    >>> sine().x_train.shape, sine().x_test.shape
+    (torch.Size([50]), torch.Size([50]))
+    """
+    if n < 1:
+        raise ChoiceError(f"n must be at least 1: the number of training points came as {n}")
+    generator = torch.Generator().manual_seed(seed)
+    x_train = torch.rand(n, generator=generator, dtype=torch.float64).mul(5).sort().values
+    noise = torch.randn(n, generator=generator, dtype=torch.float64) * 0.5
+    x_test = torch.arange(50, dtype=torch.float64) / 10
+    return Sine(x_train.float(), (_curve(x_train) + noise).float(), x_test.float(), _curve(x_test).float())
+
+
+def _curve(x: Tensor) -> Tensor:
+    return 2 * torch.sin(x) + x**0.8
+
+
+def desk() -> Desk:
+    """Five objects on a desk, and two ways to look at them.
+
+    Each key says how much of four features an object has. Without a query the eye goes to what stands out:
+    `keys @ saliency` is a scorer that knows no query, and the red cup wins. With the query "I want to read" the score
+    is `query @ keys.mT`, and the book wins. The keys are the same both times. `values` is the colour seen, as RGB.
+
+    >>> d = desk()
+    >>> d.names[(d.keys @ d.saliency).argmax()], d.names[(d.query @ d.keys.mT).argmax()]
+    ('red coffee cup', 'book')
+    """
+    # redness, shine, text, pages
+    newspaper, paper, cup = [0.0, 0.1, 0.8, 0.3], [0.0, 0.2, 0.7, 0.2], [1.0, 0.9, 0.0, 0.0]
+    notebook, book = [0.1, 0.2, 0.2, 0.6], [0.2, 0.1, 1.0, 1.0]
+    grey, white, red, blue, brown = (
+        [0.75, 0.74, 0.70],
+        [0.96, 0.96, 0.94],
+        [0.80, 0.10, 0.12],
+        [0.25, 0.40, 0.65],
+        [0.35, 0.25, 0.20],
+    )
+    return Desk(
+        names=("newspaper", "paper", "red coffee cup", "notebook", "book"),
+        names_zh=("报纸", "论文", "红色咖啡杯", "笔记本", "书"),
+        features=("redness", "shine", "text", "pages"),
+        features_zh=("红色", "光泽", "文字", "页数"),
+        keys=torch.tensor([newspaper, paper, cup, notebook, book]),
+        values=torch.tensor([grey, white, red, blue, brown]),
+        # What the eye is drawn to before it wants anything: colour and shine, hardly letters.
+        saliency=torch.tensor([4.0, 2.0, 0.5, 0.0]),
+        # Something with words, and enough of them.
+        query=torch.tensor([[0.0, 0.0, 4.0, 2.0]]),
+        query_text="I want to read",
+        query_text_zh="我想读书",
+    )
+
+
+def worked_example() -> WorkedExample:
+    """Five tokens of width 4 that attend to each other with no projections: query = key = value = tokens.
+
+    `scores` is tokens @ tokens.mT / sqrt(4) and `weights` its softmax, rounded to four decimals. The first token looks
+    most at itself; the fifth looks equally at tokens 1, 3 and 5.
+    """
+    tokens = [[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1], [1, 0.5, 0.5, 0]]
+    scores = [
+        [1.00, 0.00, 0.50, 0.50, 0.75],
+        [0.00, 1.00, 0.50, 0.50, 0.25],
+        [0.50, 0.50, 1.00, 0.00, 0.75],
+        [0.50, 0.50, 0.00, 1.00, 0.25],
+        [0.75, 0.25, 0.75, 0.25, 0.75],
+    ]
+    weights = [
+        [0.2976, 0.1095, 0.1805, 0.1805, 0.2318],
+        [0.1205, 0.3275, 0.1986, 0.1986, 0.1547],
+        [0.1805, 0.1805, 0.2976, 0.1095, 0.2318],
+        [0.1986, 0.1986, 0.1205, 0.3275, 0.1547],
+        [0.2374, 0.1440, 0.2374, 0.1440, 0.2374],
+    ]
+    return WorkedExample(torch.tensor(tokens), torch.tensor(scores), torch.tensor(weights))

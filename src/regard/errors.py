@@ -1,0 +1,45 @@
+"""The exception tree. Every error is regard's own and also the built-in a torch user expects."""
+
+
+class RegardError(Exception):
+    """Anything regard refuses to do."""
+
+
+class ShapeError(RegardError, ValueError):
+    """Sizes that do not fit together."""
+
+
+class DtypeError(RegardError, TypeError):
+    """A tensor of the wrong type of number, or something that is not a tensor."""
+
+
+class DeviceError(RegardError, RuntimeError):
+    """Tensors on different devices."""
+
+
+class ChoiceError(RegardError, ValueError):
+    """A name or a number outside what is offered."""
+
+
+class MaskError(RegardError, ValueError, TypeError):
+    """A mask whose meaning is not certain."""
+
+
+class PlanError(RegardError, ValueError, RuntimeError):
+    """A forced plan that cannot serve the request."""
+
+
+class StaleWeightsError(RegardError, RuntimeError):
+    """A question about weights whose tensors have changed since."""
+
+
+class TooLargeError(RegardError, RuntimeError, MemoryError):
+    """A dense matrix above the limit."""
+
+
+class NotNormalisedError(RegardError, TypeError, ValueError):
+    """A question that needs a distribution, asked of weights that are none."""
+
+
+class MissingExtraError(RegardError, ImportError):
+    """An optional package that is not installed."""

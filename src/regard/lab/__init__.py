@@ -1,0 +1,1 @@
+"""Lessons on attention: what they compute (`lessons`) and their pictures (`gallery`)."""

@@ -1,0 +1,144 @@
+"""The pictures of the worked examples, as PNG files."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard import datasets, masks, plot, scores, study
+from regard.lab import lessons
+from regard.weights import Weights
+
+
+def write(folder: str | Path) -> list[Path]:
+    """Run the worked examples, write their pictures into `folder` (made if it is not there), and return the files."""
+    return list(paint(folder))
+
+
+def paint(folder: str | Path) -> Iterator[Path]:
+    """As `write`, one picture at a time."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, picture in PICTURES.items():
+        path = folder / f"{name}.png"
+        picture().savefig(path, dpi=150)
+        yield path
+
+
+def desk() -> plot.Picture:
+    names, query = datasets.desk().names, datasets.desk().query_text
+    return _desk(names, ["no query", f'"{query}"'], title="The same five keys, two answers", xlabel="", ylabel="")
+
+
+def desk_in_chinese() -> plot.Picture:
+    names, query = datasets.desk().names_zh, datasets.desk().query_text_zh
+    return _desk(names, ["没有查询", f"“{query}”"], title="同样的五个键，两个答案", xlabel="键", ylabel="查询")
+
+
+def _desk(names: Sequence[str], queries: Sequence[str], **texts: Any) -> plot.Picture:
+    data = datasets.desk()
+    looks = lessons.look_without_a_query(data), lessons.look_with_a_query(data)
+    rows = torch.cat([look.weights.dense() for look in looks])
+    figure, ax = _canvas(6, 2.6)
+    plot.heatmap(rows, names, queries, ax=ax, annotate=".2f", colorbar=False, **texts)
+    return figure
+
+
+def self_attention_by_hand() -> plot.Picture:
+    tokens = [str(token) for token in datasets.worked_example().tokens.tolist()]
+    figure, ax = _canvas(5.4, 4.4)
+    plot.heatmap(lessons.attend_by_hand().weights, tokens, ax=ax, annotate=".4f", title="Self-attention by hand")
+    return figure
+
+
+def kernel_regression() -> plot.Picture:
+    data = datasets.sine(50, seed=0)
+    w = lessons.learn_width(data).w
+    fits = {
+        "Average pooling": lessons.average(data),
+        "Nadaraya-Watson, w = 1": lessons.nadaraya_watson(data),
+        f"Learned, w = {w:.1f}": lessons.nadaraya_watson(data, w),
+    }
+    figure = plot.Picture(figsize=(9.6, 5.8), layout="constrained")
+    axes: Any = figure.subplots(2, 3)
+    darkest = max(float(fit.weights.dense().max()) for fit in fits.values())
+    labels: Any = {"xlabel": "Sorted training inputs", "ylabel": "Sorted test inputs"}
+    for i, (title, fit) in enumerate(fits.items()):
+        train = data.x_train, data.y_train
+        plot.regression(data.x_test, fit.prediction, truth=data.y_truth, train=train, ax=axes[0, i], title=title)
+        plot.heatmap(fit.weights, ax=axes[1, i], limits=(0, darkest), colorbar=i == 2, **labels)
+    return figure
+
+
+def saturation() -> plot.Picture:
+    return plot.saturation(study.saturation())
+
+
+def identity() -> plot.Picture:
+    return plot.show_heatmaps(torch.eye(10).reshape(1, 1, 10, 10), xlabel="Keys", ylabel="Queries")
+
+
+def random_softmax() -> plot.Picture:
+    logits = torch.randn(2, 4, 10, 10, generator=torch.Generator().manual_seed(0))
+    titles = [f"Head {i}" for i in range(1, 5)]
+    return plot.show_heatmaps(logits.softmax(-1), xlabel="Keys", ylabel="Queries", titles=titles, figsize=(7, 3.6))
+
+
+def masks_to_see() -> plot.Picture:
+    return _masks(lessons.masks_to_see(12), rows=2, figsize=(10, 5.6))
+
+
+def copied_recipe() -> plot.Picture:
+    sees = lessons.copied_recipe(12)
+    shown = {
+        "causal()": masks.causal(),
+        "the copied recipe = allow(triu(ones, 1))": masks.allow(sees),
+        "hide(triu(ones, 1))": masks.hide(sees),
+    }
+    return _masks(shown, rows=1, figsize=(9, 3.3))
+
+
+def _masks(shown: dict[str, masks.Mask], rows: int, figsize: tuple[float, float]) -> plot.Picture:
+    q, k = torch.randn(2, 12, 8, generator=torch.Generator().manual_seed(1))
+    figure = plot.Picture(figsize=figsize, layout="compressed")
+    axes: Any = figure.subplots(rows, len(shown) // rows, squeeze=False)
+    for ax, (title, mask) in zip(axes.flat, shown.items(), strict=True):
+        plot.heatmap(Weights(q, k, mask=mask), ax=ax, title=title, limits=(0, 1), gamma=0.5, colorbar=False)
+        ax.label_outer()
+    return figure
+
+
+def long_window(n: int = 20_000) -> plot.Picture:
+    angle = torch.arange(n) * (2 * torch.pi / 1500)
+    x = 3 * torch.stack([angle.cos(), angle.sin()], dim=-1)
+    weights = Weights(x, x, score=scores.dot(), mask=masks.window(4000, 0) | masks.prefix(400))
+    figure, ax = _canvas(5, 4.4)
+    plot.heatmap(weights, ax=ax, gamma=0.5, title=f"{n:,} x {n:,}: window(4000, 0) | prefix(400)")
+    return figure
+
+
+def deep_zoom(n: int = 100_000) -> plot.Picture:
+    """One matrix at three scales. Nothing here holds more than a block of it."""
+    part, cells = (n * 62 // 100, n * 34 // 100, n // 20), (n * 6583 // 10_000, n * 3497 // 10_000, 60)
+    return plot.zoom(lessons.look_back(n), [part, cells], bins=500, gamma=0.5, clip=0.999)
+
+
+def _canvas(width: float, height: float) -> tuple[plot.Picture, Any]:
+    figure = plot.Picture(figsize=(width, height), layout="compressed")
+    return figure, figure.subplots()
+
+
+PICTURES: dict[str, Callable[[], plot.Picture]] = {
+    "01-desk": desk,
+    "02-desk-zh": desk_in_chinese,
+    "03-self-attention-by-hand": self_attention_by_hand,
+    "04-kernel-regression": kernel_regression,
+    "05-saturation": saturation,
+    "06-identity": identity,
+    "07-random-softmax": random_softmax,
+    "08-masks": masks_to_see,
+    "09-copied-recipe": copied_recipe,
+    "10-long-window": long_window,
+    "11-deep-zoom": deep_zoom,
+}

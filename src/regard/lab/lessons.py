@@ -1,0 +1,125 @@
+"""The worked examples, without their pictures: each is a few lines of `attend`."""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard import datasets, masks, scores
+from regard.attention import Attention, attend
+from regard.weights import Weights
+
+Point = tuple[float, float, float]
+
+
+def look_without_a_query(desk: datasets.Desk) -> Attention:
+    """The involuntary cue: each object is scored by how much it stands out, whatever the query (here zeros) asks."""
+    score = scores.uniform() + scores.bias(desk.keys @ desk.saliency)
+    return attend(torch.zeros_like(desk.query), desk.keys, desk.values, score=score)
+
+
+def look_with_a_query(desk: datasets.Desk) -> Attention:
+    """The voluntary cue: the same objects, scored by what is wanted."""
+    return attend(desk.query, desk.keys, desk.values, score=scores.dot())
+
+
+def attend_by_hand() -> Attention:
+    """Five tokens attend to each other: query = key = value, no projections."""
+    tokens = datasets.worked_example().tokens
+    return attend(tokens, tokens, tokens)
+
+
+class Fit(NamedTuple):
+    prediction: Float[Tensor, " queries"]
+    weights: Weights
+
+
+def average(data: datasets.Sine) -> Fit:
+    """f(x) = mean(y): attention that does not listen to its query."""
+    return _pool(data, scores.uniform())
+
+
+def nadaraya_watson(data: datasets.Sine, w: float = 1.0) -> Fit:
+    """f(x) = sum_i softmax(-((x - x_i) w)^2 / 2) y_i: near points count more, and w says how near is near."""
+    return _pool(data, scores.gaussian(w))
+
+
+def _pool(data: datasets.Sine, score: scores.Score) -> Fit:
+    output, weights = attend(data.x_test[:, None], data.x_train[:, None], data.y_train[:, None], score=score)
+    return Fit(output[:, 0], weights)
+
+
+class Learned(NamedTuple):
+    w: float
+    losses: tuple[float, ...]
+
+
+def learn_width(data: datasets.Sine, steps: int = 100, rate: float = 1.0) -> Learned:
+    """Learn w by gradient descent, each point predicted from all the others: seeing itself, it would copy itself."""
+    x, y = data.x_train[:, None], data.y_train[:, None]
+    others = masks.hide(torch.eye(len(x), dtype=torch.bool))
+    w = torch.tensor(1.0, requires_grad=True)
+    losses: list[float] = []
+    for _ in range(steps):
+        prediction = attend(x, x, y, score=scores.gaussian(w), mask=others).output
+        loss = (prediction - y).square().mean()
+        (slope,) = torch.autograd.grad(loss, w)
+        with torch.no_grad():
+            w -= rate * slope
+        losses.append(loss.item())
+    return Learned(w.item(), tuple(losses))
+
+
+def masks_to_see(n: int = 12) -> dict[str, masks.Mask]:
+    """Masks of n tokens, by the code that makes them."""
+    ids = torch.arange(n) * 3 // n
+    return {
+        "causal()": masks.causal(),
+        "window(3, 0)": masks.window(3, 0),
+        "prefix(2)": masks.prefix(2),
+        f"padding({n - 4})": masks.padding(torch.tensor(n - 4)),
+        "segments(ids, ids)": masks.segments(ids, ids),
+        "causal() & segments(ids, ids)": masks.causal() & masks.segments(ids, ids),
+        "window(1, 1) | prefix(2)": masks.window(1, 1) | masks.prefix(2),
+        "causal() & ~window(3, 0)": masks.causal() & ~masks.window(3, 0),
+    }
+
+
+def copied_recipe(n: int) -> Bool[Tensor, "queries keys"]:
+    """What `mask = triu(ones, 1)` with "mask == 0 is hidden" lets positions see: their future, the last one nothing."""
+    return torch.ones(n, n).triu(1) != 0
+
+
+def lorenz(n: int, duration: float) -> Float[Tensor, "steps 3"]:
+    """A path on Lorenz' butterfly in n steps: it never repeats itself, and comes back near every place it has been."""
+    point, path = (1.0, 1.0, 20.0), []
+    for _ in range(n):
+        path.append(point)
+        point = _runge_kutta(point, duration / n)
+    return torch.tensor(path)
+
+
+def _runge_kutta(point: Point, step: float) -> Point:
+    k1 = _flow(point)
+    k2 = _flow(_move(point, k1, step / 2))
+    k3 = _flow(_move(point, k2, step / 2))
+    k4 = _flow(_move(point, k3, step))
+    x, y, z = (a + 2 * b + 2 * c + d for a, b, c, d in zip(k1, k2, k3, k4, strict=True))
+    return _move(point, (x, y, z), step / 6)
+
+
+def _flow(point: Point) -> Point:
+    x, y, z = point
+    return 10 * (y - x), x * (28 - z) - y, x * y - 8 / 3 * z
+
+
+def _move(point: Point, by: Point, times: float) -> Point:
+    return point[0] + times * by[0], point[1] + times * by[1], point[2] + times * by[2]
+
+
+def look_back(n: int = 100_000) -> Weights:
+    """Each moment of a noisy Lorenz path attends to the moments that were like it: n x n weights, never built."""
+    noise = torch.randn(n, 3, generator=torch.Generator().manual_seed(0))
+    path = lorenz(n, duration=60.0) + 0.6 * noise
+    return Weights(path, path, score=scores.gaussian(0.3))

@@ -1,0 +1,268 @@
+"""From scores to weights: the third of the four words score -> mask -> normalise -> pool.
+
+A normaliser sees whole rows of scores in which hidden keys are -inf. What it learns of a row fits into one
+number, the row statistic (the log-sum-exp for softmax); given that, any weight follows from its score alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+from regard._operands import Axis, Operand, Span
+from regard.errors import ChoiceError
+
+__all__ = ["Normaliser", "entmax15", "hard", "sigmoid", "softmax", "sparsemax"]
+
+NEVER = -math.inf
+NEWTON_STEPS = 60
+
+
+class Normaliser:
+    """Scores to weights, row by row."""
+
+    normalised = True  # whether a row sums to 1
+    mergeable = False  # whether statistics of parts of a row combine into that of the row
+    arity = 0
+
+    @property
+    def signature(self) -> Hashable:
+        return type(self).__name__
+
+    def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
+        """What has to be drawn once and for all, before any tile."""
+        del lead, n, like
+        return ()
+
+    def weights(
+        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
+    ) -> Tensor:
+        """The weights of whole rows; `gaps` says that a score may be -inf. `out` may be used, and then no gradient."""
+        raise NotImplementedError
+
+    def statistic(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
+        """The row statistic (..., rows) of whole rows."""
+        raise NotImplementedError
+
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
+        """The weights of any block, once the row statistic is known."""
+        raise NotImplementedError
+
+
+def _empty(scores: Tensor) -> Tensor:
+    """Rows (..., rows, 1) in which nothing is visible. A NaN counts as visible, so that it shows."""
+    return (scores.detach() == NEVER).all(-1, keepdim=True)
+
+
+class Softmax(Normaliser):
+    mergeable = True
+
+    def weights(
+        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
+    ) -> Tensor:
+        del tensors
+        if out is not None:
+            torch.softmax(scores, -1, out=out)
+            return out.masked_fill_(_empty(scores), 0) if gaps else out
+        if not gaps:
+            return torch.softmax(scores, -1)
+        empty = _empty(scores)
+        # Filled before the softmax, not after: there the gradient would be NaN already.
+        return torch.softmax(scores.masked_fill(empty, 0), -1).masked_fill(empty, 0)
+
+    def statistic(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
+        del cols, tensors
+        return torch.logsumexp(scores, -1)
+
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
+        del cols
+        safe = torch.where(statistic == NEVER, 0.0, statistic)
+        return torch.exp(scores - safe.unsqueeze(-1))
+
+    def __repr__(self) -> str:
+        return "softmax"
+
+
+class Threshold(Normaliser):
+    """max(x - tau, 0)^power with the tau that makes a row sum to 1; x is the score times `slope`."""
+
+    power = 1
+    slope = 1.0
+
+    def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
+        """tau as a differentiable function of the scores of the support."""
+        raise NotImplementedError
+
+    def tau(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            tau = x.amax(-1, keepdim=True) - 1  # here the sum is at least 1, and Newton never steps over
+            for _ in range(NEWTON_STEPS):
+                excess = (x - tau).clamp_min(0)
+                slope = excess if self.power == 2 else (excess > 0).to(x.dtype)  # noqa: PLR2004
+                step = (excess.pow(self.power).sum(-1, keepdim=True) - 1) / (self.power * slope.sum(-1, keepdim=True))
+                tau = tau + step.clamp_min(0)
+                if not _traced() and not bool((step > 4 * torch.finfo(x.dtype).eps * tau.abs()).any()):
+                    break
+            support = x > tau
+        return self.closed_form(x, support)
+
+    def weights(
+        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
+    ) -> Tensor:
+        del tensors, out
+        empty = _empty(scores) if gaps else None
+        x = self.slope * (scores if empty is None else scores.masked_fill(empty, 0))
+        weights = (x - self.tau(x)).clamp_min(0).pow(self.power)
+        return weights if empty is None else weights.masked_fill(empty, 0)
+
+    def statistic(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
+        del cols, tensors
+        return self.tau(self.slope * scores.masked_fill(_empty(scores), 0)).squeeze(-1)
+
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
+        del cols
+        return (self.slope * scores - statistic.unsqueeze(-1)).clamp_min(0).pow(self.power)
+
+
+def _traced() -> bool:
+    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None  # noqa: SLF001
+
+
+class Sparsemax(Threshold):
+    def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
+        inside = torch.where(support, x, 0.0)
+        return (inside.sum(-1, keepdim=True) - 1) / support.sum(-1, keepdim=True).clamp_min(1)
+
+    def __repr__(self) -> str:
+        return "sparsemax"
+
+
+class Entmax15(Threshold):
+    power = 2
+    slope = 0.5
+
+    def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
+        count = support.sum(-1, keepdim=True).clamp_min(1)
+        mean = torch.where(support, x, 0.0).sum(-1, keepdim=True) / count
+        spread = torch.where(support, x - mean, 0.0).square().sum(-1, keepdim=True)
+        return mean - ((1 - spread) / count).clamp_min(torch.finfo(x.dtype).tiny).sqrt()
+
+    def __repr__(self) -> str:
+        return "entmax15"
+
+
+@dataclass(frozen=True, repr=False)
+class Sigmoid(Normaliser):
+    bias: float
+
+    normalised = False
+    mergeable = True
+
+    @property
+    def signature(self) -> Hashable:
+        return ("Sigmoid", self.bias)
+
+    def weights(
+        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
+    ) -> Tensor:
+        del tensors, gaps, out
+        return torch.sigmoid(scores + self.bias)
+
+    def statistic(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
+        del cols, tensors
+        return torch.where(_empty(scores).squeeze(-1), NEVER, torch.zeros_like(scores[..., 0]))
+
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
+        del statistic
+        return self.weights(scores)
+
+    def __repr__(self) -> str:
+        return "sigmoid" if self.bias == 0 else f"sigmoid(bias={self.bias:g})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Hard(Normaliser):
+    """All the weight on one key: the first of the best, or one drawn from the softmax."""
+
+    sample: bool
+    generator: torch.Generator | None
+
+    @property
+    def signature(self) -> Hashable:
+        return ("Hard", self.sample)
+
+    @property
+    def arity(self) -> int:
+        return int(self.sample)
+
+    def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
+        if not self.sample:
+            return ()
+        draw = torch.rand((*lead, n, 1), generator=self.generator, dtype=like.dtype, device=like.device)
+        return (Operand(draw, Axis.QUERY),)
+
+    def choice(self, scores: Tensor, tensors: Sequence[Tensor]) -> Tensor:
+        """Which of the columns, (..., rows, 1)."""
+        scores = scores.detach()
+        if not tensors:
+            best = scores.amax(-1, keepdim=True)
+            return (scores == best).to(torch.uint8).argmax(-1, keepdim=True)
+        below = torch.softmax(scores.masked_fill(_empty(scores), 0), -1).cumsum(-1)
+        return (below <= tensors[0] * below[..., -1:]).sum(-1, keepdim=True).clamp_max(scores.shape[-1] - 1)
+
+    def weights(
+        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
+    ) -> Tensor:
+        del gaps, out
+        weights = torch.zeros_like(scores).scatter(-1, self.choice(scores, tensors), 1.0)
+        broken = scores.isnan().any(-1, keepdim=True)
+        return weights.masked_fill(_empty(scores), 0).masked_fill(broken, math.nan)
+
+    def statistic(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
+        chosen = cols.positions(scores.device)[self.choice(scores, tensors)].to(torch.float64)
+        broken = scores.isnan().any(-1, keepdim=True)
+        return chosen.masked_fill(_empty(scores), NEVER).masked_fill(broken, math.nan).squeeze(-1)
+
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
+        chosen = cols.positions(scores.device) == statistic.unsqueeze(-1)
+        return chosen.to(scores.dtype).masked_fill(statistic.isnan().unsqueeze(-1), math.nan)
+
+    def __repr__(self) -> str:
+        return "hard(sample=True)" if self.sample else "hard"
+
+
+@lru_cache
+def softmax() -> Normaliser:
+    """exp(s) / sum exp(s)."""
+    return Softmax()
+
+
+@lru_cache
+def sparsemax() -> Normaliser:
+    """max(s - tau, 0): the nearest point of the simplex, with true zeros (Martins and Astudillo 2016)."""
+    return Sparsemax()
+
+
+@lru_cache
+def entmax15() -> Normaliser:
+    """max(s / 2 - tau, 0)²: half way between softmax and sparsemax (Peters, Niculae and Martins 2019)."""
+    return Entmax15()
+
+
+@lru_cache
+def sigmoid(bias: float = 0.0) -> Normaliser:
+    """1 / (1 + exp(-s - bias)), each key for itself: rows do not sum to 1."""
+    if not math.isfinite(bias):
+        msg = f"sigmoid(bias) needs a finite number, but bias is {bias}"
+        raise ChoiceError(msg)
+    return Sigmoid(float(bias))
+
+
+def hard(sample: bool = False, generator: torch.Generator | None = None) -> Normaliser:
+    """All the weight on one key: the first of the best, or with `sample` one drawn from the softmax, once."""
+    return Hard(sample, generator)

@@ -1,0 +1,105 @@
+"""Chinese labels without missing glyphs: a fallback font for the texts of our own pictures, never a global setting."""
+
+import re
+import sys
+import warnings
+from collections.abc import Iterable
+
+from matplotlib import rcParams
+from matplotlib.axes import Axes
+from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager, get_font
+
+# In the order we like them: simplified Chinese first, then any that has the characters at all.
+FAMILIES = (
+    "Noto Sans CJK SC",
+    "Noto Sans SC",
+    "Source Han Sans SC",
+    "Source Han Sans CN",
+    "PingFang SC",
+    "Hiragino Sans GB",
+    "Heiti SC",
+    "STHeiti",
+    "Microsoft YaHei",
+    "SimHei",
+    "WenQuanYi Micro Hei",
+    "WenQuanYi Zen Hei",
+    "Droid Sans Fallback",
+    "Noto Sans CJK JP",
+    "Noto Sans CJK TC",
+    "Source Han Sans",
+    "Heiti TC",
+    "Noto Serif CJK SC",
+    "Noto Serif CJK JP",
+    "Arial Unicode MS",
+)
+FILES = re.compile(
+    "cjk|notosanssc|sourcehan|pingfang|hiragino|heiti|msyh|simhei|wqy|droidsansfallback|arial unicode", re.IGNORECASE
+)
+FIRST_CJK = "\u2e80"
+
+
+def find_cjk_family() -> str | None:
+    """The name of an installed font with Chinese characters, or None."""
+    known = _first_known()
+    if known is None:
+        # matplotlib keeps its list of fonts on disk, so it does not notice a font installed after its first run.
+        _register_new_files()
+        known = _first_known()
+    return known
+
+
+def _first_known() -> str | None:
+    names = {entry.name for entry in fontManager.ttflist}
+    return next((family for family in FAMILIES if family in names), None)
+
+
+def _register_new_files() -> None:
+    known = {str(entry.fname) for entry in fontManager.ttflist}
+    for path in findSystemFonts():
+        if path not in known and FILES.search(path):
+            fontManager.addfont(path)
+
+
+def families_for(texts: Iterable[str]) -> list[str] | None:
+    """The font families with which `texts` can be drawn; None where the user's own will do, or none would."""
+    families = list(rcParams["font.family"])
+    missing = _missing({c for text in texts for c in text if c.isprintable()}, families)
+    if not missing:
+        return None
+    fallback = find_cjk_family()
+    if fallback is not None:
+        return [*families, fallback]
+    chinese = "".join(sorted(c for c in missing if c >= FIRST_CJK))
+    if chinese:
+        warnings.warn(
+            f"no installed font has the Chinese characters {chinese[:6]}: they will be drawn as boxes. "
+            "Install one, e.g. `apt-get install fonts-noto-cjk` or `dnf install google-noto-sans-cjk-fonts`",
+            stacklevel=_level_of_caller(),
+        )
+    return None
+
+
+def _missing(characters: set[str], families: list[str]) -> set[str]:
+    for family in families:
+        font = get_font(findfont(FontProperties(family=[family])))
+        characters = {c for c in characters if not font.get_char_index(ord(c))}
+    return characters
+
+
+def _level_of_caller() -> int:
+    """The stack level of the first frame outside regard: a warning should point at the user's own line."""
+    level, frame = 0, sys._getframe(1)  # noqa: SLF001  (warnings.warn can skip a package only from Python 3.12 on)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("regard."):
+        level, frame = level + 1, frame.f_back
+    return level + 1
+
+
+def make_legible(axes: Iterable[Axes], families: list[str] | None) -> None:
+    """Give the texts of `axes` the families that `families_for` found."""
+    if families is None:
+        return
+    for ax in axes:
+        legend = ax.get_legend()
+        for text in (ax.title, ax.xaxis.label, ax.yaxis.label, *ax.texts, *(legend.get_texts() if legend else ())):
+            text.set_fontfamily(families)
+        ax.tick_params(labelfontfamily=families)

@@ -1,0 +1,296 @@
+"""Questions as mergeable states: what is learned of one part of the matrix combines with what is learned of another.
+
+Every reducer has ``empty() -> step(state, block) -> merge(state, state) -> finish(state)``, and `merge` is
+associative with `empty` as its identity. That is the whole contract between tiles, workers and machines.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor
+
+from regard._operands import Size, Span
+from regard.errors import ChoiceError
+
+NEVER = -math.inf
+CHUNK = 64  # keys of which first only the largest is looked at, in search of the top k
+State = TypeVar("State")
+
+
+@dataclass(eq=False)
+class Block:
+    """A tile as questions see it: scores (-inf where hidden), weights, and where it lies."""
+
+    scores: Tensor  # (..., rows, cols)
+    weights: Tensor  # the same shape
+    rows: Span
+    cols: Span
+    size: Size
+    gaps: bool = True  # whether a score may be -inf
+    partial: bool = False  # whether the rows go on in another block
+
+    @cached_property
+    def finite_scores(self) -> Tensor:
+        """Scores with 0 for -inf, so that weight times score is 0 there."""
+        return self.scores.masked_fill(self.scores == NEVER, 0) if self.gaps else self.scores
+
+    @cached_property
+    def logsumexp(self) -> Tensor:
+        """(..., rows) of this block alone; for whole rows from the largest score and its weight, without an exp."""
+        if self.partial:
+            return torch.logsumexp(self.scores, -1)
+        best, where = self.scores.max(-1, keepdim=True)
+        lse = (best - self.weights.gather(-1, where).log()).squeeze(-1)
+        return torch.where(best.squeeze(-1) == NEVER, NEVER, lse)
+
+
+class Reducer(Generic[State]):
+    """One question."""
+
+    by_row = True  # the answer has one entry a query; otherwise the state spans the whole matrix
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> State:
+        """What is known before anything has been seen."""
+        raise NotImplementedError
+
+    def step(self, state: State, block: Block) -> State:
+        """The state after one more block."""
+        raise NotImplementedError
+
+    def merge(self, one: State, two: State) -> State:
+        """What is known of two parts together."""
+        raise NotImplementedError
+
+    def finish(self, state: State) -> Tensor | tuple[Tensor, ...]:
+        """The answer."""
+        raise NotImplementedError
+
+
+class RowSum(Reducer[Tensor]):
+    """A sum over the keys of a row."""
+
+    def of(self, block: Block) -> Tensor:
+        raise NotImplementedError
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+        return torch.zeros((*lead, rows), dtype=dtype, device=size.device)
+
+    def step(self, state: Tensor, block: Block) -> Tensor:
+        return state + self.of(block)
+
+    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+        return one + two
+
+    def finish(self, state: Tensor) -> Tensor:
+        return state
+
+
+class SquaredWeight(RowSum):
+    """sum_j p_j^2."""
+
+    def of(self, block: Block) -> Tensor:
+        return torch.linalg.vecdot(block.weights, block.weights)
+
+
+class Surprise(RowSum):
+    """sum_j -p_j log p_j."""
+
+    def of(self, block: Block) -> Tensor:
+        return torch.special.entr(block.weights).sum(-1)
+
+
+class VisibleKeys(RowSum):
+    """How many keys a query sees."""
+
+    def of(self, block: Block) -> Tensor:
+        return (block.scores != NEVER).sum(-1).to(block.scores.dtype)
+
+
+class MeanScore(RowSum):
+    """sum_j p_j s_j: what entropy needs beside the log-sum-exp, at the price of a product instead of a log."""
+
+    def of(self, block: Block) -> Tensor:
+        return torch.linalg.vecdot(block.weights, block.finite_scores)
+
+
+@dataclass
+class MeanDistance(RowSum):
+    """sum_j p_j |i - j|, for queries at the given positions (..., n)."""
+
+    positions: Tensor
+
+    def of(self, block: Block) -> Tensor:
+        rows = block.rows.take(self.positions, -1).unsqueeze(-1)
+        gap = (rows - block.cols.positions(self.positions.device)).abs()
+        return torch.linalg.vecdot(block.weights, gap.to(block.weights.dtype))
+
+
+class LogSumExp(Reducer[Tensor]):
+    """log sum_j exp(s_j), the row statistic of softmax."""
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+        return torch.full((*lead, rows), NEVER, dtype=dtype, device=size.device)
+
+    def step(self, state: Tensor, block: Block) -> Tensor:
+        return self.merge(state, block.logsumexp)
+
+    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+        return torch.logaddexp(one, two)
+
+    def finish(self, state: Tensor) -> Tensor:
+        return state
+
+
+class Pool(Reducer[tuple[Tensor, Tensor]]):
+    """sum_j p_j v_j of a softmax whose rows are seen in parts: (log-sum-exp, pooled so far)."""
+
+    def __init__(self, values: Tensor) -> None:
+        self.values = values
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        lse = torch.full((*lead, rows), NEVER, dtype=dtype, device=size.device)
+        return lse, torch.zeros((*lead, rows, self.values.shape[-1]), dtype=dtype, device=size.device)
+
+    def step(self, state: tuple[Tensor, Tensor], block: Block) -> tuple[Tensor, Tensor]:
+        lse = block.logsumexp
+        weights = block.weights
+        if block.partial:  # then weights are shares of the whole row, and here shares of the block are needed
+            weights = torch.exp(block.scores - torch.where(lse == NEVER, 0.0, lse).unsqueeze(-1))
+        return self.merge(state, (lse, weights @ block.cols.take(self.values, -2)))
+
+    def merge(self, one: tuple[Tensor, Tensor], two: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        lse = torch.logaddexp(one[0], two[0])
+        base = torch.where(lse == NEVER, 0.0, lse)
+        shares = (torch.exp(part - base).unsqueeze(-1) for part in (one[0], two[0]))
+        return lse, sum(share * pooled for share, pooled in zip(shares, (one[1], two[1]), strict=True))  # pyright: ignore
+
+    def finish(self, state: tuple[Tensor, Tensor]) -> Tensor:
+        return state[1]
+
+
+class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
+    """The k best scores of a row, with their weights and where they are; -1 where there are fewer."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        shape = (*lead, rows, self.k)
+        scores = torch.full(shape, NEVER, dtype=dtype, device=size.device)
+        return scores, torch.zeros_like(scores), torch.full(shape, -1, dtype=torch.int64, device=size.device)
+
+    def step(self, state: tuple[Tensor, Tensor, Tensor], block: Block) -> tuple[Tensor, Tensor, Tensor]:
+        scores, at = best_of(block.scores, min(self.k, block.scores.shape[-1]))
+        where = block.cols.positions(at.device)[at]
+        weights = block.weights.gather(-1, at)
+        if block.gaps:
+            hidden = scores == NEVER
+            weights, where = weights.masked_fill(hidden, 0), where.masked_fill(hidden, -1)
+        return self.merge(state, (scores, weights, where))
+
+    def merge(
+        self, one: tuple[Tensor, Tensor, Tensor], two: tuple[Tensor, Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        scores, weights, where = (torch.cat(pair, -1) for pair in zip(one, two, strict=True))
+        # Among equals the first key wins, whatever the order of the parts.
+        order = where.where(where >= 0, torch.iinfo(where.dtype).max).sort(stable=True).indices
+        best = scores.gather(-1, order).sort(stable=True, descending=True).indices[..., : self.k]
+        order = order.gather(-1, best)
+        return scores.gather(-1, order), weights.gather(-1, order), where.gather(-1, order)
+
+    def finish(self, state: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        return state[1], state[2]
+
+
+def best_of(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """torch.topk over the last dimension, for long rows by way of the maxima of chunks."""
+    chunks = scores.shape[-1] // CHUNK
+    if chunks < 2 * k:
+        return torch.topk(scores, k)
+    body = scores[..., : chunks * CHUNK].unflatten(-1, (chunks, CHUNK))
+    # The k best lie in the k chunks with the best maxima.
+    picked = body.amax(-1).topk(k).indices
+    few = body.gather(-2, picked.unsqueeze(-1).expand(*picked.shape, CHUNK))
+    columns = picked.unsqueeze(-1) * CHUNK + torch.arange(CHUNK, device=scores.device)
+    few, columns = few.flatten(-2), columns.flatten(-2)
+    if scores.shape[-1] > chunks * CHUNK:
+        rest = torch.arange(chunks * CHUNK, scores.shape[-1], device=scores.device)
+        few = torch.cat([few, scores[..., chunks * CHUNK :]], -1)
+        columns = torch.cat([columns, rest.expand(*columns.shape[:-1], -1)], -1)
+    best, at = few.topk(k)
+    return best, columns.gather(-1, at)
+
+
+class Received(Reducer[Tensor]):
+    """sum_i p_ij: what each key gets."""
+
+    by_row = False
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+        del rows
+        return torch.zeros((*lead, size.m), dtype=dtype, device=size.device)
+
+    def step(self, state: Tensor, block: Block) -> Tensor:
+        block.cols.add(state, -1, block.weights.sum(-2))
+        return state
+
+    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+        return one + two
+
+    def finish(self, state: Tensor) -> Tensor:
+        return state
+
+
+class Heatmap(Reducer[Tensor]):
+    """The matrix in bins x bins cells: bin b holds the rows floor(b n / bins) to floor((b + 1) n / bins)."""
+
+    by_row = False
+
+    def __init__(self, bins: int, pool: str, size: Size) -> None:
+        if pool not in ("mean", "max", "sum"):
+            msg = f"heatmap pools cells by 'mean', 'max' or 'sum', not {pool!r}"
+            raise ChoiceError(msg)
+        self.bins, self.pool, self.size = bins, pool, size
+
+    def edges(self, length: int) -> Tensor:
+        bins = min(self.bins, length)
+        return torch.arange(bins + 1) * length // max(bins, 1)
+
+    def bin_of(self, positions: Tensor, length: int) -> Tensor:
+        return torch.bucketize(positions, self.edges(length)[1:].to(positions.device), right=True)
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+        del rows
+        shape = (*lead, min(self.bins, size.n), min(self.bins, size.m))
+        return torch.zeros(shape, dtype=dtype, device=size.device)
+
+    def step(self, state: Tensor, block: Block) -> Tensor:
+        rows = self.bin_of(block.rows.positions(state.device), block.size.n)
+        cols = self.bin_of(block.cols.positions(state.device), block.size.m)
+        if self.pool == "max":
+            part = _bin_max(_bin_max(block.weights, rows, state.shape[-2], -2), cols, state.shape[-1], -1)
+            return torch.maximum(state, part)
+        first, last = int(rows[0]), int(rows[-1]) + 1
+        member = (rows == torch.arange(first, last, device=rows.device)[:, None]).to(block.weights.dtype)
+        state[..., first:last, :].index_add_(-1, cols, member @ block.weights)
+        return state
+
+    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+        return torch.maximum(one, two) if self.pool == "max" else one + two
+
+    def finish(self, state: Tensor) -> Tensor:
+        if self.pool != "mean":
+            return state
+        cells = self.edges(self.size.n).diff()[:, None] * self.edges(self.size.m).diff()
+        return state / cells.to(state)
+
+
+def _bin_max(weights: Tensor, bins: Tensor, count: int, dim: int) -> Tensor:
+    shape = list(weights.shape)
+    shape[dim] = count
+    return weights.new_zeros(shape).index_reduce_(dim, bins, weights, "amax")

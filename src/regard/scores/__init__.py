@@ -1,0 +1,167 @@
+r"""How well a query and a key fit: the first of the four words score -> mask -> normalise -> pool.
+
+A score knows nothing of tiles. It turns queries and keys into operands once, in O((n + m) d), and then
+fills in any block of the n x m matrix from slices of them. Scores add: ``scaled_dot() + bias(t)``.
+
+>>> import torch
+>>> from regard import scores
+>>> scores.scaled_dot() + scores.alibi(torch.tensor([0.5, 0.25]))
+q·k / √d - slope |i - j|
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from torch import Tensor
+
+from regard.errors import ChoiceError, DtypeError, ShapeError
+from regard.scores._additive import Additive, Concat
+from regard.scores._base import Features, Score
+from regard.scores._compose import Alibi, Bias, Softcap
+from regard.scores._distance import LOG_KERNELS, Gaussian, Kernel
+from regard.scores._linear import Cosine, Dot, General, Location, Uniform
+
+__all__ = [
+    "Features",
+    "Score",
+    "additive",
+    "alibi",
+    "bias",
+    "concat",
+    "cosine",
+    "dot",
+    "gaussian",
+    "general",
+    "kernel",
+    "location",
+    "scaled_dot",
+    "softcap",
+    "uniform",
+]
+
+
+@lru_cache
+def dot() -> Score:
+    """q · k."""
+    return Dot(1.0)
+
+
+@lru_cache
+def scaled_dot(scale: float | None = None) -> Score:
+    """scale · q · k, with scale = 1 / √d_k unless given."""
+    if scale is not None and not math.isfinite(scale):
+        msg = f"scaled_dot(scale) needs a finite number, but scale is {scale}"
+        raise ChoiceError(msg)
+    return Dot(None if scale is None else float(scale))
+
+
+@lru_cache
+def cosine(temperature: float = 1.0) -> Score:
+    """cos(q, k) / temperature; a zero vector has cosine 0 with everything."""
+    if not temperature > 0:
+        msg = f"cosine(temperature) needs a positive number, but temperature is {temperature}"
+        raise ChoiceError(msg)
+    return Cosine(float(temperature))
+
+
+def general(w: Tensor) -> Score:
+    """q · W k, Luong's general score: w is (d_q, d_k)."""
+    return General(_tensor(w, "w of general", 2))
+
+
+def additive(w_q: Tensor, w_k: Tensor, v: Tensor) -> Score:
+    """v · tanh(W_q q + W_k k), Bahdanau's score: w_q is (h, d_q), w_k is (h, d_k), v is (h,)."""
+    _tensor(w_q, "w_q of additive", 2)
+    _tensor(w_k, "w_k of additive", 2)
+    _tensor(v, "v of additive", 1)
+    if not w_q.shape[0] == w_k.shape[0] == v.shape[0]:
+        msg = (
+            f"additive needs w_q (h, d_q), w_k (h, d_k) and v (h,) with one h, "
+            f"but they are {tuple(w_q.shape)}, {tuple(w_k.shape)} and {tuple(v.shape)}"
+        )
+        raise ShapeError(msg)
+    return Additive(w_q, w_k, v)
+
+
+def concat(w: Tensor, v: Tensor) -> Score:
+    """v · tanh(W [q; k]), Luong's concat score: w is (h, d_q + d_k), v is (h,)."""
+    _tensor(w, "w of concat", 2)
+    _tensor(v, "v of concat", 1)
+    if w.shape[0] != v.shape[0]:
+        msg = f"concat needs w (h, d_q + d_k) and v (h,) with one h, but they are {tuple(w.shape)} and {tuple(v.shape)}"
+        raise ShapeError(msg)
+    return Concat(w, v)
+
+
+def location(w: Tensor) -> Score:
+    """(W q)_j, Luong's location score, which looks at no key: w is (m, d_q)."""
+    return Location(_tensor(w, "w of location", 2))
+
+
+def gaussian(w: Tensor | float = 1.0) -> Score:
+    """-(w |q - k|)² / 2, the log of the Gaussian kernel of width 1 / w: one number, or one a feature."""
+    return Gaussian(_width(w, "w of gaussian"))
+
+
+def kernel(name: str, bandwidth: Tensor | float = 1.0) -> Score:
+    """log K(|q - k| / bandwidth), and -inf where a compact kernel does not reach."""
+    width = _width(bandwidth, "bandwidth of kernel")
+    if isinstance(width, float) and not width > 0:
+        msg = f"kernel needs a positive bandwidth, but it is {width:g}"
+        raise ChoiceError(msg)
+    if name == "gaussian":
+        return Gaussian(1 / width)
+    if name not in LOG_KERNELS:
+        msg = f"there is no kernel {name!r}; there are: gaussian, {', '.join(sorted(LOG_KERNELS))}"
+        raise ChoiceError(msg)
+    return Kernel(name, width)
+
+
+@lru_cache
+def uniform() -> Score:
+    """0 everywhere: average pooling."""
+    return Uniform()
+
+
+def bias(t: Tensor) -> Score:
+    """t itself, broadcast to (..., n, m): ``scaled_dot() + bias(t)``."""
+    if not isinstance(t, Tensor) or not t.is_floating_point():
+        came = f"a tensor of {t.dtype}" if isinstance(t, Tensor) else type(t).__name__
+        msg = f"t of bias must be a floating point tensor, but it is {came} (to hide keys, use regard.masks)"
+        raise DtypeError(msg)
+    return Bias(t)
+
+
+def alibi(slopes: Tensor) -> Score:
+    """-slope |i - j|, one slope a head: slopes is (H,), along the third dimension from the end."""
+    return Alibi(_tensor(slopes, "slopes of alibi", 1))
+
+
+def softcap(score: Score, c: float) -> Score:
+    """c · tanh(score / c): the scores stay between -c and c."""
+    if not isinstance(score, Score):
+        msg = f"softcap bends a score from regard.scores, but it was given {type(score).__name__}"
+        raise DtypeError(msg)
+    if not c > 0:
+        msg = f"softcap needs a positive cap, but c is {c}"
+        raise ChoiceError(msg)
+    return Softcap(score, float(c))
+
+
+def _tensor(value: object, name: str, dims: int) -> Tensor:
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        came = f"a tensor of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+        msg = f"{name} must be a floating point tensor, but it is {came}"
+        raise DtypeError(msg)
+    if value.dim() != dims:
+        msg = f"{name} must have {dims} dimension{'s' * (dims != 1)}, but its shape is {tuple(value.shape)}"
+        raise ShapeError(msg)
+    return value
+
+
+def _width(value: Tensor | float, name: str) -> Tensor | float:
+    if not isinstance(value, Tensor):
+        return float(value)
+    return value if value.dim() == 0 else _tensor(value, name, 1)

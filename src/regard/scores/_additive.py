@@ -1,0 +1,162 @@
+"""Bahdanau's score v . tanh(W_q q + W_k k), without ever holding n x m x h."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard._operands import Axis, Operand, Span
+from regard.errors import ShapeError
+from regard.scores._base import Score
+
+CHUNK = 1 << 18  # elements of the (rows, keys, h) block in work: it should stay in the cache
+STEEP = 40.0  # beyond this e^(2a) times e^(2b) leaves float32
+
+
+def _sigmoids(left: Tensor, right: Tensor) -> Tensor:
+    """1 / (1 + e^2a e^2b) over (..., i, j, h), from which tanh(a + b) = 1 - 2 r follows with no tanh at all."""
+    block = left.unsqueeze(-2) * right.unsqueeze(-3)
+    return block.add_(1).reciprocal_()
+
+
+def _row_chunks(left: Tensor, right: Tensor) -> list[tuple[int, int]]:
+    step = max(1, CHUNK // max(1, right.shape[-2] * right.shape[-1]))
+    return [(low, min(low + step, left.shape[-2])) for low in range(0, left.shape[-2], step)]
+
+
+def _is_steep(left: Tensor, right: Tensor) -> bool:
+    # Written so that NaN counts as steep: plain tanh carries it to where it belongs.
+    return not (left.abs().amax() <= STEEP and right.abs().amax() <= STEEP)
+
+
+class _TanhScore(torch.autograd.Function):
+    """sum_h v_h tanh(a_ih + b_jh) for one head, recomputed in the backward pass."""
+
+    @staticmethod
+    def forward(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
+        out = a.new_empty(a.shape[0], b.shape[0])
+        left, right, total, twice = (2 * a).exp(), (2 * b).exp(), v.sum(), -2 * v
+        for low, high in _row_chunks(a, b):
+            torch.matmul(_sigmoids(left[low:high], right), twice, out=out[low:high])
+        return out.add_(total)
+
+    @staticmethod
+    def setup_context(ctx, inputs: tuple[Tensor, ...], output: Tensor) -> None:  # noqa: ANN001
+        del output
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, ...]:  # noqa: ANN001  # pyright: ignore
+        a, b, v = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is wanted
+            return torch.autograd.grad(_plain(a, b, v), (a, b, v), grad, create_graph=True)
+        left, right = (2 * a).exp(), (2 * b).exp()
+        grad_a, grad_b, tilt = torch.empty_like(a), torch.zeros_like(b), torch.zeros_like(v)
+        for low, high in _row_chunks(a, b):
+            r, part = _sigmoids(left[low:high], right), grad[low:high]
+            tilt += part.reshape(-1) @ r.reshape(-1, v.shape[0])
+            r.addcmul_(r, r, value=-1)  # r - r^2, a quarter of the derivative of tanh
+            torch.matmul(part.unsqueeze(-2), r, out=grad_a[low:high].unsqueeze(-2))
+            grad_b += torch.linalg.vecdot(part.unsqueeze(-1), r, dim=0) if high - low > 1 else part.mT * r[0]
+        slope = 4 * v
+        return grad_a * slope, grad_b * slope, grad.sum() - 2 * tilt
+
+
+def _plain(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
+    return torch.tanh(a.unsqueeze(-2) + b.unsqueeze(-3)) @ v
+
+
+def tanh_score(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
+    """sum_h v_h tanh(a_ih + b_jh): (..., i, h), (..., j, h), (h,) -> (..., i, j)."""
+    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:  # noqa: SLF001
+        return _plain(a, b, v)
+    if not a.numel() or not b.numel() or _is_steep(a.detach(), b.detach()):
+        return _plain(a, b, v)
+    lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if not lead:
+        return _TanhScore.apply(a, b, v)  # pyright: ignore
+    a, b = (t.expand(*lead, *t.shape[-2:]).flatten(0, len(lead) - 1) for t in (a, b))
+    parts = [_TanhScore.apply(x, y, v) for x, y in zip(a.unbind(), b.unbind(), strict=True)]
+    return torch.stack(parts).unflatten(0, lead)  # pyright: ignore
+
+
+class Tanh(Score):
+    """v . tanh(W_q q + W_k k), whatever holds the two matrices."""
+
+    v: Tensor
+
+    @property
+    def arity(self) -> int:
+        return 3
+
+    def sides(self, d_q: int) -> tuple[Tensor, Tensor]:
+        """W_q (h, d_q) and W_k (h, d_k)."""
+        raise NotImplementedError
+
+    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
+        kind = query.dtype
+        w_q, w_k = self.sides(query.shape[-1])
+        return (
+            Operand(query @ w_q.to(kind).mT, Axis.QUERY),
+            Operand(key @ w_k.to(kind).mT, Axis.KEY),
+            Operand(self.v.to(kind), Axis.FIXED),
+        )
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+        del rows, cols, out
+        return tanh_score(*tensors)
+
+    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+        del query, key
+        return self.v.detach().abs().sum()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Additive(Tanh):
+    w_q: Tensor
+    w_k: Tensor
+    v: Tensor
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {"w_q of additive": self.w_q, "w_k of additive": self.w_k, "v of additive": self.v}
+
+    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
+        if (self.w_q.shape[1], self.w_k.shape[1]) != (d_q, d_k):
+            msg = (
+                f"additive needs w_q (h, d_q) and w_k (h, d_k) with d_q = {d_q} and d_k = {d_k}, "
+                f"but they are {tuple(self.w_q.shape)} and {tuple(self.w_k.shape)}"
+            )
+            raise ShapeError(msg)
+
+    def sides(self, d_q: int) -> tuple[Tensor, Tensor]:
+        del d_q
+        return self.w_q, self.w_k
+
+    def __repr__(self) -> str:
+        return "v·tanh(W_q q + W_k k)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Concat(Tanh):
+    w: Tensor
+    v: Tensor
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {"w of concat": self.w, "v of concat": self.v}
+
+    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
+        if self.w.shape[1] != d_q + d_k:
+            msg = (
+                f"concat needs w (h, d_q + d_k) with d_q + d_k = {d_q} + {d_k} = {d_q + d_k}, "
+                f"but w is {tuple(self.w.shape)}"
+            )
+            raise ShapeError(msg)
+
+    def sides(self, d_q: int) -> tuple[Tensor, Tensor]:
+        return self.w[:, :d_q], self.w[:, d_q:]
+
+    def __repr__(self) -> str:
+        return "v·tanh(W [q; k])"

@@ -1,0 +1,166 @@
+"""Scores that depend on a distance: the kernels of Nadaraya and Watson. A score is log K, so that softmax is K / sum K."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard._operands import Axis, Operand, Span
+from regard.errors import ShapeError
+from regard.scores._base import Features, Score, norm_product
+
+NEVER = -math.inf
+DIRECT_DIMENSIONS = 4  # up to here squared distances are summed feature by feature, which cannot cancel
+
+
+class Distance(Score):
+    """A score that depends on |w (q - k)| alone."""
+
+    def weight(self) -> Tensor | float:
+        raise NotImplementedError
+
+    def scaled(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        # Moving both sides together changes no distance, and keeps the numbers small.
+        centre = _finite_mean(key)
+        w = self.weight()
+        w = w.to(query.dtype) if isinstance(w, Tensor) else w
+        return (query - centre) * w, (key - centre) * w
+
+    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
+        left, right = self.scaled(query, key)
+        if left.shape[-1] > DIRECT_DIMENSIONS:
+            left, right = left.double(), right.double()  # |q|^2 + |k|^2 - 2 q.k cancels
+        return Operand(left, Axis.QUERY), Operand(right, Axis.KEY)
+
+
+def _finite_mean(key: Tensor) -> Tensor:
+    flat = key.detach().reshape(-1, key.shape[-1])
+    return flat.nan_to_num(0.0, 0.0, 0.0).mean(0) if flat.shape[0] else flat.new_zeros(key.shape[-1])
+
+
+def squared_distance(left: Tensor, right: Tensor) -> Tensor:
+    """|left_i - right_j|^2 as (..., i, j), without the (..., i, j, d) differences."""
+    if left.shape[-1] > DIRECT_DIMENSIONS:
+        cross = left @ right.mT
+        return (left.square().sum(-1, keepdim=True) + right.square().sum(-1).unsqueeze(-2) - 2 * cross).clamp_min(0)
+    total = torch.zeros((), dtype=left.dtype, device=left.device)
+    for a, b in zip(left.unbind(-1), right.unbind(-1), strict=True):
+        total = total + (a.unsqueeze(-1) - b.unsqueeze(-2)).square()
+    return total
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Gaussian(Distance):
+    w: Tensor | float
+
+    @property
+    def signature(self) -> Hashable:
+        return ("Gaussian", self.w if isinstance(self.w, float) else (tuple(self.w.shape), self.w.requires_grad))
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {"w of gaussian": self.w} if isinstance(self.w, Tensor) else {}
+
+    def weight(self) -> Tensor | float:
+        return self.w
+
+    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
+        super().check(n, m, d_q, d_k)
+        _check_width("gaussian(w) needs w", self.w, d_k)
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+        del rows, cols, out
+        return squared_distance(*tensors) * -0.5
+
+    def obstacle(self, *, grad: bool) -> str | None:
+        del grad
+        return None
+
+    def features(self, query: Tensor, key: Tensor) -> Features:
+        left, right = self.scaled(query, key)
+        return Features(
+            left,
+            right,
+            key_bias=right.square().sum(-1).unsqueeze(-2) * -0.5,
+            row=left.square().sum(-1) * -0.5,
+        )
+
+    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+        left, right = self.scaled(query, key)
+        return (norm_product(left, left) + norm_product(right, right)).abs()
+
+    def __repr__(self) -> str:
+        return "-(w|q - k|)² / 2"
+
+
+def _check_width(asks: str, w: Tensor | float, d: int) -> None:
+    if isinstance(w, Tensor) and w.dim() and tuple(w.shape) != (d,):
+        msg = f"{asks} to be one number or of shape ({d},), one a feature, but its shape is {tuple(w.shape)}"
+        raise ShapeError(msg)
+
+
+def _log_inside(inside: Tensor, value: Tensor) -> Tensor:
+    # Both branches of a `where` are differentiated: keep the one outside away from log(0).
+    return torch.where(inside, torch.log(torch.where(inside, value, 1.0)), NEVER)
+
+
+def _root(square: Tensor) -> Tensor:
+    positive = square > 0
+    return torch.where(positive, torch.where(positive, square, 1.0).sqrt(), 0.0)
+
+
+def _compact(value: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    return lambda square: _log_inside(square < 1, value(square.clamp_max(1)))
+
+
+LOG_KERNELS: dict[str, Callable[[Tensor], Tensor]] = {  # of u^2, up to a constant, which softmax removes
+    "laplace": lambda square: -_root(square),
+    "boxcar": lambda square: torch.where(square <= 1, 0.0 * square, NEVER),
+    "epanechnikov": _compact(lambda square: 1 - square),
+    "biweight": _compact(lambda square: (1 - square) ** 2),
+    "triweight": _compact(lambda square: (1 - square) ** 3),
+    "triangular": _compact(lambda square: 1 - _root(square)),
+    "tricube": _compact(lambda square: (1 - _root(square) ** 3) ** 3),
+    "cosine": _compact(lambda square: torch.cos(math.pi / 2 * _root(square))),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernel(Distance):
+    name: str
+    bandwidth: Tensor | float
+
+    @property
+    def compact(self) -> bool:
+        return self.name != "laplace"
+
+    @property
+    def signature(self) -> Hashable:
+        width = self.bandwidth
+        return ("Kernel", self.name, width if isinstance(width, float) else (tuple(width.shape), width.requires_grad))
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {"bandwidth of kernel": self.bandwidth} if isinstance(self.bandwidth, Tensor) else {}
+
+    def weight(self) -> Tensor | float:
+        return 1 / self.bandwidth
+
+    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
+        super().check(n, m, d_q, d_k)
+        _check_width("kernel(name, bandwidth) needs the bandwidth", self.bandwidth, d_k)
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+        del rows, cols, out
+        return LOG_KERNELS[self.name](squared_distance(*tensors))
+
+    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+        left, right = self.scaled(query, key)
+        if self.compact:
+            return query.new_zeros(())
+        return norm_product(left, left).sqrt() + norm_product(right, right).sqrt()
+
+    def __repr__(self) -> str:
+        return f"log {self.name}(|q - k| / h)"

@@ -1,0 +1,131 @@
+"""Scores that are inner products: dot, scaled dot, cosine, general, location, uniform."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard._operands import Axis, Operand, Span
+from regard.errors import ShapeError
+from regard.scores._base import Features, Score, norm_product
+
+
+class Linear(Score):
+    """A score that is an inner product once `project` has been applied to both sides."""
+
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
+        raise NotImplementedError
+
+    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
+        left, right, scale = self.project(query, key)
+        return Operand(left if scale == 1 else left * scale, Axis.QUERY), Operand(right, Axis.KEY)
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+        del rows, cols
+        left, right = tensors
+        if out is None:
+            return left @ right.mT
+        return torch.matmul(left, right.mT, out=out)
+
+    def obstacle(self, *, grad: bool) -> str | None:
+        del grad
+        return None
+
+    def features(self, query: Tensor, key: Tensor) -> Features:
+        return Features(*self.project(query, key))
+
+    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+        left, right, scale = self.project(query, key)
+        return abs(scale) * norm_product(left, right)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dot(Linear):
+    """q . k * scale, with scale 1 / sqrt(d_k) if None."""
+
+    scale: float | None
+
+    @property
+    def signature(self) -> Hashable:
+        return ("Dot", self.scale)
+
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
+        return query, key, self.scale_for(key.shape[-1])
+
+    def scale_for(self, d_k: int) -> float:
+        return self.scale if self.scale is not None else 1 / math.sqrt(max(d_k, 1))
+
+    def __repr__(self) -> str:
+        if self.scale is None:
+            return "q·k / √d"
+        return "q·k" if self.scale == 1 else f"{self.scale:g} q·k"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cosine(Linear):
+    temperature: float
+
+    @property
+    def signature(self) -> Hashable:
+        return ("Cosine", self.temperature)
+
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
+        unit = torch.nn.functional.normalize
+        return unit(query, dim=-1), unit(key, dim=-1), 1 / self.temperature
+
+    def __repr__(self) -> str:
+        return "cos(q, k)" if self.temperature == 1 else f"cos(q, k) / {self.temperature:g}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class General(Linear):
+    w: Tensor
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {"w of general": self.w}
+
+    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
+        if tuple(self.w.shape) != (d_q, d_k):
+            msg = f"general(w) needs w of shape (d_q, d_k) = ({d_q}, {d_k}), but w is {tuple(self.w.shape)}"
+            raise ShapeError(msg)
+
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
+        return query @ self.w.to(query.dtype), key, 1.0
+
+    def __repr__(self) -> str:
+        return "q·Wk"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Location(Linear):
+    w: Tensor
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {"w of location": self.w}
+
+    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
+        if tuple(self.w.shape) != (m, d_q):
+            msg = f"location(w) needs w of shape (keys, d_q) = ({m}, {d_q}), but w is {tuple(self.w.shape)}"
+            raise ShapeError(msg)
+
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
+        return query, self.w.to(query.dtype).expand(*key.shape[:-2], *self.w.shape), 1.0
+
+    def __repr__(self) -> str:
+        return "(Wq)_j"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Uniform(Linear):
+    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
+        """Anything fits: neither side is looked at."""
+
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
+        return query.new_zeros(*query.shape[:-1], 1), key.new_zeros(*key.shape[:-1], 1), 1.0
+
+    def __repr__(self) -> str:
+        return "0"

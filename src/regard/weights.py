@@ -1,0 +1,464 @@
+"""The n x m matrix of weights as an object that is never built."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard import _index, _inputs, _pool, _questions
+from regard._fold import survey
+from regard._fused import is_causal
+from regard._operands import Axis, Operand
+from regard._plan import BUFFERS, TILE, Plan, Request, plan as choose
+from regard._tiles import Problem, traced
+from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError, StaleWeightsError, TooLargeError
+from regard.masks import Mask
+from regard.normalisers import Normaliser, Softmax
+from regard.reducers import Heatmap, MeanDistance, Top, VisibleKeys
+from regard.scores import Score
+from regard.spec import Spec
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DENSE_LIMIT = 2**28
+FEW_DIGITS = 48.0  # scores above this leave fewer than five digits of a weight in float32
+
+
+class TopK(NamedTuple):
+    """The largest weights of each row and the keys they are on; 0 and -1 where a query sees fewer keys."""
+
+    values: Tensor
+    indices: Tensor
+
+
+class Weights:
+    r"""The weights p_ij = normalise_j(score(q_i, k_j)), never built, yet exact.
+
+    Shapes: query (..., n, d_q), key (..., m, d_k); the matrix is (..., n, m).
+
+    >>> import torch, regard as rg
+    >>> tokens = torch.eye(3)
+    >>> weights = rg.Weights(tokens, tokens)
+    >>> weights.shape
+    torch.Size([3, 3])
+    >>> weights[0].sum()
+    tensor(1.)
+    """
+
+    __slots__ = ("_budget", "_draws", "_lse", "_memo", "_plan", "_shape", "_spec", "_versions", "key", "query")
+
+    def __init__(  # noqa: PLR0913
+        self,
+        query: Tensor,
+        key: Tensor,
+        score: Score | None = None,
+        mask: Mask | None = None,
+        normaliser: Normaliser | None = None,
+        plan: str = "auto",
+        budget: int | None = None,
+    ) -> None:
+        spec = _inputs.make_spec(score, mask, normaliser)
+        shape = _inputs.check(query, key, None, spec)
+        budget = _inputs.check_options(0.0, plan, budget)
+        chosen = choose(request(query, key, key.shape[-1], spec, shape, forced=plan, budget=budget))
+        self._set(query, key, spec, shape, chosen, budget, None, None)
+
+    def _set(  # noqa: PLR0913
+        self,
+        query: Tensor,
+        key: Tensor,
+        spec: Spec,
+        shape: _inputs.Shape,
+        plan: Plan,
+        budget: int,
+        lse: Tensor | None,
+        draws: tuple[Operand, ...] | None,
+    ) -> Weights:
+        self.query, self.key = query, key
+        self._spec, self._shape, self._plan, self._budget = spec, shape, plan, budget
+        self._lse, self._memo = lse, None
+        if draws is None and spec.normaliser.arity:
+            draws = spec.normaliser.operands(shape.lead, shape.n, _inputs.working(query))
+        self._draws = draws
+        self._versions = None if torch.compiler.is_compiling() else _versions(query, key, spec)
+        return self
+
+    # What it is
+
+    @property
+    def shape(self) -> torch.Size:
+        return torch.Size((*self._shape.lead, self._shape.n, self._shape.m))
+
+    @property
+    def ndim(self) -> int:
+        return len(self._shape.lead) + 2
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.query.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self.query.device
+
+    @property
+    def plan(self) -> Plan:
+        """Which executor, and why, in one printable line."""
+        return self._plan
+
+    @property
+    def spec(self) -> Spec:
+        """Score, mask and normaliser."""
+        return self._spec
+
+    def __repr__(self) -> str:
+        sizes = " x ".join(str(length) for length in self.shape)
+        return f"Weights({sizes}, {self._spec}, {self.dtype}, never built)"
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    # Products
+
+    def __matmul__(self, x: Tensor) -> Tensor:
+        """Pool: (..., n, m) @ (..., m, d) -> (..., n, d). Differentiable."""
+        return self._product(x, self._shape.m, "keys", self._pool)
+
+    @property
+    def mT(self) -> Transposed:  # noqa: N802
+        """The transposed matrix, a lazy view."""
+        return Transposed(self)
+
+    def _product(self, x: Tensor, length: int, what: str, run: Any) -> Tensor:  # noqa: ANN401
+        self._check_fresh()
+        if not isinstance(x, Tensor) or x.dtype != self.dtype:
+            came = f"a tensor of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
+            msg = f"weights @ x needs a tensor of {self.dtype}, but x is {came}"
+            raise DtypeError(msg)
+        matrix = x.unsqueeze(-1) if x.dim() == 1 else x
+        if x.dim() == 0 or matrix.shape[-2] != length:
+            msg = f"weights @ x needs x with one row for each of {length} {what}: weights {tuple(self.shape)}, x {tuple(x.shape)}"
+            raise ShapeError(msg)
+        out = run(_inputs.working(matrix)).to(self.dtype)
+        return out.squeeze(-1) if x.dim() == 1 else out
+
+    def _pool(self, x: Tensor) -> Tensor:
+        query, key = self._operands()
+        return _pool.pool(self._spec, query, key, x, self._shape.lead, self._plan_for(x.shape[-1]), draws=self._draws)[0]
+
+    def _spread(self, x: Tensor) -> Tensor:
+        query, key = self._operands()
+        return _pool.spread(self._spec, query, key, x, self._shape.lead, self._plan, self._draws)
+
+    # Blocks
+
+    def __getitem__(self, index: Any) -> Tensor:  # noqa: ANN401
+        """A dense block: ints, slices and index tensors mean what they mean for a tensor. Not differentiable."""
+        self._check_fresh()
+        picked = _index.parse(index, tuple(self.shape))
+        self._refuse_large(picked.numel(), DENSE_LIMIT, "this block")
+        return _index.block(self._problem(), picked, self._cap()).to(self.dtype)
+
+    def dense(self, limit: int = DENSE_LIMIT) -> Tensor:
+        """The whole matrix, refused above `limit` bytes. Not differentiable: pool with ``@`` for that."""
+        self._check_fresh()
+        self._refuse_large(self.shape.numel(), limit, "the whole matrix")
+        return _index.block(self._problem(), _index.parse((...,), tuple(self.shape)), self._cap()).to(self.dtype)
+
+    def _refuse_large(self, count: int, limit: int, what: str) -> None:
+        size = count * self.query.element_size()
+        if size > limit:
+            msg = (
+                f"{what} of {tuple(self.shape)} weights would take {size:,} bytes, above the limit of {limit:,}: "
+                f"ask for fewer rows, or for weights.heatmap(); dense(limit={size}) would build it"
+            )
+            raise TooLargeError(msg)
+
+    # Questions
+
+    def logsumexp(self) -> Tensor:
+        """log sum_j exp(s_ij), (..., n); softmax only. Differentiable."""
+        if not isinstance(self._spec.normaliser, Softmax):
+            msg = f"logsumexp is the row statistic of softmax, and these weights are {self._spec.normaliser}"
+            raise NotNormalisedError(msg)
+        return self._row_question("logsumexp")
+
+    def entropy(self) -> Tensor:
+        """-sum_j p_ij log p_ij in nats, (..., n). Differentiable."""
+        return self._row_question("entropy")
+
+    def saturation(self) -> Tensor:
+        """sum_j p_ij²: 1 is one-hot, 1/m is uniform, (..., n). Differentiable."""
+        return self._row_question("saturation")
+
+    def distance(self, query_positions: Tensor | None = None) -> Tensor:
+        """sum_j p_ij |i - j|, (..., n); with n != m say where the queries stand. Differentiable."""
+        positions = self._positions(query_positions)
+        if self._wants_gradient():
+            return self._row_question("distance", (Operand(positions.unsqueeze(-1), Axis.QUERY),))
+        self._needs_distribution("distance")
+        return self._ask(MeanDistance(positions)).to(self._out())
+
+    def received(self) -> Tensor:
+        """sum_i p_ij: what each key gets from all queries, (..., m). Not differentiable: use ``weights.mT @ ones``."""
+        return self._known("received")
+
+    def mass(self, groups: Tensor) -> Tensor:
+        """The weight on each group of keys, (..., n, groups): ids are (m,) or (B, m), -1 is none. Differentiable."""
+        self._check_fresh()
+        marks = _membership(groups, self._shape).to(_inputs.working(self.query).dtype)
+        return self._pool(marks)
+
+    def top(self, k: int) -> TopK:
+        """The k largest weights of each row, and where they are: (..., n, k) both. Not differentiable."""
+        if not isinstance(k, int) or k < 1:
+            msg = f"top(k) needs a whole number of keys, 1 or more, not {k!r}"
+            raise ChoiceError(msg)
+        values, indices = self._known("top") if k <= _questions.TOP else self._ask(Top(k))
+        return TopK(values[..., :k].to(self._out()), indices[..., :k])
+
+    def heatmap(self, bins: int = 256, pool: str = "mean") -> Tensor:
+        """The matrix in bins x bins cells (fewer where it is smaller), pooled by "mean", "max" or "sum".
+
+        Bin b holds rows floor(b n / bins) to floor((b + 1) n / bins), columns likewise; hidden cells count as 0.
+        Not differentiable.
+        """
+        if not isinstance(bins, int) or bins < 1:
+            msg = f"heatmap(bins) needs a whole number of bins, 1 or more, not {bins!r}"
+            raise ChoiceError(msg)
+        problem = self._problem()
+        reducer = Heatmap(bins, pool, problem.size)
+        if bins == _questions.BINS and pool != "max":
+            return reducer.finish(self._known("heatmap")).to(self._out())
+        return self._ask(reducer).to(self._out())
+
+    def empty_rows(self) -> Tensor:
+        """True for queries that see no key, (..., n)."""
+        self._check_fresh()
+        if not self._spec.gaps and self._shape.m:
+            return torch.zeros(self.shape[:-1], dtype=torch.bool, device=self.device)
+        return self._ask(VisibleKeys()) == 0
+
+    def snapshot(self) -> Weights:
+        """A detached copy that no longer depends on the caller's tensors."""
+        self._check_fresh()
+        copies: dict[int, Tensor] = {}
+        spec = _snapshot(self._spec, copies)
+        query, key = (_copy(t, copies) for t in (self.query, self.key))
+        twin = object.__new__(Weights)
+        twin._set(query, key, spec, self._shape, self._plan, self._budget, self._lse, self._draws)
+        twin._memo = self._memo
+        return twin
+
+    # Pictures
+
+    def plot(self, tokens: list[str] | None = None, **options: Any) -> Axes:  # noqa: ANN401
+        """A heatmap as matplotlib Axes, empty rows hatched; see `regard.plot.heatmap`."""
+        from regard.plot import heatmap
+
+        return heatmap(self, tokens, **options)
+
+    # Inside
+
+    def _check_fresh(self) -> None:
+        if self._versions is None or traced():
+            return
+        for name, tensor, version in self._versions:
+            if tensor._version != version:  # noqa: SLF001
+                msg = (
+                    f"{name} has been changed in place since these weights were made, so an answer would be about other "
+                    f"numbers; take weights.snapshot() before the change, or make the weights anew"
+                )
+                raise StaleWeightsError(msg)
+
+    def _out(self) -> torch.dtype:
+        return _inputs.working(self.query).dtype
+
+    def _operands(self) -> tuple[Tensor, Tensor]:
+        return _inputs.working(self.query), _inputs.ungrouped(_inputs.working(self.key), self._shape.group)
+
+    def _problem(self, *, careful: bool = False) -> Problem:
+        """For questions: in float64 where float32 would leave too few digits."""
+        query, key = self._operands()
+        if query.dtype == torch.float32 and not traced() and self._large(query, key):
+            query, key = query.double(), key.double()
+        return Problem.build(self._spec, query, key, self._shape.lead, careful=careful, draws=self._draws)
+
+    @torch.no_grad()
+    def _large(self, query: Tensor, key: Tensor) -> bool:
+        return bool(self._spec.score.magnitude(query, key) > FEW_DIGITS)
+
+    def _cap(self) -> int:
+        if self._plan.executor == "dense":
+            return self._plan.tile
+        return max(1, min(TILE // 2, self._budget // (BUFFERS * 4)))
+
+    def _plan_for(self, d_v: int) -> Plan:
+        return choose(
+            request(self.query, self.key, d_v, self._spec, self._shape, forced=self._forced(), budget=self._budget)
+        )
+
+    def _forced(self) -> str:
+        return self._plan.executor if self._plan.reason.startswith("asked for") else "auto"
+
+    def _wants_gradient(self) -> bool:
+        tensors = (self.query, self.key, *self._spec.tensors().values())
+        return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+
+    def _needs_distribution(self, question: str) -> None:
+        if not self._spec.normaliser.normalised:
+            msg = f"{question} needs rows that sum to 1, and rows of {self._spec.normaliser} do not"
+            raise NotNormalisedError(msg)
+
+    def _row_question(self, question: str, extra: tuple[Operand, ...] = ()) -> Tensor:
+        self._needs_distribution(question)
+        if not self._wants_gradient() and not traced():
+            return self._known(question).to(self._out())
+        self._check_fresh()
+        careful = _pool.must_be_careful(self._spec, self.query, self.key, self.key)
+        return _questions.differentiable(self._problem(careful=careful), question, self._cap(), extra).to(self._out())
+
+    @torch.no_grad()
+    def _known(self, question: str) -> Any:  # noqa: ANN401
+        self._check_fresh()
+        if self._memo is None:
+            self._memo = _questions.overview(self._problem(), self._cap())
+        answer = self._memo[question]
+        return answer.to(self._out()) if isinstance(answer, Tensor) else answer
+
+    @torch.no_grad()
+    def _ask(self, reducer: Any) -> Any:  # noqa: ANN401
+        self._check_fresh()
+        return survey(self._problem(), [reducer], self._cap())[0]
+
+    def _positions(self, given: Tensor | None) -> Tensor:
+        if given is None:
+            if self._shape.n != self._shape.m:
+                msg = (
+                    f"distance() with {self._shape.n} queries and {self._shape.m} keys needs query_positions, "
+                    f"the place of each query among the keys"
+                )
+                raise ShapeError(msg)
+            return torch.arange(self._shape.n, device=self.device, dtype=torch.float64)
+        if given.shape[-1:] != (self._shape.n,):
+            msg = f"query_positions needs one place for each of {self._shape.n} queries, but its shape is {tuple(given.shape)}"
+            raise ShapeError(msg)
+        return given.to(device=self.device, dtype=torch.float64)
+
+
+class Transposed:
+    """The transpose of a lazy matrix: a lazy view."""
+
+    __slots__ = ("mT",)
+
+    def __init__(self, weights: Weights) -> None:
+        self.mT = weights
+
+    @property
+    def shape(self) -> torch.Size:
+        return torch.Size((*self.mT.shape[:-2], self.mT.shape[-1], self.mT.shape[-2]))
+
+    def __matmul__(self, x: Tensor) -> Tensor:
+        """(..., m, n) @ (..., n, d) -> (..., m, d). Differentiable."""
+        return self.mT._product(x, self.mT._shape.n, "queries", self.mT._spread)  # noqa: SLF001
+
+    def __getitem__(self, index: Any) -> Tensor:  # noqa: ANN401
+        parts = _index.full(index, len(self.shape))
+        return _index.transposed_block(self.mT, parts)
+
+    def dense(self, limit: int = DENSE_LIMIT) -> Tensor:
+        """The whole transposed matrix, refused above `limit` bytes."""
+        return self.mT.dense(limit).mT
+
+    def __repr__(self) -> str:
+        return f"{self.mT!r}.mT"
+
+
+def request(  # noqa: PLR0913
+    query: Tensor,
+    key: Tensor,
+    d_v: int,
+    spec: Spec,
+    shape: _inputs.Shape,
+    *,
+    forced: str,
+    budget: int,
+    dropout: bool = False,
+    grad: bool | None = None,
+) -> Request:
+    """What a plan needs to know."""
+    if grad is None:
+        tensors = (query, key, *spec.tensors().values())
+        grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    mask = spec.mask
+    form = (
+        "none" if mask is None
+        else "causal" if is_causal(mask, shape.n, shape.m)
+        else "keys" if mask.per_key
+        else "blocks"
+    )
+    return Request(
+        forced=forced,
+        formula=repr(spec),
+        obstacle=spec.score.obstacle(grad=grad),
+        mask=form,
+        softmax=isinstance(spec.normaliser, Softmax),
+        lead=shape.lead,
+        n=shape.n,
+        m=shape.m,
+        d=key.shape[-1],
+        d_v=d_v,
+        itemsize=max(4, query.element_size()),
+        budget=budget,
+        grad=grad,
+        dropout=dropout,
+        device=query.device.type,
+        traced="compile" if torch.compiler.is_compiling() else "transform" if traced() else "no",
+    )
+
+
+def _versions(query: Tensor, key: Tensor, spec: Spec) -> tuple[tuple[str, Tensor, int], ...] | None:
+    named: Mapping[str, Tensor] = {"query": query, "key": key, **spec.tensors()}
+    if any(t.is_inference() for t in named.values()):
+        return None  # such tensors keep no count of changes
+    return tuple((name, t, t._version) for name, t in named.items())  # noqa: SLF001
+
+
+def _copy(tensor: Tensor, copies: dict[int, Tensor]) -> Tensor:
+    if id(tensor) not in copies:
+        copies[id(tensor)] = tensor.detach().clone()
+    return copies[id(tensor)]
+
+
+def _snapshot(words: Any, copies: dict[int, Tensor]) -> Any:  # noqa: ANN401
+    """A spec, score or mask with every tensor in it copied."""
+    if isinstance(words, Tensor):
+        return _copy(words, copies)
+    if isinstance(words, Spec | Score | Mask):
+        from dataclasses import fields, replace
+
+        return replace(words, **{f.name: _snapshot(getattr(words, f.name), copies) for f in fields(words)})  # pyright: ignore
+    return words
+
+
+def _membership(groups: Tensor, shape: _inputs.Shape) -> Tensor:
+    """One column a group, 1 where a key belongs to it: (..., m, g)."""
+    if not isinstance(groups, Tensor) or groups.is_floating_point() or groups.dtype == torch.bool:
+        came = f"a tensor of {groups.dtype}" if isinstance(groups, Tensor) else type(groups).__name__
+        msg = f"groups must be a tensor of integer ids, one a key, but it is {came}"
+        raise DtypeError(msg)
+    if groups.shape[-1:] != (shape.m,) or groups.dim() - 1 > len(shape.lead):
+        msg = f"groups needs one id for each of {shape.m} keys, (m,) or (B, m), but its shape is {tuple(groups.shape)}"
+        raise ShapeError(msg)
+    if groups.dim() > 1 and any(a not in (1, b) for a, b in zip(groups.shape[:-1], shape.lead, strict=False)):
+        msg = f"groups {tuple(groups.shape)} must follow the leading dimensions {shape.lead} from the left"
+        raise ShapeError(msg)
+    count = int(groups.max()) + 1 if groups.numel() else 0
+    marks = groups.unsqueeze(-1) == torch.arange(count, device=groups.device)
+    missing = len(shape.lead) - (groups.dim() - 1) if groups.dim() > 1 else 0
+    return marks.reshape(*marks.shape[:-2], *[1] * missing, *marks.shape[-2:])

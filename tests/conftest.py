@@ -1,0 +1,47 @@
+"""What every test stands on: threads, seeds, hypothesis profiles, and checked shapes on demand."""
+
+import os
+
+import hypothesis
+import pytest
+
+TYPECHECKED = os.environ.get("REGARD_TYPECHECK") == "1"
+XDIST_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+if XDIST_WORKER:
+    # The processes already fill the machine; set before torch is imported so that processes they start obey too.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+if TYPECHECKED:
+    # Before the first import of regard: from here on every annotated shape is checked at every call.
+    from jaxtyping import install_import_hook
+
+    install_import_hook("regard", "beartype.beartype")
+
+import torch  # noqa: E402  the environment above has to come first
+
+if XDIST_WORKER:
+    torch.set_num_threads(1)
+
+SLOW_IS_FINE = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large]
+hypothesis.settings.register_profile(
+    "ci", max_examples=200, deadline=None, derandomize=True, suppress_health_check=SLOW_IS_FINE
+)
+hypothesis.settings.register_profile("quick", max_examples=20, deadline=None, suppress_health_check=SLOW_IS_FINE)
+hypothesis.settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=SLOW_IS_FINE)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_modifyitems(items):
+    if not TYPECHECKED:
+        return
+    skip = pytest.mark.skip(reason="meant for the functions as users get them; REGARD_TYPECHECK=1 wraps them")
+    for item in items:
+        if "plain" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)

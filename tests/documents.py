@@ -1,0 +1,85 @@
+"""Markdown read as a test reads it: headings, fenced blocks, and the results that the blocks promise."""
+
+import ast
+import contextlib
+import io
+import re
+import tokenize
+from dataclasses import dataclass
+from pathlib import Path
+
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+PROMISE = re.compile(r"#\s*->\s*(.+)")
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    code: str
+    line: int
+
+
+def blocks(text: str) -> list[Block]:
+    return [Block(m[1], m[2], text.count("\n", 0, m.start(2)) + 1) for m in FENCE.finditer(text)]
+
+
+def prose(text: str) -> str:
+    return FENCE.sub("", text)
+
+
+def heading_levels(text: str) -> list[int]:
+    return [len(marks) for marks in re.findall(r"^(#+) ", prose(text), re.MULTILINE)]
+
+
+def images(text: str) -> list[str]:
+    return re.findall(r"!\[[^\]]*\]\(([^)]+)\)", prose(text))
+
+
+def links(text: str) -> list[str]:
+    return re.findall(r"\]\(([^)\s]+)\)", prose(text))
+
+
+def meaning(block: Block) -> str:
+    """What a block does, without its comments: those are translated."""
+    if block.language == "python":
+        return ast.dump(ast.parse(block.code))
+    return re.sub(r"[ ]+# .*", "", block.code)
+
+
+def promises(code: str) -> dict[int, str]:
+    """Line number -> the result that a comment `# -> ...` on that line promises."""
+    comments = (t for t in tokenize.generate_tokens(io.StringIO(code).readline) if t.type == tokenize.COMMENT)
+    return {t.start[0]: match[1] for t in comments if (match := PROMISE.match(t.string))}
+
+
+def run(block: Block, namespace: dict[str, object], path: Path) -> list[str]:
+    """Run a block line by line; returns the promises that were not kept."""
+    promised = promises(block.code)
+    broken = []
+    for statement in ast.parse(block.code).body:
+        said = _shown(statement, namespace, f"{path.name}, block at line {block.line}")
+        wanted = promised.pop(statement.end_lineno or 0, None)
+        if wanted is not None and not _fits(said, wanted):
+            broken.append(f"{path.name}:{block.line + statement.lineno - 1}: promised {wanted}, came {said}")
+    broken += [
+        f"{path.name}:{block.line}: nothing to compare with the promise {wanted}" for wanted in promised.values()
+    ]
+    return broken
+
+
+def _shown(statement: ast.stmt, namespace: dict[str, object], name: str) -> str:
+    """What a notebook would show under the statement: what it printed, or else the value of an expression."""
+    printed = io.StringIO()
+    value = None
+    with contextlib.redirect_stdout(printed):
+        if isinstance(statement, ast.Expr):
+            value = eval(compile(ast.Expression(statement.value), name, "eval"), namespace)  # noqa: S307  our own pages
+        else:
+            exec(compile(ast.Module([statement], []), name, "exec"), namespace)  # noqa: S102  our own pages
+    return printed.getvalue() or repr(value)
+
+
+def _fits(said: str, wanted: str) -> bool:
+    """Equal but for white space; `...` stands for anything."""
+    parts = [re.escape("".join(part.split())) for part in wanted.split("...")]
+    return re.fullmatch(".*".join(parts), "".join(said.split()), re.DOTALL) is not None

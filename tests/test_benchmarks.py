@@ -1,0 +1,231 @@
+"""The benchmark suite's own logic. Nothing here asserts on a time."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from benchmarks import machine, memory, records, report, suite
+from benchmarks.goals import METRICS, Goal, Spread, words
+from benchmarks.harness import Family, Line, Sizes, Work, contest, difference, orders
+from benchmarks.machine import Limits
+from benchmarks.records import DISAGREES, ERROR, PASS, REPORTED, SHORT, Settings
+from benchmarks.tasks import make_tensors, maker, pairs_causal, pairs_window
+
+LIMITS = {threads: Limits(matrix_gflops=100.0, copy_gb_per_second=10.0, exp_per_ns=1.0) for threads in (1, 2)}
+SETTINGS = Settings(rounds=3, memory=False)
+
+
+def pooled(x):
+    return torch.softmax(x.q @ x.k.mT, -1) @ x.v
+
+
+@pytest.fixture
+def line():
+    """A function against itself."""
+    return Line(
+        name="trivial/itself",
+        family=Family(words("trivial", "平凡"), words("itself", "自身")),
+        sizes=Sizes(n=32, heads=2, d=5, d_v=3),
+        make=maker(gradients=True),
+        ours=pooled,
+        peers={"one": pooled, "other": pooled},
+        work=Work(flops=1e6, exps=1e3),
+        goals=("time_ratio <= 1000000",),
+        gradients=True,
+        threads=torch.get_num_threads(),
+    )
+
+
+@pytest.fixture
+def document(line):
+    record = records.measure(replace(line, threads=2), LIMITS, SETTINGS)
+    return records.document("trivial", [record], LIMITS, SETTINGS)
+
+
+@pytest.fixture(autouse=True)
+def same_threads_afterwards():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+class TestRace:
+    def test_a_function_against_itself_has_a_finite_ratio_and_the_same_answer(self, line):
+        outcome = contest(line, rounds=4)
+        spread = outcome.timing.metrics()["time_ratio"]
+        assert math.isfinite(spread.median)
+        assert spread.q1 <= spread.median <= spread.q3
+        assert outcome.difference == 0
+
+    def test_every_round_times_both(self, line):
+        timing = contest(line, rounds=4).timing
+        assert len(timing.ours) == len(timing.theirs) == 4
+        assert timing.peer in timing.pilots
+        assert timing.pilots.keys() == {"one", "other"}
+
+    def test_order_alternates_unless_ours_continues_the_peer(self):
+        assert [first for first, _ in orders(4, alternate=True)] == ["theirs", "ours", "theirs", "ours"]
+        assert {first for first, _ in orders(4, alternate=False)} == {"theirs"}
+
+    def test_a_chained_line_finds_what_the_peer_left(self, line):
+        def leave(x):
+            x.more["left"] = x.q.sum()
+            return x.more["left"]
+
+        chained = replace(
+            line, ours=lambda x: x.more.pop("left"), peers={"leave": leave}, gradients=False, chained=True
+        )
+        assert contest(replace(chained, name="trivial/chained"), rounds=2).difference is None
+
+    def test_difference_is_relative_and_refuses_other_shapes(self):
+        assert difference((torch.tensor([2.0, 1.0]),), (torch.tensor([2.0, 2.0]),)) == pytest.approx(0.5)
+        with pytest.raises(ValueError, match="differ in shape"):
+            difference(torch.ones(2), torch.ones(3))
+
+    def test_inputs_are_the_same_every_time(self):
+        first, second = (make_tensors(Sizes(n=7, heads=3, d=5, d_v=2)) for _ in range(2))
+        assert first.q.shape == (1, 3, 7, 5)
+        assert first.v.shape == (1, 3, 7, 2)
+        assert torch.equal(first.q, second.q)
+
+
+class TestGoals:
+    @pytest.mark.parametrize("quick", [False, True])
+    def test_every_line_has_its_own_name_goals_that_parse_and_work(self, quick):
+        lines = [line for group in suite.all_lines(quick=quick).values() for line in group]
+        assert len({line.name for line in lines}) == len(lines)
+        for line in lines:
+            assert all(goal.metric in METRICS for goal in line.parsed_goals())
+            assert line.work.flops > 0
+            assert suite.find(line.name, quick=quick).sizes == line.sizes
+
+    def test_goals_on_memory_come_with_a_measurement_of_memory(self):
+        for line in (line for group in suite.all_lines(quick=False).values() for line in group):
+            wants = any(goal.metric.startswith("memory") for goal in line.parsed_goals())
+            assert line.memory or not wants, line.name
+
+    def test_a_goal_reads_fractions_and_judges_both_ways(self):
+        least, most = Goal.parse("speedup >= 2.5"), Goal.parse("memory_ratio <= 1/50")
+        assert least.met_by(2.5)
+        assert not least.met_by(2.4)
+        assert most.bound == pytest.approx(0.02)
+        assert most.show("en") == "share of its memory ≤ 1/50"
+        assert least.show("zh") == "速度 ≥ 2.5 x"
+
+    @pytest.mark.parametrize("text", ["speedup > 2", "beauty >= 2", "speedup >= fast"])
+    def test_a_goal_nobody_can_read_is_refused(self, text):
+        with pytest.raises(ValueError, match="a goal reads"):
+            Goal.parse(text)
+
+    def test_verdicts(self, line):
+        metrics = {"time_ratio": Spread.of([2.0, 1.0, 3.0])}
+        judge = lambda goals, apart=0.0: records.verdict(replace(line, goals=goals), metrics, apart)  # noqa: E731
+        assert judge(("time_ratio <= 2",)) == PASS
+        assert judge(("time_ratio <= 1.9",)) == SHORT
+        assert judge(()) == REPORTED
+        assert judge(("time_ratio <= 2",), apart=0.5) == DISAGREES
+        assert judge(("time_ratio <= 2",), apart=math.nan) == DISAGREES
+
+    def test_names_select_groups_or_parts_of_them(self):
+        assert suite.select(["additive"], quick=True).keys() == {"additive"}
+        assert [line.name for line in suite.select(["additive/forward"], quick=True)["additive"]] == [
+            "additive/forward"
+        ]
+        with pytest.raises(SystemExit, match="no line is called nothing"):
+            suite.select(["nothing"], quick=True)
+
+    @pytest.mark.parametrize("n", [5, 300])
+    def test_visible_pairs_are_counted_right(self, n):
+        i = torch.arange(n)
+        back = i[:, None] - i
+        assert pairs_causal(n) == int((back >= 0).sum())
+        assert pairs_window(n, 256) == int(((back >= 0) & (back <= 256)).sum())
+
+
+class TestRecords:
+    def test_the_file_holds_everything(self, document, tmp_path):
+        stored = json.loads(records.write(document, tmp_path).read_text())
+        assert stored.keys() == {"group", "date", "quick", "versions", "machine", "limits", "lines"}
+        assert stored["versions"].keys() == {"python", "regard", "torch", "numpy"}
+        assert stored["machine"].keys() == {"cpu", "cores", "system", "vector"}
+        (record,) = stored["lines"]
+        described = {"name", "work", "against", "shapes", "peer_shapes", "dtype", "gradients", "threads", "goals"}
+        measured = {"times", "metrics", "memory", "shares", "difference", "verdict"}
+        assert record.keys() == described | measured
+        assert record["shapes"] == {"batch": 1, "n": 32, "heads": 2, "d": 5, "d_v": 3}
+        assert records.read_all(tmp_path, ["absent", "trivial"]) == [stored]
+
+    def test_a_broken_contestant_is_recorded_and_stops_nothing(self, line):
+        def broken(_):
+            raise RuntimeError("no such kernel\nand more")
+
+        record = records.measure(replace(line, ours=broken, threads=2), LIMITS, SETTINGS)
+        assert record["verdict"] == ERROR
+        assert record["error"] == "RuntimeError: no such kernel"
+        assert ERROR in report.cells(record)
+
+    def test_shares_of_the_limit(self, line):
+        assert machine.shares(line, 1e-3, LIMITS[2]) == pytest.approx({"matrix": 0.01, "exp": 1e-3})
+
+
+@pytest.mark.skipif(not memory.supported(), reason="peaks are read from /proc")
+class TestMemory:
+    def test_the_peak_counts_what_is_held_and_freed(self, line):
+        def greedy(x):
+            return torch.ones(2**24).sum() + x.q.sum()  # 64 MiB for a moment
+
+        peak = memory.peak_of(replace(line, ours=greedy, gradients=False), greedy)
+        assert 2**26 * 0.9 < peak.extra < 2**26 * 1.5
+
+    def test_results_are_counted_once(self):
+        kept = torch.ones(1000)
+        assert memory.result_bytes((kept, (kept.view(10, 100),))) == 4000
+
+    def test_a_line_is_measured_in_a_process_of_its_own(self):
+        peaks = memory.measure(suite.find("additive/forward", quick=True), quick=True)
+        assert peaks.keys() == {"regard", "broadcast"}
+        assert peaks["broadcast"].extra > 512 * 512 * 128 * 4
+
+
+class TestReport:
+    def test_filling_a_region_is_idempotent_and_keeps_the_rest(self, document):
+        text = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
+        table = report.summary([document], "en")
+        once = report.fill(text, table)
+        assert report.fill(once, table) == once
+        assert once.startswith("before\n")
+        assert once.endswith("\nafter\n")
+        assert "old" not in once
+
+    def test_a_text_without_the_region_is_refused(self):
+        with pytest.raises(ValueError, match="benchmark:begin"):
+            report.fill(f"{report.END} {report.BEGIN}", "table")
+
+    def test_both_readmes_are_filled_in_their_language(self, document, tmp_path):
+        for name in ("README.md", "README.zh.md"):
+            (tmp_path / name).write_text(f"{report.BEGIN}{report.END}", encoding="utf-8")
+        english, chinese = (path.read_text(encoding="utf-8") for path in report.fill_readmes(tmp_path, [document]))
+        assert "| work | against | goal | measured | verdict |" in english
+        assert "| 任务 | 对照 | 目标 | 实测 | 结论 |" in chinese
+        assert "| 平凡 | 自身 |" in chinese
+
+    def test_quick_results_do_not_reach_the_readmes(self, document, tmp_path):
+        with pytest.raises(ValueError, match="full run"):
+            report.fill_readmes(tmp_path, [document | {"quick": True}])
+
+    def test_a_range_spans_the_lines_that_share_a_row(self, document):
+        (record,) = document["lines"]
+        low, high = (with_ratio(record, value) for value in (0.98, 1.04))
+        assert "time 0.98 x – 1.04 x" in report.summary([document | {"lines": [high, low]}], "en")
+
+    def test_the_page_has_a_row_for_every_line(self, document):
+        page = report.results_page([document])
+        assert page.count("trivial/itself") == 1
+        assert document["versions"]["torch"] in page
+
+
+def with_ratio(record, value):
+    return record | {"metrics": {"time_ratio": {"median": value, "q1": value, "q3": value}}}

@@ -1,0 +1,149 @@
+"""The house rules: who imports whom, what is exported, what an import costs, what must not be written down."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from layout import complaints
+
+import regard
+from regard.errors import MissingExtraError
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "regard"
+
+
+def test_imports_flow_one_way():
+    assert complaints(PACKAGE) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "complaint"),
+    [
+        ({"scores": "from regard import weights"}, "imports weights, which stands below it"),
+        ({"scores": "def f():\n    from regard.weights import Weights"}, "imports weights, which stands below it"),
+        ({"scores": "from .weights import Weights"}, "imports weights, which stands below it"),
+        ({"scores": "from regard import attend"}, "imports attention, which stands below it"),
+        ({"weights": "import regard.plot"}, "imports plot, which stands below it"),
+        ({"weights": "def draw():\n    from regard import plot"}, "imports plot, which stands below it"),
+        ({"plot": "from regard.nn import Attention"}, "one adapter imports another, nn"),
+        ({"weights": "import matplotlib.pyplot as plt"}, "matplotlib belongs to plot"),
+        ({"scores": "import regard.masks", "masks": "import regard.scores"}, "a circle"),
+        ({"cupboard": ""}, "cupboard: has no room in the layout"),
+    ],
+)
+def test_the_test_of_imports_can_fail(tmp_path, files, complaint):
+    package = tmp_path / "regard"
+    package.mkdir()
+    for name in ("__init__", "scores", "masks", "weights", "attention", "nn", "plot"):
+        (package / f"{name}.py").touch()
+    assert complaints(package) == []
+    for name, source in files.items():
+        (package / f"{name}.py").write_text(source)
+    assert any(complaint in line for line in complaints(package))
+
+
+def test_a_picture_of_weights_is_the_one_late_import(tmp_path):
+    package = tmp_path / "regard"
+    package.mkdir()
+    (package / "plot.py").touch()
+    (package / "weights.py").write_text("class Weights:\n    def plot(self):\n        from regard import plot")
+    assert complaints(package) == []
+
+
+def test_exported_names():
+    assert regard.__all__ == [
+        "attend",
+        "Attention",
+        "Weights",
+        "scores",
+        "masks",
+        "normalisers",
+        "plot",
+        "study",
+        "datasets",
+        "errors",
+        "__version__",
+    ]
+    assert dir(regard) == sorted(regard.__all__)
+
+
+@pytest.mark.parametrize("name", regard.__all__)
+def test_an_exported_name_is_there(name):
+    assert getattr(regard, name) is not None
+
+
+def test_an_unknown_name_is_refused_with_what_there_is():
+    with pytest.raises(AttributeError, match="no attribute 'attent'; it offers attend"):
+        regard.attent  # noqa: B018  the access is the test
+
+
+HEAVY = "{'torch', 'numpy', 'matplotlib', 'jaxtyping'} & set(sys.modules)"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import regard",
+        "import regard; dir(regard); regard.errors; regard.__version__",
+        "import regard.cli; sys.argv = ['regard', '--help']\ntry: regard.cli.main()\nexcept SystemExit: pass",
+    ],
+)
+def test_what_does_not_need_torch_does_not_import_it(code):
+    run = subprocess.run(
+        [sys.executable, "-c", f"import sys; {code}\nheavy = {HEAVY}\nassert not heavy, heavy"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_command_without_its_extra_names_it(monkeypatch):
+    from regard import cli
+
+    monkeypatch.setitem(sys.modules, "typer", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'regard\[cli\]'"):
+        cli.build()
+    with pytest.raises(SystemExit, match=r"regard: .* needs typer"):
+        cli.main()
+
+
+def test_ci_runs_what_the_readme_says():
+    assert "\nmake test\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert (ROOT / ".ci" / "run").read_text().splitlines()[-1] == "exec make test"
+
+
+FORBIDDEN = re.compile(
+    r"(?<![\w.\-])/(?:home|root|opt|work|Users)/\w"  # the disk of one machine
+    r"|pypi\.org|pythonhosted\.org|download\.pytorch\.org|registry\.npmjs"  # packages come from where users say
+    r"|--(?:extra-)?index-url|--find-links"
+)
+
+
+def _written_files():
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607  git is where git is
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
+
+
+def test_no_file_names_a_machine_or_a_package_host():
+    found = []
+    for path in _written_files():
+        if path == Path(__file__):
+            continue
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # a picture
+        found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in FORBIDDEN.finditer(text)]
+    assert found == []
