@@ -11,6 +11,7 @@ import gc
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -135,10 +136,21 @@ def seconds(run: Thunk, calls: int = 1) -> float:
         gc.enable()
 
 
-def pilot(run: Thunk) -> float:
-    """Warm-up and a first estimate: the best of up to three runs, one if a run is long."""
+@contextmanager
+def settled_heap() -> Iterator[None]:
+    """Leave what is alive now out of later collections: they then take no time between the rounds."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
+def pilot(run: Thunk, runs: int = PILOT_RUNS) -> float:
+    """Warm-up and a first estimate: the best of a few runs, of one if a run is long."""
     best, spent = math.inf, 0.0
-    for _ in range(PILOT_RUNS):
+    for _ in range(runs):
         best = min(best, took := seconds(run))
         spent += took
         if spent > PILOT_SECONDS:
@@ -173,7 +185,7 @@ def race(ours: Thunk, peers: Mapping[str, Thunk], rounds: int, *, alternate: boo
     pilots = {name: pilot(run) for name, run in peers.items()}
     peer = min(pilots, key=pilots.__getitem__)
     runs = {"theirs": peers[peer], "ours": ours}
-    estimates = {"theirs": pilots[peer], "ours": pilot(ours)}
+    estimates = {"theirs": pilots[peer], "ours": pilot(ours, PILOT_RUNS if alternate else 1)}
     calls = {side: calls_for(estimate) if alternate else 1 for side, estimate in estimates.items()}
     times: dict[str, list[float]] = {"theirs": [], "ours": []}
     for order in orders(rounds, alternate=alternate):
@@ -229,7 +241,9 @@ def contest(line: Line, rounds: int | None = None) -> Outcome:
     peers = {name: line.contestant(forward) for name, forward in line.peers.items()}
     apart = difference(ours(x), next(iter(peers.values()))(x)) if line.comparable else None
     thunks = {name: bind(run, y) for name, run in peers.items()}
-    return Outcome(race(bind(ours, x), thunks, rounds or line.rounds, alternate=not line.chained), apart)
+    with settled_heap():
+        timing = race(bind(ours, x), thunks, rounds or line.rounds, alternate=not line.chained)
+    return Outcome(timing, apart)
 
 
 def bind(run: Contestant, x: Tensors) -> Thunk:

@@ -12,6 +12,6 @@ for cue, look in (
     (f'"{desk.query_text}"', lessons.look_with_a_query(desk)),
 ):
     shares = look.weights.dense()[0].tolist()
-    print(f"\n{cue}: the {desk.names[look.weights.top(1).indices.item()]}")
+    print(f"\n{cue}: the {desk.names[int(look.weights.top(1).indices)]}")
     for name, share in zip(desk.names, shares, strict=True):
         print(f"  {name:<16}{share:6.3f}  {'█' * round(40 * share)}")

@@ -7,7 +7,7 @@ import sys
 
 import regard as rg
 from regard import datasets
-from regard.plot import heatmap
+from regard.plot import Picture, heatmap
 
 tokens = datasets.worked_example().tokens
 output, weights = rg.attend(tokens, tokens, tokens)  # softmax(Q Kᵀ / √4) V
@@ -21,4 +21,6 @@ for row in output.tolist():
 
 if len(sys.argv) > 1:
     names = [str(token) for token in tokens.tolist()]
-    heatmap(weights, names, annotate=".4f", title="Self-attention by hand").figure.savefig(sys.argv[1], dpi=150)
+    picture = Picture(figsize=(5.4, 4.4), layout="compressed")
+    heatmap(weights, names, ax=picture.subplots(), annotate=".4f", title="Self-attention by hand")
+    picture.savefig(sys.argv[1], dpi=150)

@@ -17,7 +17,7 @@ if TYPECHECKED:
     # Before the first import of regard: from here on every annotated shape is checked at every call.
     from jaxtyping import install_import_hook
 
-    install_import_hook("regard", "beartype.beartype")
+    install_import_hook("regard", "typechecker.check")
 
 import torch  # noqa: E402  the environment above has to come first
 

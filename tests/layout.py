@@ -36,6 +36,7 @@ class Import:
     target: str  # the same for what is imported, or the name of another package with a leading "@"
     line: int
     function: str | None
+    for_types: bool = False  # under `if TYPE_CHECKING`: never runs
 
     @property
     def part(self) -> str:
@@ -73,15 +74,16 @@ def imports(package: Path) -> Iterator[Import]:
 def _imports_of_file(path: Path, package: Path, file: str) -> Iterator[Import]:
     home = [package.name, *path.relative_to(package).parent.parts]
 
-    def visit(node: ast.AST, function: str | None) -> Iterator[Import]:
+    def visit(node: ast.AST, function: str | None, for_types: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Import | ast.ImportFrom):
                 for target in _targets(child, home, package):
-                    yield Import(file, target, child.lineno, function)
+                    yield Import(file, target, child.lineno, function, for_types)
             is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef)
-            yield from visit(child, child.name if is_function else function)
+            is_guard = isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING")
+            yield from visit(child, child.name if is_function else function, for_types or is_guard)
 
-    yield from visit(ast.parse(path.read_text(encoding="utf-8")), None)
+    yield from visit(ast.parse(path.read_text(encoding="utf-8")), None, False)
 
 
 def _targets(node: ast.Import | ast.ImportFrom, home: list[str], package: Path) -> Iterator[str]:
@@ -138,7 +140,8 @@ def _is_between_adapters(found: Import) -> bool:
 
 def _is_stray_optional(found: Import) -> bool:
     name = found.target[1:]
-    return found.target.startswith("@") and name in OPTIONAL and found.part not in OPTIONAL[name]
+    runs = found.target.startswith("@") and not found.for_types
+    return runs and name in OPTIONAL and found.part not in OPTIONAL[name]
 
 
 def _circles(inside: list[Import]) -> Iterator[str]:

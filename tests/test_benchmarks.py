@@ -22,7 +22,7 @@ def pooled(x):
     return torch.softmax(x.q @ x.k.mT, -1) @ x.v
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def line():
     """A function against itself."""
     return Line(
@@ -35,13 +35,13 @@ def line():
         work=Work(flops=1e6, exps=1e3),
         goals=("time_ratio <= 1000000",),
         gradients=True,
-        threads=torch.get_num_threads(),
+        threads=1,
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def document(line):
-    record = records.measure(replace(line, threads=2), LIMITS, SETTINGS)
+    record = records.measure(line, LIMITS, SETTINGS)
     return records.document("trivial", [record], LIMITS, SETTINGS)
 
 
@@ -90,6 +90,15 @@ class TestRace:
         assert first.q.shape == (1, 3, 7, 5)
         assert first.v.shape == (1, 3, 7, 2)
         assert torch.equal(first.q, second.q)
+
+
+@pytest.mark.parametrize("group", suite.GROUPS)
+def test_contestants_of_every_line_give_the_same_answer_on_a_small_version(group):
+    for line in (line.shrunk() for line in suite.GROUPS[group](True) if line.comparable):
+        x = line.make(line.sizes)
+        ours = line.contestant(line.ours)(x)
+        for peer in line.peers.values():
+            assert difference(ours, line.contestant(peer)(x)) <= line.tolerance, line.name
 
 
 class TestGoals:
@@ -162,7 +171,7 @@ class TestRecords:
         def broken(_):
             raise RuntimeError("no such kernel\nand more")
 
-        record = records.measure(replace(line, ours=broken, threads=2), LIMITS, SETTINGS)
+        record = records.measure(replace(line, ours=broken), LIMITS, SETTINGS)
         assert record["verdict"] == ERROR
         assert record["error"] == "RuntimeError: no such kernel"
         assert ERROR in report.cells(record)
@@ -185,9 +194,8 @@ class TestMemory:
         assert memory.result_bytes((kept, (kept.view(10, 100),))) == 4000
 
     def test_a_line_is_measured_in_a_process_of_its_own(self):
-        peaks = memory.measure(suite.find("additive/forward", quick=True), quick=True)
-        assert peaks.keys() == {"regard", "broadcast"}
-        assert peaks["broadcast"].extra > 512 * 512 * 128 * 4
+        peak = memory.in_fresh_process(suite.find("additive/forward", quick=True), "broadcast", quick=True)
+        assert peak.extra > 512 * 512 * 128 * 4
 
 
 class TestReport:

@@ -100,8 +100,6 @@ QUESTIONS: dict[str, Callable[[Any], Tensor]] = {
     "logsumexp": lambda w: w.logsumexp().clamp(min=-1e3),
     "distance": lambda w: w.distance(torch.arange(w.shape[-2]) + 0.5),
     "mass": lambda w: w.mass(torch.arange(w.shape[-1]) % 3 - 1),
-    "block": lambda w: w[..., 1:, [0, 2]],
-    "dense": lambda w: w.dense(),
     "transposed": lambda w: w.mT @ torch.ones(w.shape[-2], 2, dtype=torch.float64).cumsum(0).expand(*w.shape[:-2], -1, -1),
 }
 
@@ -160,9 +158,10 @@ def test_a_key_on_the_edge_or_the_centre_of_a_kernel_gives_a_finite_gradient(nam
     k = torch.tensor([[0, 0], [1, 0], [0, 1 - 1e-12], [0.5, 0], [3, 0]], dtype=torch.float64, requires_grad=True)
     h = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
     v = torch.arange(5, dtype=torch.float64)[:, None].requires_grad_()
-    rg.attend(q, k, v, score=scores.kernel(name, h), plan=plan).output.sum().backward()
-    assert all(x.grad.isfinite().all() for x in (q, k, h, v))
-    assert not k.grad[4].any()
+    output = rg.attend(q, k, v, score=scores.kernel(name, h), plan=plan).output
+    gradients = torch.autograd.grad(output.sum(), (q, k, v, h), materialize_grads=True)
+    assert all(g.isfinite().all() for g in gradients)
+    assert not gradients[1][4].any()
 
 
 @pytest.mark.parametrize("name", reference.COMPACT)
@@ -172,19 +171,19 @@ def test_just_inside_the_edge_the_gradient_is_that_of_the_kernel_itself(name: st
     k = torch.tensor([[0.25], [1 - 1e-9]], dtype=torch.float64, requires_grad=True)
     v = torch.tensor([[1.0], [2.0]], dtype=torch.float64)
     output = rg.attend(torch.zeros(1, 1, dtype=torch.float64), k, v, score=scores.kernel(name, 1.0), plan=plan).output
-    raw = reference.KERNELS[name](k[:, 0])
+    raw = reference.KERNELS[name](k[:, 0]) + 0 * k[:, 0]
     (expected,) = torch.autograd.grad((raw * v[:, 0]).sum() / raw.sum(), k)
-    torch.testing.assert_close(torch.autograd.grad(output.sum(), k)[0], expected, rtol=1e-6, atol=1e-9)
+    actual = torch.autograd.grad(output.sum() + 0 * k.sum(), k)[0]
+    torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["laplace", "gaussian", *reference.COMPACT])
 def test_far_away_keys_give_an_empty_row_or_the_nearest_and_finite_gradients(name: str) -> None:
     q, k = torch.zeros(2, 3, requires_grad=True), torch.full((4, 3), 50.0, requires_grad=True)
     output, weights = rg.attend(q, k, torch.ones(4, 2), score=scores.kernel(name, 1.0))
-    output.sum().backward()
     assert torch.equal(weights.empty_rows(), torch.full((2,), name in reference.COMPACT))
     assert torch.equal(output, torch.full((2, 2), float(name not in reference.COMPACT)))
-    assert q.grad.isfinite().all() and k.grad.isfinite().all()
+    assert all(not g.any() for g in torch.autograd.grad(output.sum() + 0 * q.sum(), (q, k), materialize_grads=True))
 
 
 # --- what must not be differentiated

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from regard.errors import PlanError
@@ -38,6 +37,7 @@ class Request:
     dropout: bool
     device: str
     traced: Literal["no", "compile", "transform"] = "no"
+    plain: bool = True  # whether the score is q . k itself
 
     @property
     def scores(self) -> int:
@@ -56,7 +56,6 @@ class Plan:
         return f"{self.executor}: {self.reason}"
 
 
-@lru_cache(maxsize=4096)
 def plan(request: Request) -> Plan:
     """Choose the executor."""
     tile = tile_size(request)
@@ -99,8 +98,8 @@ def fused_obstacle(request: Request) -> str | None:
         return f"with fewer than {FEWEST_FUSED_KEYS} keys the fused kernel hides NaN"
     if request.traced == "transform":
         return "function transforms do not see through the fused kernel"
-    if request.traced == "compile" and request.mask not in ("none", "causal"):
-        return "torch.compile cannot look at the mask"
+    if request.traced == "compile" and request.mask != "none" and not (request.mask == "causal" and request.plain):
+        return "torch.compile cannot look at what the mask hides"
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,12 +13,15 @@ from regard import _fused
 from regard._fold import Job, Output, run, survey
 from regard._operands import Axis, Operand, Span, Tile
 from regard._plan import Plan
-from regard._tiles import Problem, all_finite, traced, zero_filled
-from regard.normalisers import Softmax
+from regard._tiles import Problem, Replace, all_finite, traced, zero_filled
+from regard.masks import causal as causal_mask
+from regard.normalisers import Softmax, softmax
 from regard.reducers import Pool
+from regard.scores import Dot
 from regard.spec import Spec
 
 NEVER = -math.inf
+NOTHING = torch._C.DispatchKeySet(torch._C.DispatchKey.Undefined)  # noqa: SLF001
 
 
 def pool(  # noqa: PLR0913
@@ -35,6 +39,9 @@ def pool(  # noqa: PLR0913
     careful = must_be_careful(spec, query, key, value)
     if plan.executor == "fused" and not careful:
         return _fused.pool(spec, query, key, value, lead, plan.tile)
+    if plan.executor == "fused" and torch.compiler.is_compiling() and isinstance(spec.score, Dot):
+        q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
+        return causal(q, k, v, spec.score.scale_for(key.shape[-1]), plan.tile)
     problem = Problem.build(spec, query, key, lead, careful=careful, draws=draws)
     out_lead = tuple(torch.broadcast_shapes(lead, value.shape[:-2]))
     tiles = _tiles(problem, out_lead, plan)
@@ -55,7 +62,10 @@ def spread(spec: Spec, query: Tensor, key: Tensor, x: Tensor, lead: tuple[int, .
     def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
         scores = problem.scores(tensors[:count], tile)
         out = problem.weights(scores, tensors[:count], tile).mT @ tensors[count]
-        return (_restore(out, scores.mT, tensors[count + 1 :]) if careful else out,)
+        if not careful:
+            return (out,)
+        seen, broken = scores.mT != NEVER, problem.broken(tensors[:count], tile, scores)
+        return (_restore(out, seen, tensors[count + 1 :], (seen & broken.mT).any(-1, keepdim=True)),)
 
     outputs = (Output(Axis.KEY, x.shape[-1]),)
     return run(Job(program, operands, outputs, _tiles(problem, out_lead, plan), out_lead, problem.size, x.dtype))[0]
@@ -80,7 +90,7 @@ def _tiles(problem: Problem, lead: tuple[int, ...], plan: Plan) -> tuple[Tile, .
 
 def _rows_are_cut(problem: Problem, tiles: tuple[Tile, ...], plan: Plan, dropout_p: float) -> bool:
     """Whether a single row is longer than a tile, and softmax can be merged from parts of it."""
-    longest = max((len(tile.cols) for tile in tiles), default=0)
+    longest = max([0, *[len(tile.cols) for tile in tiles]])
     plain = isinstance(problem.spec.normaliser, Softmax) and not dropout_p and not problem.careful
     return plan.executor != "dense" and plain and longest > 2 * plan.tile
 
@@ -102,7 +112,10 @@ def _rows(problem: Problem, value: Tensor, lead: tuple[int, ...], tiles: tuple[T
         if dropout_p:
             weights = weights * _kept(tensors[last], tensors[last + 1], tile, problem, dropout_p)
         out = weights @ tensors[count]
-        return (_restore(out, scores, tensors[count + 1 : last]) if problem.careful else out,)
+        if not problem.careful:
+            return (out,)
+        broken = problem.broken(tensors[:count], tile, scores)
+        return (_restore(out, scores != NEVER, tensors[count + 1 : last], broken),)
 
     outputs = (Output(Axis.QUERY, value.shape[-1]),)
     operands = (*problem.operands, *values, *coins)
@@ -118,12 +131,13 @@ def _values(value: Tensor, axis: Axis, *, careful: bool) -> list[Operand]:
     return [Operand(zero_filled(value), axis), *(Operand(mark.to(value.dtype), axis) for mark in marks)]
 
 
-def _restore(out: Tensor, scores: Tensor, marks: Sequence[Tensor]) -> Tensor:
+def _restore(out: Tensor, seen: Tensor, marks: Sequence[Tensor], broken: Tensor) -> Tensor:
     """Pooling left NaN and inf out, so that hidden ones do no harm; those that are seen come back here."""
-    seen = (scores.detach() != NEVER).to(out.dtype)
+    seen = seen.to(out.dtype)
     nan, plus, minus = ((seen @ mark) > 0 for mark in marks)
-    out = torch.where(plus, math.inf, torch.where(minus, NEVER, out))
-    return torch.where(nan | (plus & minus), math.nan, out)
+    nan = nan | (plus & minus) | broken
+    value = torch.where(nan, math.nan, torch.where(plus, math.inf, NEVER)).to(out.dtype)
+    return Replace.apply(out, nan | plus | minus, value)  # pyright: ignore
 
 
 def _dropout_operands(lead: tuple[int, ...], device: torch.device) -> list[Operand]:
@@ -139,3 +153,53 @@ def _kept(heads: Tensor, seed: Tensor, tile: Tile, problem: Problem, p: float) -
         bits = (bits ^ ((bits >> 33) & 0x7FFFFFFF)) * factor
     bits = (bits ^ (bits >> 33)) & 0xFFFFFF
     return (bits >= round(p * (1 << 24))).to(problem.dtype) / (1 - p)
+
+
+@torch.library.custom_op("regard::causal", mutates_args=())
+def causal(query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int) -> tuple[Tensor, Tensor]:
+    """Causal attention for torch.compile, which cannot branch on whether a number is NaN; in here one can."""
+    spec = Spec(Dot(scale), causal_mask("top-left"), softmax())
+    lead = tuple(query.shape[:-2])
+    out, lse = pool(spec, query, key, value, lead, Plan("fused", tile, "compiled"))
+    return out.contiguous(), query.new_zeros(query.shape[:-1]) if lse is None else lse.contiguous()
+
+
+@causal.register_fake
+def _(query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int) -> tuple[Tensor, Tensor]:
+    del key, scale, tile
+    return query.new_empty(*query.shape[:-1], value.shape[-1]), query.new_empty(query.shape[:-1])
+
+
+@torch.library.custom_op("regard::causal_backward", mutates_args=())
+def causal_backward(  # noqa: PLR0913
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The same computation again, with a graph."""
+    leaves = [t.detach().requires_grad_() for t in (query, key, value)]
+    spec = Spec(Dot(scale), causal_mask("top-left"), softmax())
+    # Inside an operator torch records no graph; lifting what it excludes brings recording back.
+    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), NOTHING), torch.enable_grad():  # noqa: SLF001
+        out, _ = pool(spec, *leaves, tuple(query.shape[:-2]), Plan("fused", tile, "compiled"))
+        found = torch.autograd.grad(out, leaves, grad)
+    return tuple(part.contiguous() for part in found)  # pyright: ignore
+
+
+@causal_backward.register_fake
+def _(  # noqa: PLR0913
+    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    del grad, scale, tile
+    return tuple(t.new_empty(t.shape) for t in (query, key, value))  # pyright: ignore
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ANN401
+    del output
+    ctx.save_for_backward(*inputs[:3])
+    ctx.scale, ctx.tile = inputs[3:]
+
+
+def _gradient(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
+    return (*causal_backward(grad.contiguous(), *ctx.saved_tensors, ctx.scale, ctx.tile), None, None)
+
+
+causal.register_autograd(_gradient, setup_context=_save)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard._fold import Job, Output, run, survey
 from regard._operands import Axis, Operand, Tile
-from regard._tiles import Problem
+from regard._tiles import Problem, Replace
 from regard.normalisers import Softmax
 from regard.reducers import (
     Heatmap,
@@ -87,7 +87,11 @@ def differentiable(problem: Problem, question: str, cap: int, extra: tuple[Opera
 
     def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
         scores = problem.scores(tensors[:count], tile)
-        return (ask(scores, problem.weights(scores, tensors[:count], tile), tile, tensors[count:]),)
+        answer = ask(scores, problem.weights(scores, tensors[:count], tile), tile, tensors[count:])
+        if problem.careful:
+            broken = problem.broken(tensors[:count], tile, scores)
+            answer = Replace.apply(answer, broken, torch.full_like(answer, math.nan))
+        return (answer,)
 
     fill = NEVER if question == "logsumexp" else 0.0
     tiles = tuple(problem.tiles(cap))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -72,7 +72,7 @@ class Problem:
         operands += spec.normaliser.operands(lead, size.n, query) if draws is None else draws
         return cls(spec, lead, size, query.dtype, careful, operands)
 
-    @cached_property
+    @property
     def _counts(self) -> tuple[int, int, int]:
         score = self.spec.score.arity
         first = score * (2 if self.careful else 1)
@@ -84,11 +84,10 @@ class Problem:
 
     def scores(self, tensors: Sequence[Tensor], tile: Tile, out: Tensor | None = None) -> Tensor:
         """The tile's scores, -inf where hidden; written over `out` if that is possible."""
-        score, masked, _ = self._counts
+        score = self._counts[0]
         scores = self.spec.score.tile(tensors[:score], tile.rows, tile.cols, out).to(self.dtype)
         if self.careful:
-            raw = self.spec.score.tile(tensors[score:masked], tile.rows, tile.cols).detach().to(self.dtype)
-            scores = torch.where(raw.isfinite(), scores, raw)
+            scores = torch.where(self._raw(tensors, tile) == NEVER, NEVER, scores)
         if not tile.masked:
             return scores
         if out is not None and scores.data_ptr() == out.data_ptr():
@@ -100,6 +99,15 @@ class Problem:
         if high - low == scores.shape[-1]:
             return hidden
         return torch.cat([scores[..., :low], hidden, scores[..., high:]], -1)
+
+    def broken(self, tensors: Sequence[Tensor], tile: Tile, scores: Tensor) -> Tensor:
+        """Rows (..., rows, 1) that see a score that is NaN or +inf. A careful problem computes as if it were not."""
+        raw = self._raw(tensors, tile)
+        return ((raw.isnan() | (raw == math.inf)) & (scores.detach() != NEVER)).any(-1, keepdim=True)
+
+    def _raw(self, tensors: Sequence[Tensor], tile: Tile) -> Tensor:
+        score, masked, _ = self._counts
+        return self.spec.score.tile(tensors[score:masked], tile.rows, tile.cols).detach().to(self.dtype)
 
     def visible(self, tensors: Sequence[Tensor], tile: Tile, low: int, high: int) -> Tensor:
         """The mask on columns number low to high of a tile."""
@@ -127,7 +135,7 @@ class Problem:
             yield from self._row_tiles(heads, rows, step, cap)
 
     def _row_tiles(self, heads: tuple[slice, ...], rows: Span, step: int, cap: int) -> Iterator[Tile]:
-        count = math.prod(cut.stop - cut.start for cut in heads)
+        count = math.prod([cut.stop - cut.start for cut in heads])
         low = 0
         while low < len(rows):
             high = min(low + step, len(rows))
@@ -190,6 +198,26 @@ class Problem:
 def zero_filled(tensor: Tensor) -> Tensor:
     """The same with 0 for NaN and inf, and no gradient there."""
     return torch.where(tensor.detach().isfinite(), tensor, 0.0)
+
+
+class Replace(torch.autograd.Function):
+    """Numbers put in place of others. What is asked of them goes back as NaN, and nothing if nothing is asked."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(tensor: Tensor, where: Tensor, value: Tensor) -> Tensor:
+        return torch.where(where, value, tensor)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:  # noqa: ANN401
+        del output
+        ctx.save_for_backward(inputs[1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401  # pyright: ignore
+        (where,) = ctx.saved_tensors
+        return torch.where(where, torch.where(grad == 0, 0.0, math.nan), grad), None, None
 
 
 def _hull(rows: Span) -> Span:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 import torch
@@ -415,13 +414,11 @@ class Either(Pair):
         return merged
 
 
-@lru_cache
 def causal(align: Align | None = None) -> Mask:
     """A query sees its own position and what came before: j <= i."""
     return Band(None, 0, _align(align), "causal" if align is None else f"causal({align!r})")
 
 
-@lru_cache
 def window(left: int, right: int, align: Align | None = None) -> Mask:
     """A query sees `left` keys before its position, its own, and `right` after: -left <= j - i <= right."""
     if left < 0 or right < 0:
@@ -430,7 +427,6 @@ def window(left: int, right: int, align: Align | None = None) -> Mask:
     return Band(left, right, _align(align), f"window({left}, {right}{'' if align is None else f', {align!r}'})")
 
 
-@lru_cache
 def prefix(n: int) -> Mask:
     """Every query sees the first n keys."""
     if n < 0:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -236,25 +235,21 @@ class Hard(Normaliser):
         return "hard(sample=True)" if self.sample else "hard"
 
 
-@lru_cache
 def softmax() -> Normaliser:
     """exp(s) / sum exp(s)."""
     return Softmax()
 
 
-@lru_cache
 def sparsemax() -> Normaliser:
     """max(s - tau, 0): the nearest point of the simplex, with true zeros (Martins and Astudillo 2016)."""
     return Sparsemax()
 
 
-@lru_cache
 def entmax15() -> Normaliser:
     """max(s / 2 - tau, 0)²: half way between softmax and sparsemax (Peters, Niculae and Martins 2019)."""
     return Entmax15()
 
 
-@lru_cache
 def sigmoid(bias: float = 0.0) -> Normaliser:
     """1 / (1 + exp(-s - bias)), each key for itself: rows do not sum to 1."""
     if not math.isfinite(bias):

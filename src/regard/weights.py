@@ -19,7 +19,7 @@ from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeErro
 from regard.masks import Mask
 from regard.normalisers import Normaliser, Softmax
 from regard.reducers import Heatmap, MeanDistance, Top, VisibleKeys
-from regard.scores import Score
+from regard.scores import Dot, Score
 from regard.spec import Spec
 
 if TYPE_CHECKING:
@@ -418,6 +418,7 @@ def request(  # noqa: PLR0913
         grad=grad,
         dropout=dropout,
         device=query.device.type,
+        plain=isinstance(spec.score, Dot),
         traced="compile" if torch.compiler.is_compiling() else "transform" if traced() else "no",
     )
 

@@ -100,7 +100,7 @@ def copied_recipe() -> plot.Picture:
 
 
 def _masks(shown: dict[str, masks.Mask], rows: int, figsize: tuple[float, float]) -> plot.Picture:
-    q, k = torch.randn(2, 12, 8, generator=torch.Generator().manual_seed(1))
+    q, k = torch.randn(2, 1, 12, 8, generator=torch.Generator().manual_seed(1))
     figure = plot.Picture(figsize=figsize, layout="compressed")
     axes: Any = figure.subplots(rows, len(shown) // rows, squeeze=False)
     for ax, (title, mask) in zip(axes.flat, shown.items(), strict=True):

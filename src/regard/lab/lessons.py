@@ -72,13 +72,13 @@ def learn_width(data: datasets.Sine, steps: int = 100, rate: float = 1.0) -> Lea
 
 
 def masks_to_see(n: int = 12) -> dict[str, masks.Mask]:
-    """Masks of n tokens, by the code that makes them."""
+    """Masks for a batch of one sequence of n tokens, by the code that makes them."""
     ids = torch.arange(n) * 3 // n
     return {
         "causal()": masks.causal(),
         "window(3, 0)": masks.window(3, 0),
         "prefix(2)": masks.prefix(2),
-        f"padding({n - 4})": masks.padding(torch.tensor(n - 4)),
+        f"padding([{n - 4}])": masks.padding(torch.tensor([n - 4])),
         "segments(ids, ids)": masks.segments(ids, ids),
         "causal() & segments(ids, ids)": masks.causal() & masks.segments(ids, ids),
         "window(1, 1) | prefix(2)": masks.window(1, 1) | masks.prefix(2),

@@ -12,7 +12,6 @@ q·k / √d - slope |i - j|
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 from torch import Tensor
 
@@ -24,6 +23,7 @@ from regard.scores._distance import LOG_KERNELS, Gaussian, Kernel
 from regard.scores._linear import Cosine, Dot, General, Location, Uniform
 
 __all__ = [
+    "Dot",
     "Features",
     "Score",
     "additive",
@@ -42,13 +42,11 @@ __all__ = [
 ]
 
 
-@lru_cache
 def dot() -> Score:
     """q · k."""
     return Dot(1.0)
 
 
-@lru_cache
 def scaled_dot(scale: float | None = None) -> Score:
     """scale · q · k, with scale = 1 / √d_k unless given."""
     if scale is not None and not math.isfinite(scale):
@@ -57,7 +55,6 @@ def scaled_dot(scale: float | None = None) -> Score:
     return Dot(None if scale is None else float(scale))
 
 
-@lru_cache
 def cosine(temperature: float = 1.0) -> Score:
     """cos(q, k) / temperature; a zero vector has cosine 0 with everything."""
     if not temperature > 0:
@@ -119,7 +116,6 @@ def kernel(name: str, bandwidth: Tensor | float = 1.0) -> Score:
     return Kernel(name, width)
 
 
-@lru_cache
 def uniform() -> Score:
     """0 everywhere: average pooling."""
     return Uniform()
