@@ -317,8 +317,8 @@ def test_scores_far_below_minus_a_million_stay_off_the_padding(plan: str, dtype:
     q, k = torch.full((2, 24, 64), 256.0, dtype=dtype), torch.full((2, 24, 64), -256.0, dtype=dtype)
     weights = attend(plan, q, k, k, score=scores.dot(), mask=masks.padding(torch.tensor([3, 24]))).weights.dense()
     assert not weights[0, :, 3:].any()
-    close(weights[0, :, :3], torch.full((24, 3), 1 / 3), dtype)
-    close(weights[1], torch.full((24, 24), 1 / 24), dtype)
+    close(weights[0, :, :3], torch.full((24, 3), 1 / 3, dtype=torch.float64), dtype)
+    close(weights[1], torch.full((24, 24), 1 / 24, dtype=torch.float64), dtype)
 
 
 # --- padding on the left
@@ -610,7 +610,7 @@ def test_gradient_per_sample() -> None:
 
 def change(x: Tensor) -> None:
     with torch.no_grad():
-        x.mul_(0) if x.dtype == torch.bool else x.add_(1)
+        x.logical_not_() if x.dtype == torch.bool else x.add_(1)
 
 
 def watched() -> dict[str, tuple[Tensor, Any]]:

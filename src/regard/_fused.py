@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from regard._operands import Axis, Operand, Size, Span, Tile
-from regard._tiles import Problem
+from regard._tiles import Problem, all_finite
 from regard.masks import Band, Mask
 from regard.normalisers import softmax
 from regard.scores import Features, uniform
@@ -28,8 +28,8 @@ NEVER = -math.inf
 FEWEST_KEYS = 16  # with fewer the kernel answers a NaN query with zeros
 CANCELS = 64.0  # half squares of features above this leave fewer than five digits of a score in float32
 ALIGNED = 16  # widths up to this are padded to it: the kernel is faster and more accurate there
-flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001
-flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward  # noqa: SLF001
+flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default  # noqa: SLF001
+flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default  # noqa: SLF001
 
 
 def is_causal(mask: Mask | None, n: int, m: int) -> bool:
@@ -57,6 +57,16 @@ def pool(
     if features.row is not None:
         lse = lse + features.row.detach()
     return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)
+
+
+def direct(query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor] | None:  # noqa: FBT001
+    """One call and nothing around it, or None where something that is hidden may be NaN or inf."""
+    if causal and not all_finite(*((query, key, value) if torch.is_grad_enabled() else (key, value))):
+        return None
+    if query.dim() == 4:  # noqa: PLR2004
+        return flash(query, key, value, 0.0, causal, scale=scale)
+    out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
+    return out.squeeze(0), lse.squeeze(0)
 
 
 def whole(  # noqa: PLR0913

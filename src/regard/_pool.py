@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -21,7 +22,8 @@ from regard.scores import Dot
 from regard.spec import Spec
 
 NEVER = -math.inf
-NOTHING = torch._C.DispatchKeySet(torch._C.DispatchKey.Undefined)  # noqa: SLF001
+with ThreadPoolExecutor(1) as fresh:  # what torch's dispatcher leaves out in ordinary code, as a new thread sees it
+    OUTSIDE = fresh.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
 
 
 def pool(  # noqa: PLR0913
@@ -177,8 +179,8 @@ def causal_backward(  # noqa: PLR0913
     """The same computation again, with a graph."""
     leaves = [t.detach().requires_grad_() for t in (query, key, value)]
     spec = Spec(Dot(scale), causal_mask("top-left"), softmax())
-    # Inside an operator torch records no graph; lifting what it excludes brings recording back.
-    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), NOTHING), torch.enable_grad():  # noqa: SLF001
+    # Inside an operator torch records no graph; the dispatcher's ordinary state brings recording back.
+    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), OUTSIDE), torch.enable_grad():  # noqa: SLF001
         out, _ = pool(spec, *leaves, tuple(query.shape[:-2]), Plan("fused", tile, "compiled"))
         found = torch.autograd.grad(out, leaves, grad)
     return tuple(part.contiguous() for part in found)  # pyright: ignore

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from regard import _inputs, _pool
+from regard import _fused, _inputs, _pool
+from regard._plan import Plan
 from regard._plan import plan as choose
+from regard._tiles import traced
 from regard.masks import Mask
 from regard.normalisers import Normaliser
-from regard.scores import Score
+from regard.scores import Dot, Score
+from regard.spec import Spec
 from regard.weights import Weights, request
 
 
@@ -46,6 +50,64 @@ def attend(  # noqa: PLR0913
     (torch.Size([3, 4]), torch.Size([3, 3]))
     """
     spec = _inputs.make_spec(score, mask, normaliser)
+    call = None
+    if not torch.compiler.is_compiling():
+        if torch.is_autocast_enabled(query.device.type if isinstance(query, Tensor) else "cpu"):
+            with torch.autocast(query.device.type, enabled=False):  # dtypes are decided here, not by the mode around
+                return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
+        call = _known_call(query, key, value, spec, dropout_p, plan, budget)
+    if call is None:
+        call = _make_call(query, key, value, spec, dropout_p, plan, budget)
+    if call.direct is not None and not traced():
+        found = _fused.direct(query, key, value, *call.direct)
+        if found is not None:
+            return Attention(found[0], Weights._of_call(query, key, spec, call, found[1]))  # noqa: SLF001
+    shape = call.shape
+    q, k, v = _inputs.working(query), _inputs.working(key), _inputs.working(value)
+    k, v = _inputs.ungrouped(k, shape.group), _inputs.ungrouped(v, shape.group)
+    weights = object.__new__(Weights)._set(query, key, spec, shape, call.plan, call.budget, None, None)  # noqa: SLF001
+    output, lse = _pool.pool(spec, q, k, v, shape.lead, call.plan, dropout_p=dropout_p, draws=weights._draws)  # noqa: SLF001
+    weights._lse = lse  # noqa: SLF001
+    return Attention(output.to(query.dtype), weights)
+
+
+class Call(NamedTuple):
+    """What has been found out of a kind of call: it holds for every call with the same sizes and words."""
+
+    shape: _inputs.Shape
+    plan: Plan
+    budget: int
+    direct: tuple[bool, float] | None  # causal and scale, where one call of the fused kernel is all there is to do
+
+
+_calls: dict[Hashable, Call] = {}
+MOST_CALLS = 4096
+
+
+def _known_call(  # noqa: PLR0913
+    query: Tensor, key: Tensor, value: Tensor, spec: Spec, dropout_p: float, plan: str, budget: int | None
+) -> Call | None:
+    """The checks and the plan, made once for each kind of call."""
+    try:
+        grad = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
+        kind = (
+            query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, query.device, key.device,
+            value.device, spec.signature, dropout_p, plan, budget, grad, torch.is_grad_enabled(), traced(),
+        )  # fmt: skip
+        found = _calls.get(kind)
+    except (AttributeError, TypeError):  # not tensors, or not hashable: the checks say so in words
+        return None
+    if found is None:
+        found = _make_call(query, key, value, spec, dropout_p, plan, budget)
+        if len(_calls) >= MOST_CALLS:
+            _calls.clear()
+        _calls[kind] = found
+    return found
+
+
+def _make_call(  # noqa: PLR0913
+    query: Tensor, key: Tensor, value: Tensor, spec: Spec, dropout_p: float, plan: str, budget: int | None
+) -> Call:
     shape = _inputs.check(query, key, value, spec)
     limit = _inputs.check_options(dropout_p, plan, budget)
     tensors = (query, key, value, *spec.tensors().values())
@@ -53,9 +115,16 @@ def attend(  # noqa: PLR0913
     chosen = choose(
         request(query, key, value.shape[-1], spec, shape, forced=plan, budget=limit, dropout=dropout_p > 0, grad=grad)
     )
-    q, k, v = _inputs.working(query), _inputs.working(key), _inputs.working(value)
-    k, v = _inputs.ungrouped(k, shape.group), _inputs.ungrouped(v, shape.group)
-    weights = object.__new__(Weights)._set(query, key, spec, shape, chosen, limit, None, None)
-    output, lse = _pool.pool(spec, q, k, v, shape.lead, chosen, dropout_p=dropout_p, draws=weights._draws)
-    weights._lse = lse
-    return Attention(output.to(query.dtype), weights)
+    return Call(shape, chosen, limit, _direct(query, key, value, spec, shape, chosen))
+
+
+def _direct(  # noqa: PLR0913
+    query: Tensor, key: Tensor, value: Tensor, spec: Spec, shape: _inputs.Shape, plan: Plan
+) -> tuple[bool, float] | None:
+    causal = _fused.is_causal(spec.mask, shape.n, shape.m)
+    plain = isinstance(spec.score, Dot) and (spec.mask is None or causal) and query.element_size() >= 4  # noqa: PLR2004
+    same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
+    if plan.executor != "fused" or not plain or not same or value.shape[-1] != key.shape[-1]:
+        return None
+    assert isinstance(spec.score, Dot)
+    return causal, spec.score.scale_for(key.shape[-1])

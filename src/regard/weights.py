@@ -88,6 +88,16 @@ class Weights:
         self._versions = None if torch.compiler.is_compiling() else _versions(query, key, spec)
         return self
 
+    @classmethod
+    def _of_call(cls, query: Tensor, key: Tensor, spec: Spec, call: Any, lse: Tensor) -> Weights:  # noqa: ANN401
+        """The short way for a spec without tensors and without draws: a few microseconds matter in a small model."""
+        self = object.__new__(cls)
+        self.query, self.key, self._spec, self._lse, self._memo, self._draws = query, key, spec, lse, None, None
+        self._shape, self._plan, self._budget = call.shape, call.plan, call.budget
+        plain = not (query.is_inference() or key.is_inference())
+        self._versions = (("query", query, query._version), ("key", key, key._version)) if plain else None  # noqa: SLF001
+        return self
+
     # What it is
 
     @property

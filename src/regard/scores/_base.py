@@ -51,7 +51,7 @@ class Score:
         """All that a plan may depend on: the class and the sizes, never the numbers in tensors."""
         return (
             type(self).__name__,
-            tuple((name, tuple(t.shape), t.dtype, t.requires_grad) for name, t in self.tensors().items()),
+            tuple((name, tuple(t.shape), t.dtype, t.device, t.requires_grad) for name, t in self.tensors().items()),
         )
 
     def tensors(self) -> Mapping[str, Tensor]:
