@@ -43,7 +43,7 @@ def line(n: int, causal: bool, gradients: bool) -> Line:
         work=attention_work(sizes, pairs_causal(n) if causal else pairs_full(n), gradients=gradients),
         goals=("time_ratio <= 1.05",),
         gradients=gradients,
-        rounds=20 if n > 2048 else 40,
+        rounds=20 if n > 2048 else 30,
         memory=n == 8192,
     )
 

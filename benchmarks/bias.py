@@ -68,13 +68,13 @@ def line(family: Family, name: str, n: int, gradients: bool, ours: Contestant, p
         work=attention_work(sizes, pairs_full(n), gradients=gradients),
         goals=("speedup >= 1.5",) if learned else ("time_ratio <= 1.05",),
         gradients=gradients,
-        rounds=11 if learned else 20,
+        rounds=20,
         memory=learned,
     )
 
 
 def lines(quick: bool) -> list[Line]:
-    n = 1024 if quick else 4096
+    n = 1024 if quick else 2048
     return [
         *(line(COSINE, "cosine", n, gradients, cosine, {"normalise + sdpa": normalised_sdpa}) for gradients in BOTH),
         *(line(FIXED, "key", n, gradients, biased, {"sdpa with attn_mask": masked_sdpa}) for gradients in BOTH),

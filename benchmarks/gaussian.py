@@ -54,11 +54,11 @@ def line(n: int, d: int, gradients: bool) -> Line:
         work=attention_work(sizes, pairs_full(n), gradients=gradients),
         goals=() if gradients else goals,
         gradients=gradients,
-        rounds=7 if gradients else 11,
+        rounds=9 if gradients else 15,
         memory=not gradients,
     )
 
 
 def lines(quick: bool) -> list[Line]:
     dimensions = (15, 64) if quick else (5, 15, 64)
-    return [line(1024 if quick else 4096, d, gradients) for d, gradients in product(dimensions, BOTH)]
+    return [line(1024 if quick else 2048, d, gradients) for d, gradients in product(dimensions, BOTH)]

@@ -23,7 +23,7 @@ from benchmarks.goals import Goal, Spread, Text
 BATCH_SECONDS = 0.03  # short calls are repeated until one timing lasts this long
 PILOT_SECONDS = 1.0
 PILOT_RUNS = 3
-SMALL = 512  # positions at most in the warm-up before memory is measured
+SMALL = 512  # positions at most in the small version of a line
 
 
 @dataclass(frozen=True)
@@ -147,10 +147,10 @@ def settled_heap() -> Iterator[None]:
         gc.unfreeze()
 
 
-def pilot(run: Thunk, runs: int = PILOT_RUNS) -> float:
+def pilot(run: Thunk) -> float:
     """Warm-up and a first estimate: the best of a few runs, of one if a run is long."""
     best, spent = math.inf, 0.0
-    for _ in range(runs):
+    for _ in range(PILOT_RUNS):
         best = min(best, took := seconds(run))
         spent += took
         if spent > PILOT_SECONDS:
@@ -177,30 +177,33 @@ class Timing:
         }
 
 
-def race(ours: Thunk, peers: Mapping[str, Thunk], rounds: int, *, alternate: bool = True) -> Timing:
-    """Time `ours` against the fastest of `peers` in interleaved rounds.
-
-    Without `alternate` a call of ours uses up what the peer's call just before it left: both are called once a round.
-    """
+def race(ours: Thunk, peers: Mapping[str, Thunk], rounds: int) -> Timing:
+    """Time `ours` against the fastest of `peers`, the order of the two alternating."""
     pilots = {name: pilot(run) for name, run in peers.items()}
     peer = min(pilots, key=pilots.__getitem__)
     runs = {"theirs": peers[peer], "ours": ours}
-    estimates = {"theirs": pilots[peer], "ours": pilot(ours, PILOT_RUNS if alternate else 1)}
-    calls = {side: calls_for(estimate) if alternate else 1 for side, estimate in estimates.items()}
+    calls = {"theirs": calls_for(pilots[peer]), "ours": calls_for(pilot(ours))}
     times: dict[str, list[float]] = {"theirs": [], "ours": []}
-    for order in orders(rounds, alternate=alternate):
+    for order in orders(rounds):
         for side in order:
             times[side].append(seconds(runs[side], calls[side]))
     return Timing(times["ours"], times["theirs"], peer, pilots, calls)
+
+
+def relay(ours: Thunk, peers: Mapping[str, Thunk], rounds: int) -> Timing:
+    """Time a peer and `ours`, which uses up what the peer has just left: one call of each a round, in this order."""
+    ((peer, run),) = peers.items()
+    times = [(seconds(run), seconds(ours)) for _ in range(rounds)]
+    return Timing([mine for _, mine in times], [theirs for theirs, _ in times], peer, {}, {"theirs": 1, "ours": 1})
 
 
 def calls_for(estimate: float) -> int:
     return max(1, math.ceil(BATCH_SECONDS / estimate))
 
 
-def orders(rounds: int, *, alternate: bool) -> Iterator[tuple[str, str]]:
+def orders(rounds: int) -> Iterator[tuple[str, str]]:
     for turn in range(rounds):
-        yield ("ours", "theirs") if alternate and turn % 2 else ("theirs", "ours")
+        yield ("ours", "theirs") if turn % 2 else ("theirs", "ours")
 
 
 def tensors_in(results: Results) -> Iterator[Tensor]:
@@ -241,9 +244,17 @@ def contest(line: Line, rounds: int | None = None) -> Outcome:
     peers = {name: line.contestant(forward) for name, forward in line.peers.items()}
     apart = difference(ours(x), next(iter(peers.values()))(x)) if line.comparable else None
     thunks = {name: bind(run, y) for name, run in peers.items()}
+    run_small(line)
     with settled_heap():
-        timing = race(bind(ours, x), thunks, rounds or line.rounds, alternate=not line.chained)
+        timing = (relay if line.chained else race)(bind(ours, x), thunks, rounds or line.rounds)
     return Outcome(timing, apart)
+
+
+def run_small(line: Line) -> None:
+    """Each contestant once on a small version of the line: what is loaded or started at a first call is then there."""
+    x = line.shrunk().make(line.shrunk().sizes)
+    for forward in (*line.peers.values(), line.ours):
+        line.contestant(forward)(x)
 
 
 def bind(run: Contestant, x: Tensors) -> Thunk:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.harness import Contestant, Line, Results, tensors_in
+from benchmarks.harness import Contestant, Line, Results, run_small, tensors_in
 
 ROOT = Path(__file__).resolve().parent.parent
 OURS = "regard"
@@ -70,7 +70,7 @@ def release() -> None:
 def peak_of(line: Line, forward: Contestant) -> Peak:
     """The peak of one run of a contestant in this process."""
     torch.set_num_threads(line.threads)
-    run_once(line.shrunk(), forward)
+    run_small(line)
     x = line.make(line.sizes)
     kept = lead_in(line, forward)(x)
     release()
@@ -82,12 +82,6 @@ def peak_of(line: Line, forward: Contestant) -> Peak:
     held = result_bytes(results)
     del kept
     return Peak(above, held, max(0, above - held))
-
-
-def run_once(line: Line, forward: Contestant) -> None:
-    x = line.make(line.sizes)
-    lead_in(line, forward)(x)
-    line.contestant(forward)(x)
 
 
 def lead_in(line: Line, forward: Contestant) -> Contestant:

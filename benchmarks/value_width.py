@@ -31,10 +31,10 @@ def line(n: int, d_v: int, gradients: bool) -> Line:
         work=attention_work(sizes, pairs_full(n), gradients=gradients),
         goals=(f"speedup >= {SPEEDUPS[d_v, gradients]}", "memory_mb <= 64"),
         gradients=gradients,
-        rounds=9,
+        rounds=15,
         memory=True,
     )
 
 
 def lines(quick: bool) -> list[Line]:
-    return [line(1024 if quick else 4096, d_v, gradients) for d_v, gradients in product((1, 8, 128), BOTH)]
+    return [line(1024 if quick else 2048, d_v, gradients) for d_v, gradients in product((1, 8, 128), BOTH)]

@@ -1,6 +1,7 @@
 """What every test stands on: threads, seeds, hypothesis profiles, and checked shapes on demand."""
 
 import os
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -17,7 +18,10 @@ if TYPECHECKED:
     # Before the first import of regard: from here on every annotated shape is checked at every call.
     from jaxtyping import install_import_hook
 
-    install_import_hook("regard", "typechecker.check")
+    # torch.library reads the annotations of the functions it registers and cannot see through the checker.
+    sources = (Path(__file__).parent.parent / "src" / "regard").glob("*")
+    parts = [path for path in sources if path.is_dir() or "torch.library" not in path.read_text(encoding="utf-8")]
+    install_import_hook([f"regard.{path.stem}" for path in parts], "typechecker.check")
 
 import torch  # noqa: E402  the environment above has to come first
 

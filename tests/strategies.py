@@ -227,6 +227,10 @@ class Problem(NamedTuple):
     visible: Tensor
     normaliser: NormaliserCase
     fused: bool  # the design promises plan="fused" here
+    recipe: str  # how to make this problem again
+
+    def __repr__(self) -> str:
+        return self.recipe
 
     def words(self, *parameters: Tensor) -> dict[str, Any]:
         score = self.score.build(*(parameters or self.parameters))
@@ -262,7 +266,8 @@ def problem(
     v = normal(g, *sizes.key_lead, sizes.m, sizes.d_v, dtype=dtype)
     parameters = tuple(p.to(dtype) for p in words[0].parameters(sizes, g))
     fused = sizes.m >= 16 and all(word.fused for word in words)
-    return Problem(sizes, q, k, v, parameters, words[0], *words[1].build(sizes, g), words[2], fused)
+    recipe = f"problem({score!r}, {mask!r}, {normaliser!r}, {sizes}, {seed})"
+    return Problem(sizes, q, k, v, parameters, words[0], *words[1].build(sizes, g), words[2], fused, recipe)
 
 
 @st.composite

@@ -66,9 +66,8 @@ class TestRace:
         assert timing.peer in timing.pilots
         assert timing.pilots.keys() == {"one", "other"}
 
-    def test_order_alternates_unless_ours_continues_the_peer(self):
-        assert [first for first, _ in orders(4, alternate=True)] == ["theirs", "ours", "theirs", "ours"]
-        assert {first for first, _ in orders(4, alternate=False)} == {"theirs"}
+    def test_the_order_alternates(self):
+        assert [first for first, _ in orders(4)] == ["theirs", "ours", "theirs", "ours"]
 
     def test_a_chained_line_finds_what_the_peer_left(self, line):
         def leave(x):

@@ -13,11 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard._operands import Axis, Operand, Size, Span, Tile
-from regard._tiles import Problem, traced
+from regard._operands import Axis, Operand, Size, Tile
+from regard._tiles import Problem
+from regard._traced import traced
 from regard.reducers import Block, Reducer
 
 NEVER = -math.inf
+SURVEY_CALL = 1 << 18  # a pass of questions makes many small steps on each tile
 Program = Callable[[Sequence[Tensor], Tile], tuple[Tensor, ...]]
 
 
@@ -67,9 +69,7 @@ def _assemble(job: Job, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     if whole is not None:  # nothing to put together, which function transforms could not follow
         parts = job.program([whole.cut(o) for o in operands], whole)
         return tuple(p.expand(job.shape(out)) for p, out in zip(parts, job.outputs, strict=True))
-    results = [
-        torch.full(job.shape(out), out.fill, dtype=job.dtype, device=job.size.device) for out in job.outputs
-    ]
+    results = [torch.full(job.shape(out), out.fill, dtype=job.dtype, device=job.size.device) for out in job.outputs]
     for tile in job.tiles:
         parts = job.program([tile.cut(o) for o in operands], tile)
         for result, part, out in zip(results, parts, job.outputs, strict=True):
@@ -96,20 +96,22 @@ class TileMap(torch.autograd.Function):
     """A job whose tiles are made again in the backward pass."""
 
     @staticmethod
-    def forward(ctx: Any, job: Job, *tensors: Tensor) -> tuple[Tensor, ...]:  # noqa: ANN401
+    def forward(ctx: Any, job: Job, *tensors: Tensor) -> tuple[Tensor, ...]:
         ctx.job = job
         ctx.save_for_backward(*tensors)
         return _assemble(job, tensors)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401  # pyright: ignore
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
         job: Job = ctx.job
         tensors = ctx.saved_tensors
         wanted = [i for i, needed in enumerate(ctx.needs_input_grad[1:]) if needed]
         found: list[Tensor | None] = [None] * len(tensors)
         if torch.is_grad_enabled():  # a second derivative is wanted: the tiles have to stay
             results = _assemble(job, tensors)
-            parts = torch.autograd.grad(results, [tensors[i] for i in wanted], grads, create_graph=True, allow_unused=True)
+            parts = torch.autograd.grad(
+                results, [tensors[i] for i in wanted], grads, create_graph=True, allow_unused=True
+            )
         else:
             parts = _tilewise_gradient(job, tensors, grads, wanted)
         for i, part in zip(wanted, parts, strict=True):
@@ -121,14 +123,21 @@ def _tilewise_gradient(
     job: Job, tensors: Sequence[Tensor], grads: Sequence[Tensor], wanted: Sequence[int]
 ) -> list[Tensor]:
     operands = job.with_tensors(tensors)
-    totals = {i: Operand(torch.zeros_like(tensors[i], memory_format=torch.contiguous_format), job.operands[i].axis) for i in wanted}
+    totals = {
+        i: Operand(torch.zeros_like(tensors[i], memory_format=torch.contiguous_format), job.operands[i].axis)
+        for i in wanted
+    }
     for tile in job.tiles:
         leaves = [tile.cut(o).detach() for o in operands]
         for i in wanted:
             leaves[i].requires_grad_()
         with torch.enable_grad():
             parts = job.program(leaves, tile)
-        used = [(p, _grad_of(tile, out, g, p)) for p, out, g in zip(parts, job.outputs, grads, strict=True) if p.requires_grad]
+        used = [
+            (p, _grad_of(tile, out, g, p))
+            for p, out, g in zip(parts, job.outputs, grads, strict=True)
+            if p.requires_grad
+        ]
         if not used:
             continue
         found = torch.autograd.grad(
@@ -150,7 +159,7 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list
     """Ask several questions in one pass over the tiles."""
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
     buffers = _Buffers(problem)
-    for tile in problem.tiles(cap):
+    for tile in problem.tiles(cap, call=SURVEY_CALL):
         lead = tuple(cut.stop - cut.start for cut in tile.lead)
         states = [
             r.empty(lead, len(tile.rows), problem.size, problem.dtype) if r.by_row else _heads_of(whole, tile)
@@ -194,7 +203,7 @@ def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], cap: int, buffe
     for part in parts:
         scores = problem.scores([part.cut(o) for o in problem.operands], part)
         weights = problem.spec.normaliser.given(scores, statistic, part.cols)  # pyright: ignore
-        yield Block(scores, weights, part.rows, part.cols, problem.size, gaps=problem.spec.gaps, partial=True)
+        yield Block(scores, weights, part.rows, part.cols, problem.size, gaps=problem.gaps(part), partial=True)
 
 
 def _column_parts(tile: Tile, width: int) -> Iterable[Tile]:
@@ -213,13 +222,13 @@ def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: _Buffer
     return Block(scores, weights, tile.rows, tile.cols, problem.size, gaps=problem.gaps(tile))
 
 
-def _heads_of(state: Any, tile: Tile) -> Any:  # noqa: ANN401
+def _heads_of(state: Any, tile: Tile) -> Any:
     if isinstance(state, tuple):
         return tuple(_heads_of(part, tile) for part in state)
     return tile.heads(state, trailing=state.dim() - len(tile.lead))
 
 
-def _store(whole: Any, state: Any, tile: Tile, *, by_row: bool) -> None:  # noqa: ANN401
+def _store(whole: Any, state: Any, tile: Tile, *, by_row: bool) -> None:
     if isinstance(whole, tuple):
         for one, two in zip(whole, state, strict=True):
             _store(one, two, tile, by_row=by_row)

@@ -59,17 +59,17 @@ def pool(
     return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)
 
 
-def direct(query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor] | None:  # noqa: FBT001
+def direct(query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor] | None:
     """One call and nothing around it, or None where something that is hidden may be NaN or inf."""
     if causal and not all_finite(*((query, key, value) if torch.is_grad_enabled() else (key, value))):
         return None
-    if query.dim() == 4:  # noqa: PLR2004
+    if query.dim() == 4:
         return flash(query, key, value, 0.0, causal, scale=scale)
     out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
     return out.squeeze(0), lse.squeeze(0)
 
 
-def whole(  # noqa: PLR0913
+def whole(
     q: Tensor, k: Tensor, v: Tensor, lead: tuple[int, ...], *, causal: bool, scale: float, bias: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """One call of the kernel."""
@@ -83,9 +83,9 @@ def whole(  # noqa: PLR0913
 
 def _four(tensor: Tensor, lead: tuple[int, ...], *, expand: bool = True) -> Tensor:
     """(..., rows, d) -> (batch, heads, rows, d)."""
-    if expand or len(lead) > 2:  # noqa: PLR2004
+    if expand or len(lead) > 2:
         tensor = tensor.expand(*lead, *tensor.shape[-2:])
-    if len(lead) > 2:  # noqa: PLR2004
+    if len(lead) > 2:
         return tensor.reshape(math.prod(lead[:-1]), lead[-1], *tensor.shape[-2:])
     return tensor.reshape(*[1] * (4 - tensor.dim()), *tensor.shape)
 
@@ -99,7 +99,11 @@ def _absorb(features: Features, query: Tensor, key: Tensor) -> tuple[Tensor, Ten
         return q, k, bias
     lead = torch.broadcast_shapes(k.shape[:-2], bias.shape[:-2])
     column = (bias / features.scale).mT.expand(*lead, k.shape[-2], 1)
-    return torch.cat([q, torch.ones_like(q[..., :1])], -1), torch.cat([k.expand(*lead, *k.shape[-2:]), column], -1), None
+    return (
+        torch.cat([q, torch.ones_like(q[..., :1])], -1),
+        torch.cat([k.expand(*lead, *k.shape[-2:]), column], -1),
+        None,
+    )
 
 
 def _precision(q: Tensor, k: Tensor, features: Features) -> torch.dtype:
@@ -112,7 +116,7 @@ def _precision(q: Tensor, k: Tensor, features: Features) -> torch.dtype:
 
 def _width(features: int, values: int) -> int:
     width = max(features, values)
-    return ALIGNED if width <= ALIGNED else width
+    return max(ALIGNED, width)
 
 
 def _widen(tensor: Tensor, width: int) -> Tensor:
@@ -144,7 +148,7 @@ class Blocks:
         return bias
 
 
-def _by_blocks(  # noqa: PLR0913
+def _by_blocks(
     spec: Spec,
     features: Features,
     inputs: tuple[Tensor, Tensor, Tensor],
@@ -163,7 +167,7 @@ class FlashBlocks(torch.autograd.Function):
     """The kernel on one block of queries after another."""
 
     @staticmethod
-    def forward(ctx: Any, blocks: Blocks, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ANN401
+    def forward(ctx: Any, blocks: Blocks, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         out = q.new_zeros(*q.shape[:-1], v.shape[-1])
         lse = q.new_full(q.shape[:-1], NEVER)
         for tile in blocks.tiles:
@@ -178,7 +182,7 @@ class FlashBlocks(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401  # pyright: ignore
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
         q, k, v, out, lse = ctx.saved_tensors
         grads = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (q, k, v)]
         for tile in ctx.blocks.tiles:
@@ -196,7 +200,7 @@ def _cut(blocks: Blocks, tile: Tile, q: Tensor, k: Tensor, v: Tensor) -> tuple[A
     return parts, blocks.bias_of(tile, q.dtype), tuple(parts[0].shape[:-2])
 
 
-def _block_backward(  # noqa: PLR0913
+def _block_backward(
     scale: float, parts: list[Tensor], bias: Tensor | None, lead: tuple[int, ...], rows: list[Tensor], lse: Tensor
 ) -> list[Tensor]:
     grad, out = (_four(t, lead) for t in rows)
@@ -204,6 +208,6 @@ def _block_backward(  # noqa: PLR0913
     four_lse = _four(lse.unsqueeze(-1), lead).squeeze(-1)
     bias = None if bias is None else _four(bias, lead, expand=False)
     found = flash_backward(
-        grad, *(_four(t, lead) for t in parts), out, four_lse, 0.0, False, attn_mask=bias, scale=scale  # noqa: FBT003
+        grad, *(_four(t, lead) for t in parts), out, four_lse, 0.0, False, attn_mask=bias, scale=scale
     )
     return [part.reshape(t.shape) for part, t in zip(found, parts, strict=True)]

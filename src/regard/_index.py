@@ -14,28 +14,27 @@ from regard._operands import Axis, Operand, Span
 from regard._tiles import Problem
 from regard.errors import ChoiceError
 
+Entry = int | slice | Tensor
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Picked:
-    """An index into (..., n, m), one entry a dimension: an int, a slice or a tensor of positions."""
+    """An index into a matrix of the given shape, one entry a dimension."""
 
-    lead: tuple[Any, ...]
-    rows: Any
-    cols: Any
+    entries: tuple[Entry, ...]
     shape: tuple[int, ...]
 
     def numel(self) -> int:
         """How many weights the block holds."""
         meta = torch.empty(self.shape, device="meta")
-        index = (*self.lead, self.rows, self.cols)
-        return meta[tuple(i.to("meta") if isinstance(i, Tensor) else i for i in index)].numel()
+        return meta[tuple(e.to("meta") if isinstance(e, Tensor) else e for e in self.entries)].numel()
 
 
-def full(index: Any, dims: int) -> tuple[Any, ...]:  # noqa: ANN401
+def full(index: Any, dims: int) -> tuple[Any, ...]:
     """One entry a dimension."""
     parts = index if isinstance(index, tuple) else (index,)
     if any(part is None or isinstance(part, bool) for part in parts):
-        msg = "weights are indexed by ints, slices and tensors of positions; None and booleans add dimensions"
+        msg = "weights are indexed by ints, slices and tensors of positions, not by None or a single bool"
         raise ChoiceError(msg)
     dots = [i for i, part in enumerate(parts) if part is Ellipsis]
     given = len(parts) - len(dots)
@@ -46,129 +45,125 @@ def full(index: Any, dims: int) -> tuple[Any, ...]:  # noqa: ANN401
     return (*parts[:at], *[slice(None)] * (dims - given), *parts[at + len(dots) :])
 
 
-def parse(index: Any, shape: tuple[int, ...]) -> Picked:  # noqa: ANN401
-    """Check an index against the shape."""
-    parts = [_entry(part, length) for part, length in zip(full(index, len(shape)), shape, strict=True)]
-    return Picked(tuple(parts[:-2]), parts[-2], parts[-1], shape)
+def parse(index: Any, shape: tuple[int, ...], device: torch.device) -> Picked:
+    """An index, checked against the shape."""
+    parts = zip(full(index, len(shape)), shape, strict=True)
+    return Picked(tuple(_entry(part, length, device) for part, length in parts), shape)
 
 
-def _entry(part: Any, length: int) -> Any:  # noqa: ANN401
+def _entry(part: Any, length: int, device: torch.device) -> Entry:
     if isinstance(part, slice):
-        return part if part.step is None or part.step > 0 else _refuse(part)
-    if isinstance(part, Sequence):
-        part = torch.as_tensor(part)
-    if isinstance(part, Tensor):
-        if part.dtype == torch.bool:
-            part = part.nonzero().squeeze(-1)
-        if part.numel() and (int(part.min()) < -length or int(part.max()) >= length):
-            msg = f"an index between {-length} and {length - 1} was expected, but it reaches from {part.min()} to {part.max()}"
+        start, stop, step = part.indices(length)
+        if step < 1:
+            msg = f"weights are sliced with a positive step, as tensors are, not with {step}"
+            raise ChoiceError(msg)
+        return slice(start, max(start, stop), step)
+    if isinstance(part, Sequence) and not isinstance(part, str):
+        part = torch.as_tensor(part, device=device)
+    if isinstance(part, Tensor) and part.dtype == torch.bool:
+        part = part.nonzero().squeeze(-1)
+    if isinstance(part, Tensor) and part.dim():
+        if part.numel() and not -length <= int(part.min()) <= int(part.max()) < length:
+            msg = f"an index from {-length} to {length - 1} was expected, but it goes from {part.min()} to {part.max()}"
             raise IndexError(msg)
-        return torch.where(part < 0, part + length, part)
-    at = part.__index__() if hasattr(part, "__index__") else _refuse(part)
+        return torch.where(part < 0, part + length, part).to(device)
+    if not hasattr(part, "__index__"):
+        msg = f"weights are indexed by ints, slices and tensors of positions, not by {part!r}"
+        raise ChoiceError(msg)
+    at = part.__index__()
     if not -length <= at < length:
-        msg = f"an index between {-length} and {length - 1} was expected, but it is {at}"
+        msg = f"an index from {-length} to {length - 1} was expected, but it is {at}"
         raise IndexError(msg)
     return at % length
 
 
-def _refuse(part: Any) -> Any:  # noqa: ANN401
-    msg = f"weights are indexed by ints, slices with a positive step and tensors of positions, not {part!r}"
-    raise ChoiceError(msg)
-
-
 @torch.no_grad()
 def block(problem: Problem, picked: Picked, cap: int) -> Tensor:
-    """The block that an index picks.
-
-    Rows are computed whole, since a weight needs its row; index tensors on several axes at once mean pairs, so
-    then every row that is asked for is made once and the pairs are read off.
-    """
-    tensors = [part for part in (*picked.lead, picked.rows, picked.cols) if isinstance(part, Tensor)]
-    if len(tensors) > 1:
-        return _pairs(problem, picked, cap)
-    sub = _heads(problem, picked.lead)
-    rows = _span(picked.rows, problem.size.n, problem.size.device)
-    found = _whole_rows(sub, rows, picked.cols, cap)
-    at = (slice(None),) * len(sub.lead)
-    found = found[(*at, _local(picked.rows))]
-    return _move_lead(found, picked)
+    """The block that an index picks, from rows that are computed whole, since a weight needs its row."""
+    *lead, rows, cols = picked.entries
+    if isinstance(rows, Tensor) and isinstance(cols, Tensor) and not any(isinstance(e, Tensor) for e in lead):
+        return _pairs(_heads(problem, lead), rows, cols, cap)[tuple(_again(e) for e in lead)]
+    # The smallest box that holds the block; the entries, made relative to it, then pick as they do from a tensor.
+    box = _rows(_heads(problem, lead), _span(rows), cols if not isinstance(cols, Tensor) else cols.unique(), cap)
+    return box[tuple(_again(e) for e in picked.entries)]
 
 
-def _local(part: Any) -> Any:  # noqa: ANN401
-    """Where the picked rows are among the computed ones."""
-    if isinstance(part, int):
+def _again(entry: Entry) -> Entry:
+    """The same entry, relative to the box of what it picks."""
+    if isinstance(entry, int):
         return 0
-    return torch.arange(part.numel(), device=part.device).reshape(part.shape) if isinstance(part, Tensor) else slice(None)
+    return slice(None) if isinstance(entry, slice) else entry.unique(return_inverse=True)[1]
 
 
-def _move_lead(found: Tensor, picked: Picked) -> Tensor:
-    """An int between tensors moves dimensions in torch; one tensor alone stays in its place."""
-    del picked
-    return found
+def _span(entry: Entry) -> Span:
+    if isinstance(entry, int):
+        return Span(entry, entry + 1)
+    if isinstance(entry, slice):
+        if entry.step == 1:
+            return Span(entry.start, entry.stop)
+        entry = torch.arange(entry.start, entry.stop, entry.step)
+    return Span(0, 0, entry.unique())
 
 
-def _pairs(problem: Problem, picked: Picked, cap: int) -> Tensor:
-    """Several index tensors: leading and row tensors are broadcast and looked up together."""
-    everything = Picked(
-        tuple(slice(None) for _ in picked.lead), slice(None), slice(None), picked.shape
-    )
-    if isinstance(picked.rows, Tensor):
-        unique, inverse = picked.rows.unique(return_inverse=True)
-        part = block(problem, Picked(everything.lead, unique, slice(None), picked.shape), cap)
-        return part[(*picked.lead, inverse, picked.cols)]
-    part = block(problem, Picked(everything.lead, picked.rows if isinstance(picked.rows, slice) else slice(picked.rows, picked.rows + 1), slice(None), picked.shape), cap)
-    rows = 0 if isinstance(picked.rows, int) else slice(None)
-    return part[(*picked.lead, rows, picked.cols)]
-
-
-def _heads(problem: Problem, lead: tuple[Any, ...]) -> Problem:
+def _heads(problem: Problem, lead: Sequence[Entry]) -> Problem:
     """The same problem for some of its heads."""
-    if all(isinstance(part, slice) and part == slice(None) for part in lead):
+    spans = [_span(entry) for entry in lead]
+    if [len(span) for span in spans] == list(problem.lead):
         return problem
-    operands = tuple(
-        o if o.axis is Axis.FIXED else Operand(o.tensor.expand(*problem.lead, *o.tensor.shape[-2:])[lead], o.axis)
-        for o in problem.operands
-    )
-    shape = torch.empty(problem.lead, device="meta")[tuple(i.to("meta") if isinstance(i, Tensor) else i for i in lead)]
-    return Problem(problem.spec, tuple(shape.shape), problem.size, problem.dtype, problem.careful, operands)
+
+    def pick(operand: Operand) -> Operand:
+        if operand.axis is Axis.FIXED:
+            return operand
+        tensor = operand.tensor.expand(*problem.lead, *operand.tensor.shape[-2:])
+        for dim, span in enumerate(spans):
+            tensor = span.take(tensor, dim)
+        return Operand(tensor, operand.axis)
+
+    operands = tuple(pick(operand) for operand in problem.operands)
+    some = tuple(len(span) for span in spans)
+    return Problem(problem.spec, some, problem.size, problem.dtype, problem.careful, operands)
 
 
-def _span(part: Any, length: int, device: torch.device) -> Span:  # noqa: ANN401
-    if isinstance(part, int):
-        return Span(part, part + 1)
-    if isinstance(part, slice):
-        start, stop, step = part.indices(length)
-        if step == 1:
-            return Span(start, max(start, stop))
-        part = torch.arange(start, stop, step, device=device)
-    flat = part.reshape(-1)
-    return Span(0, length, flat)
+def _pairs(problem: Problem, rows: Tensor, cols: Tensor, cap: int) -> Tensor:
+    """Weights at (rows[p], cols[p]): (..., *shape of the two broadcast)."""
+    rows, cols = torch.broadcast_tensors(rows, cols)
+    i, j = rows.reshape(-1), cols.reshape(-1)
+    out = torch.zeros((*problem.lead, i.numel()), dtype=problem.dtype, device=problem.size.device)
+    for low, part, whole in _row_blocks(problem, Span(0, 0, i), cap):
+        at = j[low : low + len(part)].expand(*problem.lead, len(part)).unsqueeze(-1)
+        out[..., low : low + len(part)] = whole.gather(-1, at).squeeze(-1)
+    return out.reshape(*problem.lead, *rows.shape)
 
 
-def _whole_rows(problem: Problem, rows: Span, cols: Any, cap: int) -> Tensor:  # noqa: ANN401
-    """Rows in full, of which only the wanted columns are kept: (..., rows, *cols)."""
-    like = {"dtype": problem.dtype, "device": problem.size.device}
-    kept = torch.empty(problem.size.m, device="meta")[cols.to("meta") if isinstance(cols, Tensor) else cols].shape
-    out = torch.zeros((*problem.lead, len(rows), *kept), **like)
-    step = max(1, cap // max(1, problem.size.m * math.prod(problem.lead)))
-    heads = tuple(slice(0, length) for length in problem.lead)
-    for low in range(0, len(rows) if 0 not in problem.lead else 0, step):
-        part = rows.part(low, min(low + step, len(rows)))
-        tile = problem.tile(heads, part)
-        if tile is None:
-            continue
-        tensors = [tile.cut(o) for o in problem.operands]
-        weights = problem.weights(problem.scores(tensors, tile), tensors, tile)
-        whole = torch.zeros((*problem.lead, len(part), problem.size.m), **like)
-        tile.cols.add(whole, -1, weights)
-        out[(*[slice(None)] * len(problem.lead), slice(low, low + len(part)))] = whole[..., cols]
+def _rows(problem: Problem, rows: Span, cols: Entry, cap: int) -> Tensor:
+    """Rows of which only the wanted columns are kept: (..., rows, cols)."""
+    pick = slice(cols, cols + 1) if isinstance(cols, int) else cols
+    width = len(range(pick.start, pick.stop, pick.step or 1)) if isinstance(pick, slice) else pick.numel()
+    out = torch.zeros((*problem.lead, len(rows), width), dtype=problem.dtype, device=problem.size.device)
+    for low, part, whole in _row_blocks(problem, rows, cap):
+        out[..., low : low + len(part), :] = whole[..., pick]
     return out
 
 
-def transposed_block(weights: Any, parts: tuple[Any, ...]) -> Tensor:  # noqa: ANN401
-    """An index into the transposed matrix."""
-    *lead, first, second = parts
-    found = weights[(*lead, second, first)]
-    both = not isinstance(first, int) and not isinstance(second, int)
-    plain = not (isinstance(first, Tensor | Sequence) and isinstance(second, Tensor | Sequence))
-    return found.mT if both and plain else found
+def _row_blocks(problem: Problem, rows: Span, cap: int) -> Any:
+    """(number of the first row, rows, their weights in full) for block after block."""
+    if 0 in problem.lead or not problem.size.m:
+        return
+    step = max(1, cap // (problem.size.m * math.prod(problem.lead)))
+    heads = tuple(slice(0, length) for length in problem.lead)
+    for low in range(0, len(rows), step):
+        part = rows.part(low, min(low + step, len(rows)))
+        whole = torch.zeros((*problem.lead, len(part), problem.size.m), dtype=problem.dtype, device=problem.size.device)
+        tile = problem.tile(heads, part)
+        if tile is not None:
+            tensors = [tile.cut(o) for o in problem.operands]
+            tile.cols.add(whole, -1, problem.weights(problem.scores(tensors, tile), tensors, tile))
+        yield low, part, whole
+
+
+def transposed(index: Any, dims: int) -> tuple[Any, bool]:
+    """An index into the transposed matrix as one into the matrix, and whether the answer must be turned."""
+    *lead, first, second = full(index, dims)
+    picks = [not hasattr(e, "__index__") or (isinstance(e, Tensor) and e.dim() > 0) for e in (first, second)]
+    paired = all(not isinstance(e, slice) for e in (first, second))
+    return (*lead, second, first), all(picks) and not paired

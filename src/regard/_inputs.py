@@ -98,8 +98,10 @@ def _check_tensors(named: dict[str, Tensor]) -> None:
         if not tensor.is_floating_point():
             msg = f"{name} must hold floating point numbers, but its dtype is {tensor.dtype}"
             raise DtypeError(msg)
-        if tensor.dim() < 2:  # noqa: PLR2004
-            msg = f"{name} must be (..., rows, features), two dimensions at least, but its shape is {tuple(tensor.shape)}"
+        if tensor.dim() < 2:
+            msg = (
+                f"{name} must be (..., rows, features), two dimensions at least, but its shape is {tuple(tensor.shape)}"
+            )
             raise ShapeError(msg)
     if len({t.dtype for t in named.values()}) > 1:
         msg = f"{_list(named)} must have one dtype, but have {', '.join(str(t.dtype) for t in named.values())}"

@@ -14,7 +14,8 @@ from regard import _fused
 from regard._fold import Job, Output, run, survey
 from regard._operands import Axis, Operand, Span, Tile
 from regard._plan import Plan
-from regard._tiles import Problem, Replace, all_finite, traced, zero_filled
+from regard._tiles import Problem, Replace, all_finite, zero_filled
+from regard._traced import traced
 from regard.masks import causal as causal_mask
 from regard.normalisers import Softmax, softmax
 from regard.reducers import Pool
@@ -26,7 +27,7 @@ with ThreadPoolExecutor(1) as fresh:  # what torch's dispatcher leaves out in or
     OUTSIDE = fresh.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
 
 
-def pool(  # noqa: PLR0913
+def pool(
     spec: Spec,
     query: Tensor,
     key: Tensor,
@@ -52,8 +53,15 @@ def pool(  # noqa: PLR0913
     return _rows(problem, value, out_lead, tiles, dropout_p), None
 
 
-def spread(spec: Spec, query: Tensor, key: Tensor, x: Tensor, lead: tuple[int, ...], plan: Plan,
-           draws: tuple[Operand, ...] | None) -> Tensor:
+def spread(
+    spec: Spec,
+    query: Tensor,
+    key: Tensor,
+    x: Tensor,
+    lead: tuple[int, ...],
+    plan: Plan,
+    draws: tuple[Operand, ...] | None,
+) -> Tensor:
     """The transposed product: what each key gets of x, one row a query: (..., m, d)."""
     careful = must_be_careful(spec, query, key, x)
     problem = Problem.build(spec, query, key, lead, careful=careful, draws=draws)
@@ -173,7 +181,7 @@ def _(query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int) -> tup
 
 
 @torch.library.custom_op("regard::causal_backward", mutates_args=())
-def causal_backward(  # noqa: PLR0913
+def causal_backward(
     grad: Tensor, query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The same computation again, with a graph."""
@@ -187,20 +195,20 @@ def causal_backward(  # noqa: PLR0913
 
 
 @causal_backward.register_fake
-def _(  # noqa: PLR0913
+def _(
     grad: Tensor, query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     del grad, scale, tile
     return tuple(t.new_empty(t.shape) for t in (query, key, value))  # pyright: ignore
 
 
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:  # noqa: ANN401
+def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     del output
     ctx.save_for_backward(*inputs[:3])
     ctx.scale, ctx.tile = inputs[3:]
 
 
-def _gradient(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
+def _gradient(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
     return (*causal_backward(grad.contiguous(), *ctx.saved_tensors, ctx.scale, ctx.tile), None, None)
 
 

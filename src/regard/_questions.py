@@ -96,7 +96,12 @@ def differentiable(problem: Problem, question: str, cap: int, extra: tuple[Opera
     fill = NEVER if question == "logsumexp" else 0.0
     tiles = tuple(problem.tiles(cap))
     job = Job(
-        program, (*problem.operands, *extra), (Output(Axis.QUERY, 1, fill),), tiles, problem.lead, problem.size,
+        program,
+        (*problem.operands, *extra),
+        (Output(Axis.QUERY, 1, fill),),
+        tiles,
+        problem.lead,
+        problem.size,
         problem.dtype,
     )
     return run(job)[0].squeeze(-1)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from regard._operands import Operand, Size, Span, Tile
+from regard._traced import traced
 from regard.masks import ALL, NONE, SOME
 from regard.spec import Spec
 
@@ -24,11 +25,6 @@ BLOCKS = 32  # how finely a range of columns is asked for none / some / all
 NARROWEST = 64  # columns of such a block, at least
 CALL = 1 << 15  # the fixed cost of a tile, in scores
 MOST_ROWS = 1 << 10
-
-
-def traced() -> bool:
-    """Whether numbers cannot be looked at now: under torch.compile, export, vmap or another function transform."""
-    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None  # noqa: SLF001
 
 
 def all_finite(*tensors: Tensor) -> bool:
@@ -51,7 +47,7 @@ class Problem:
     operands: tuple[Operand, ...]
 
     @classmethod
-    def build(  # noqa: PLR0913
+    def build(
         cls,
         spec: Spec,
         query: Tensor,
@@ -117,22 +113,27 @@ class Problem:
         assert self.spec.mask is not None
         _, first, last = self._counts
         cut = Tile((), Span(0, len(tile.rows)), Span(low, high))
-        masks = [cut.cut(Operand(t, o.axis)) for t, o in zip(tensors[first:last], self.operands[first:last], strict=True)]
+        masks = [
+            cut.cut(Operand(t, o.axis)) for t, o in zip(tensors[first:last], self.operands[first:last], strict=True)
+        ]
         return self.spec.mask.tile(masks, tile.rows, tile.cols.part(low, high), self.size)
 
-    def gaps(self, tile: Tile) -> bool:
-        """Whether a score of the tile may be -inf."""
-        return bool(tile.masked) or self.spec.score.compact
+    def gaps(self, tile: Tile) -> tuple[tuple[int, int], ...]:
+        """Ranges of the tile's columns in which a score may be -inf."""
+        return ((0, len(tile.cols)),) if self.spec.score.compact else tile.masked
 
     def weights(self, scores: Tensor, tensors: Sequence[Tensor], tile: Tile, out: Tensor | None = None) -> Tensor:
         """The weights of a tile of scores."""
-        return self.spec.normaliser.weights(scores, tensors[self._counts[2] :], gaps=self.gaps(tile), out=out)
+        return self.spec.normaliser.weights(scores, tensors[self._counts[2] :], gaps=bool(self.gaps(tile)), out=out)
 
-    def tiles(self, cap: int, *, lead: tuple[int, ...] | None = None, rows: Span | None = None) -> Iterator[Tile]:
-        """All tiles of at most `cap` scores (but one row at least). Rows that see nothing are in no tile."""
-        rows = rows if rows is not None else Span(0, self.size.n)
+    def tiles(self, cap: int, *, lead: tuple[int, ...] | None = None, call: int = CALL) -> Iterator[Tile]:
+        """All tiles of at most `cap` scores (but one row at least). Rows that see nothing are in no tile.
+
+        `call` is the fixed cost of a tile, in scores.
+        """
+        rows = Span(0, self.size.n)
         lead = self.lead if lead is None else lead
-        step = self._row_step(rows, cap)
+        step = self._row_step(rows, cap, call)
         width = self._width(rows.part(0, min(step, len(rows)))) or 1
         for heads in _head_slices(lead, max(1, cap // (step * width))):
             yield from self._row_tiles(heads, rows, step, cap)
@@ -180,7 +181,7 @@ class Problem:
             return self.size.m
         return sum(high - low for low, high in self.spec.mask.reach(_hull(rows), self.size))
 
-    def _row_step(self, rows: Span, cap: int) -> int:
+    def _row_step(self, rows: Span, cap: int, call: int) -> int:
         """How many rows a tile should have: many, to spread the cost of a call; few, to follow the mask's edge."""
         best, least = 1, math.inf
         count = min(math.prod(self.lead), 64) or 1
@@ -191,7 +192,7 @@ class Problem:
             if step > 1 and step * width > cap:
                 break
             heads = min(count, max(1, cap // (step * width)))
-            cost = width + CALL / (step * heads)
+            cost = width + call / (step * heads)
             if cost < least:
                 best, least = step, cost
             step *= 2
@@ -213,12 +214,12 @@ class Replace(torch.autograd.Function):
         return torch.where(where, value, tensor)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:  # noqa: ANN401
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         del output
         ctx.save_for_backward(inputs[1])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401  # pyright: ignore
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
         (where,) = ctx.saved_tensors
         return torch.where(where, torch.where(grad == 0, 0.0, math.nan), grad), None, None
 

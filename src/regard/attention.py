@@ -11,7 +11,7 @@ from torch import Tensor
 from regard import _fused, _inputs, _pool
 from regard._plan import Plan
 from regard._plan import plan as choose
-from regard._tiles import traced
+from regard._traced import traced
 from regard.masks import Mask
 from regard.normalisers import Normaliser
 from regard.scores import Dot, Score
@@ -26,7 +26,7 @@ class Attention(NamedTuple):
     weights: Weights
 
 
-def attend(  # noqa: PLR0913
+def attend(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -84,7 +84,7 @@ _calls: dict[Hashable, Call] = {}
 MOST_CALLS = 4096
 
 
-def _known_call(  # noqa: PLR0913
+def _known_call(
     query: Tensor, key: Tensor, value: Tensor, spec: Spec, dropout_p: float, plan: str, budget: int | None
 ) -> Call | None:
     """The checks and the plan, made once for each kind of call."""
@@ -105,7 +105,7 @@ def _known_call(  # noqa: PLR0913
     return found
 
 
-def _make_call(  # noqa: PLR0913
+def _make_call(
     query: Tensor, key: Tensor, value: Tensor, spec: Spec, dropout_p: float, plan: str, budget: int | None
 ) -> Call:
     shape = _inputs.check(query, key, value, spec)
@@ -118,11 +118,11 @@ def _make_call(  # noqa: PLR0913
     return Call(shape, chosen, limit, _direct(query, key, value, spec, shape, chosen))
 
 
-def _direct(  # noqa: PLR0913
+def _direct(
     query: Tensor, key: Tensor, value: Tensor, spec: Spec, shape: _inputs.Shape, plan: Plan
 ) -> tuple[bool, float] | None:
     causal = _fused.is_causal(spec.mask, shape.n, shape.m)
-    plain = isinstance(spec.score, Dot) and (spec.mask is None or causal) and query.element_size() >= 4  # noqa: PLR2004
+    plain = isinstance(spec.score, Dot) and (spec.mask is None or causal) and query.element_size() >= 4
     same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
     if plan.executor != "fused" or not plain or not same or value.shape[-1] != key.shape[-1]:
         return None

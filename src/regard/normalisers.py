@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from regard._operands import Axis, Operand, Span
+from regard._traced import traced
 from regard.errors import ChoiceError
 
 __all__ = ["Normaliser", "entmax15", "hard", "sigmoid", "softmax", "sparsemax"]
@@ -67,7 +68,8 @@ class Softmax(Normaliser):
         del tensors
         if out is not None:
             torch.softmax(scores, -1, out=out)
-            return out.masked_fill_(_empty(scores), 0) if gaps else out
+            # An empty row comes out as NaN, so one column tells whether any row has to be looked at.
+            return out.masked_fill_(_empty(scores), 0) if gaps and bool(out[..., 0].isnan().any()) else out
         if not gaps:
             return torch.softmax(scores, -1)
         empty = _empty(scores)
@@ -102,10 +104,10 @@ class Threshold(Normaliser):
             tau = x.amax(-1, keepdim=True) - 1  # here the sum is at least 1, and Newton never steps over
             for _ in range(NEWTON_STEPS):
                 excess = (x - tau).clamp_min(0)
-                slope = excess if self.power == 2 else (excess > 0).to(x.dtype)  # noqa: PLR2004
+                slope = excess if self.power == 2 else (excess > 0).to(x.dtype)
                 step = (excess.pow(self.power).sum(-1, keepdim=True) - 1) / (self.power * slope.sum(-1, keepdim=True))
                 tau = tau + step.clamp_min(0)
-                if not _traced() and not bool((step > 4 * torch.finfo(x.dtype).eps * tau.abs()).any()):
+                if not traced() and not bool((step > 4 * torch.finfo(x.dtype).eps * tau.abs()).any()):
                     break
             support = x > tau
         return self.closed_form(x, support)
@@ -126,10 +128,6 @@ class Threshold(Normaliser):
     def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
         del cols
         return (self.slope * scores - statistic.unsqueeze(-1)).clamp_min(0).pow(self.power)
-
-
-def _traced() -> bool:
-    return torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None  # noqa: SLF001
 
 
 class Sparsemax(Threshold):

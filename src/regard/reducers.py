@@ -31,13 +31,18 @@ class Block:
     rows: Span
     cols: Span
     size: Size
-    gaps: bool = True  # whether a score may be -inf
+    gaps: tuple[tuple[int, int], ...] = ()  # ranges of columns in which a score may be -inf
     partial: bool = False  # whether the rows go on in another block
 
-    @cached_property
-    def finite_scores(self) -> Tensor:
-        """Scores with 0 for -inf, so that weight times score is 0 there."""
-        return self.scores.masked_fill(self.scores == NEVER, 0) if self.gaps else self.scores
+    def mean_score(self) -> Tensor:
+        """sum_j p_j s_j, (..., rows), where 0 times -inf is 0."""
+        total, at = 0.0, 0
+        for low, high in (*self.gaps, (self.scores.shape[-1],) * 2):
+            total = total + torch.linalg.vecdot(self.weights[..., at:low], self.scores[..., at:low])
+            part = self.scores[..., low:high]
+            total = total + torch.linalg.vecdot(self.weights[..., low:high], part.masked_fill(part == NEVER, 0))
+            at = high
+        return total  # pyright: ignore[reportReturnType]
 
     @cached_property
     def logsumexp(self) -> Tensor:
@@ -115,7 +120,7 @@ class MeanScore(RowSum):
     """sum_j p_j s_j: what entropy needs beside the log-sum-exp, at the price of a product instead of a log."""
 
     def of(self, block: Block) -> Tensor:
-        return torch.linalg.vecdot(block.weights, block.finite_scores)
+        return block.mean_score()
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,8 +12,10 @@ from regard import _index, _inputs, _pool, _questions
 from regard._fold import survey
 from regard._fused import is_causal
 from regard._operands import Axis, Operand
-from regard._plan import BUFFERS, TILE, Plan, Request, plan as choose
-from regard._tiles import Problem, traced
+from regard._plan import BUFFERS, TILE, Plan, Request
+from regard._plan import plan as choose
+from regard._tiles import Problem
+from regard._traced import traced
 from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError, StaleWeightsError, TooLargeError
 from regard.masks import Mask
 from regard.normalisers import Normaliser, Softmax
@@ -52,7 +53,7 @@ class Weights:
 
     __slots__ = ("_budget", "_draws", "_lse", "_memo", "_plan", "_shape", "_spec", "_versions", "key", "query")
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         query: Tensor,
         key: Tensor,
@@ -68,7 +69,7 @@ class Weights:
         chosen = choose(request(query, key, key.shape[-1], spec, shape, forced=plan, budget=budget))
         self._set(query, key, spec, shape, chosen, budget, None, None)
 
-    def _set(  # noqa: PLR0913
+    def _set(
         self,
         query: Tensor,
         key: Tensor,
@@ -89,7 +90,7 @@ class Weights:
         return self
 
     @classmethod
-    def _of_call(cls, query: Tensor, key: Tensor, spec: Spec, call: Any, lse: Tensor) -> Weights:  # noqa: ANN401
+    def _of_call(cls, query: Tensor, key: Tensor, spec: Spec, call: Any, lse: Tensor) -> Weights:
         """The short way for a spec without tensors and without draws: a few microseconds matter in a small model."""
         self = object.__new__(cls)
         self.query, self.key, self._spec, self._lse, self._memo, self._draws = query, key, spec, lse, None, None
@@ -144,7 +145,7 @@ class Weights:
         """The transposed matrix, a lazy view."""
         return Transposed(self)
 
-    def _product(self, x: Tensor, length: int, what: str, run: Any) -> Tensor:  # noqa: ANN401
+    def _product(self, x: Tensor, length: int, what: str, run: Any) -> Tensor:
         self._check_fresh()
         if not isinstance(x, Tensor) or x.dtype != self.dtype:
             came = f"a tensor of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
@@ -159,7 +160,9 @@ class Weights:
 
     def _pool(self, x: Tensor) -> Tensor:
         query, key = self._operands()
-        return _pool.pool(self._spec, query, key, x, self._shape.lead, self._plan_for(x.shape[-1]), draws=self._draws)[0]
+        return _pool.pool(self._spec, query, key, x, self._shape.lead, self._plan_for(x.shape[-1]), draws=self._draws)[
+            0
+        ]
 
     def _spread(self, x: Tensor) -> Tensor:
         query, key = self._operands()
@@ -167,10 +170,10 @@ class Weights:
 
     # Blocks
 
-    def __getitem__(self, index: Any) -> Tensor:  # noqa: ANN401
+    def __getitem__(self, index: Any) -> Tensor:
         """A dense block: ints, slices and index tensors mean what they mean for a tensor. Not differentiable."""
         self._check_fresh()
-        picked = _index.parse(index, tuple(self.shape))
+        picked = _index.parse(index, tuple(self.shape), self.device)
         self._refuse_large(picked.numel(), DENSE_LIMIT, "this block")
         return _index.block(self._problem(), picked, self._cap()).to(self.dtype)
 
@@ -178,7 +181,8 @@ class Weights:
         """The whole matrix, refused above `limit` bytes. Not differentiable: pool with ``@`` for that."""
         self._check_fresh()
         self._refuse_large(self.shape.numel(), limit, "the whole matrix")
-        return _index.block(self._problem(), _index.parse((...,), tuple(self.shape)), self._cap()).to(self.dtype)
+        everything = _index.parse(..., tuple(self.shape), self.device)
+        return _index.block(self._problem(), everything, self._cap()).to(self.dtype)
 
     def _refuse_large(self, count: int, limit: int, what: str) -> None:
         size = count * self.query.element_size()
@@ -267,7 +271,7 @@ class Weights:
 
     # Pictures
 
-    def plot(self, tokens: list[str] | None = None, **options: Any) -> Axes:  # noqa: ANN401
+    def plot(self, tokens: list[str] | None = None, **options: Any) -> Axes:
         """A heatmap as matplotlib Axes, empty rows hatched; see `regard.plot.heatmap`."""
         from regard.plot import heatmap
 
@@ -334,7 +338,7 @@ class Weights:
         return _questions.differentiable(self._problem(careful=careful), question, self._cap(), extra).to(self._out())
 
     @torch.no_grad()
-    def _known(self, question: str) -> Any:  # noqa: ANN401
+    def _known(self, question: str) -> Any:
         self._check_fresh()
         if self._memo is None:
             self._memo = _questions.overview(self._problem(), self._cap())
@@ -342,7 +346,7 @@ class Weights:
         return answer.to(self._out()) if isinstance(answer, Tensor) else answer
 
     @torch.no_grad()
-    def _ask(self, reducer: Any) -> Any:  # noqa: ANN401
+    def _ask(self, reducer: Any) -> Any:
         self._check_fresh()
         return survey(self._problem(), [reducer], self._cap())[0]
 
@@ -375,11 +379,12 @@ class Transposed:
 
     def __matmul__(self, x: Tensor) -> Tensor:
         """(..., m, n) @ (..., n, d) -> (..., m, d). Differentiable."""
-        return self.mT._product(x, self.mT._shape.n, "queries", self.mT._spread)  # noqa: SLF001
+        return self.mT._product(x, self.mT._shape.n, "queries", self.mT._spread)
 
-    def __getitem__(self, index: Any) -> Tensor:  # noqa: ANN401
-        parts = _index.full(index, len(self.shape))
-        return _index.transposed_block(self.mT, parts)
+    def __getitem__(self, index: Any) -> Tensor:
+        straight, turned = _index.transposed(index, len(self.shape))
+        found = self.mT[straight]
+        return found.mT if turned else found
 
     def dense(self, limit: int = DENSE_LIMIT) -> Tensor:
         """The whole transposed matrix, refused above `limit` bytes."""
@@ -389,7 +394,7 @@ class Transposed:
         return f"{self.mT!r}.mT"
 
 
-def request(  # noqa: PLR0913
+def request(
     query: Tensor,
     key: Tensor,
     d_v: int,
@@ -407,9 +412,12 @@ def request(  # noqa: PLR0913
         grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     mask = spec.mask
     form = (
-        "none" if mask is None
-        else "causal" if is_causal(mask, shape.n, shape.m)
-        else "keys" if mask.per_key
+        "none"
+        if mask is None
+        else "causal"
+        if is_causal(mask, shape.n, shape.m)
+        else "keys"
+        if mask.per_key
         else "blocks"
     )
     return Request(
@@ -446,7 +454,7 @@ def _copy(tensor: Tensor, copies: dict[int, Tensor]) -> Tensor:
     return copies[id(tensor)]
 
 
-def _snapshot(words: Any, copies: dict[int, Tensor]) -> Any:  # noqa: ANN401
+def _snapshot(words: Any, copies: dict[int, Tensor]) -> Any:
     """A spec, score or mask with every tensor in it copied."""
     if isinstance(words, Tensor):
         return _copy(words, copies)

@@ -118,10 +118,14 @@ def long_window(n: int = 20_000) -> plot.Picture:
     return figure
 
 
-def deep_zoom(n: int = 100_000) -> plot.Picture:
+def deep_zoom(n: int = 20_000) -> plot.Picture:
     """One matrix at three scales. Nothing here holds more than a block of it."""
-    part, cells = (n * 62 // 100, n * 34 // 100, n // 20), (n * 6583 // 10_000, n * 3497 // 10_000, 60)
-    return plot.zoom(lessons.look_back(n), [part, cells], bins=500, gamma=0.5, clip=0.999)
+    weights = lessons.look_around(n)
+    query, key, side, cells = n * 62 // 100, n * 34 // 100, n // 20, 60
+    middle = query + side // 2
+    favourite = key + int(weights[middle, key : key + side].argmax())
+    squares = [(query, key, side), (middle - cells // 2, favourite - cells // 2, cells)]
+    return plot.zoom(weights, squares, bins=500, gamma=0.5, clip=0.999)
 
 
 def _canvas(width: float, height: float) -> tuple[plot.Picture, Any]:

@@ -118,8 +118,9 @@ def _move(point: Point, by: Point, times: float) -> Point:
     return point[0] + times * by[0], point[1] + times * by[1], point[2] + times * by[2]
 
 
-def look_back(n: int = 100_000) -> Weights:
-    """Each moment of a noisy Lorenz path attends to the moments that were like it: n x n weights, never built."""
+def look_around(n: int) -> Weights:
+    """Each moment of a noisy Lorenz path attends to all that were in its direction: n x n weights, never built."""
+    path = lorenz(n, duration=60.0)
     noise = torch.randn(n, 3, generator=torch.Generator().manual_seed(0))
-    path = lorenz(n, duration=60.0) + 0.6 * noise
-    return Weights(path, path, score=scores.gaussian(0.3))
+    path = path - path.mean(0) + 0.6 * noise
+    return Weights(path, path, score=scores.cosine(temperature=0.025))

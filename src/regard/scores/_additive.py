@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from regard._operands import Axis, Operand, Span
+from regard._traced import traced
 from regard.errors import ShapeError
 from regard.scores._base import Score
 
@@ -71,7 +72,7 @@ def _plain(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
 
 def tanh_score(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
     """sum_h v_h tanh(a_ih + b_jh): (..., i, h), (..., j, h), (h,) -> (..., i, j)."""
-    if torch.compiler.is_compiling() or torch._C._functorch.peek_interpreter_stack() is not None:  # noqa: SLF001
+    if traced():
         return _plain(a, b, v)
     if not a.numel() or not b.numel() or _is_steep(a.detach(), b.detach()):
         return _plain(a, b, v)

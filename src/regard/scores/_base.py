@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor
 
 from regard._operands import Operand, Span
@@ -146,7 +145,7 @@ class Sum(Score):
         one, two = self.first.features(query, key), self.second.features(query, key)
         main, extra = (one, two) if two.query is None else (two, one)
         both = [bias for bias in (one.key_bias, two.key_bias) if bias is not None]
-        key_bias = both[0] + both[1] if len(both) == 2 else next(iter(both), None)  # noqa: PLR2004
+        key_bias = both[0] + both[1] if len(both) == 2 else next(iter(both), None)
         return replace(main, key_bias=key_bias, rest=main.rest + extra.rest)
 
     def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -26,7 +26,7 @@ class Bias(Score):
 
     @property
     def per_key(self) -> bool:
-        return self.t.dim() < 2 or self.t.shape[-2] == 1  # noqa: PLR2004
+        return self.t.dim() < 2 or self.t.shape[-2] == 1
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         shape = (1, 1, *self.t.shape)[-2:]

@@ -1,0 +1,87 @@
+"""Which keys a query may see: the second of the four words score -> mask -> normalise -> pool.
+
+The name of the constructor carries the polarity: `allow` says what is seen, `hide` what is not, and a bare
+boolean tensor is refused by `attend`. Masks combine with ``&``, ``|`` and ``~``.
+
+>>> from regard import masks
+>>> masks.causal() & ~masks.prefix(2)
+causal & ~prefix(2)
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from regard.errors import ChoiceError, MaskError
+from regard.masks._base import ALL, NONE, SOME, Mask, Not
+from regard.masks._rules import Align, Allow, Band, Padding, Prefix, Segments
+
+__all__ = [
+    "ALL", "NONE", "SOME", "Band", "Mask", "allow", "causal", "hide", "padding", "prefix", "segments", "window",
+]  # fmt: skip
+
+
+def causal(align: Align | None = None) -> Mask:
+    """A query sees its own position and what came before: j <= i."""
+    return Band(None, 0, _align(align), "causal" if align is None else f"causal({align!r})")
+
+
+def window(left: int, right: int, align: Align | None = None) -> Mask:
+    """A query sees `left` keys before its position, its own, and `right` after: -left <= j - i <= right."""
+    if left < 0 or right < 0:
+        msg = f"window(left, right) counts keys before and after a query, so neither is negative: left={left}, right={right}"
+        raise ChoiceError(msg)
+    return Band(left, right, _align(align), f"window({left}, {right}{'' if align is None else f', {align!r}'})")
+
+
+def prefix(n: int) -> Mask:
+    """Every query sees the first n keys."""
+    if n < 0:
+        msg = f"prefix(n) shows the first n keys, so n is not negative: n={n}"
+        raise ChoiceError(msg)
+    return Prefix(n)
+
+
+def padding(lengths: Tensor) -> Mask:
+    """Every query sees the first lengths[b] keys; lengths follow the leading dimensions from the left."""
+    return Padding(_integers(lengths, "lengths of padding"))
+
+
+def segments(q_ids: Tensor, k_ids: Tensor | None = None) -> Mask:
+    """A query sees the keys of its own segment; ids are (..., n) and (..., m), the same if only one is given."""
+    q_ids = _integers(q_ids, "q_ids of segments")
+    return Segments(q_ids, q_ids if k_ids is None else _integers(k_ids, "k_ids of segments"))
+
+
+def allow(visible: Tensor) -> Mask:
+    """True is seen: booleans that broadcast to (..., n, m)."""
+    return Allow(_booleans(visible, "allow"), "allow")
+
+
+def hide(hidden: Tensor) -> Mask:
+    """True is hidden: booleans that broadcast to (..., n, m)."""
+    return Not(Allow(_booleans(hidden, "hide"), "hide"))
+
+
+def _align(align: Align | None) -> Align | None:
+    if align not in (None, "top-left", "bottom-right"):
+        msg = f"align is 'top-left' or 'bottom-right', not {align!r}"
+        raise ChoiceError(msg)
+    return align
+
+
+def _integers(value: object, name: str) -> Tensor:
+    if not isinstance(value, Tensor) or value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
+        came = f"a tensor of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+        msg = f"{name} must be a tensor of integers, but it is {came}"
+        raise MaskError(msg)
+    return value
+
+
+def _booleans(value: object, name: str) -> Tensor:
+    if not isinstance(value, Tensor) or value.dtype != torch.bool:
+        came = f"a tensor of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+        msg = f"{name}(...) takes a tensor of torch.bool, but it is {came} (numbers to add to the scores go to scores.bias)"
+        raise MaskError(msg)
+    return value

@@ -1,0 +1,187 @@
+"""What every mask is: a rule that answers for single pairs and for whole blocks, and the algebra & | ~."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from regard._operands import Operand, Size, Span
+
+NONE, SOME, ALL = 0, 1, 2  # what a mask says of a block: nothing is visible, something, everything
+
+
+class Mask:
+    """A rule for which of n x m pairs are visible. Subclasses fill in `tile` and `kinds`."""
+
+    def __and__(self, other: Mask) -> Mask:
+        return Both(self, other) if isinstance(other, Mask) else NotImplemented
+
+    def __or__(self, other: Mask) -> Mask:
+        return Either(self, other) if isinstance(other, Mask) else NotImplemented
+
+    def __invert__(self) -> Mask:
+        return Not(self)
+
+    @property
+    def signature(self) -> Hashable:
+        """All that a plan may depend on: never the numbers in tensors."""
+        shapes = tuple((name, tuple(t.shape)) for name, t in self.tensors().items())
+        return (type(self).__name__, shapes)
+
+    @property
+    def arity(self) -> int:
+        """How many operands this mask makes."""
+        return 0
+
+    @property
+    def per_key(self) -> bool:
+        """Whether every query of a head sees the same keys."""
+        return False
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        """The tensors that belong to the caller, by name."""
+        return {}
+
+    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
+        """Raise where sizes do not fit."""
+
+    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
+        del lead
+        return ()
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+        """Visible or not, as booleans that broadcast to (..., rows, cols)."""
+        raise NotImplementedError
+
+    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        """NONE, SOME or ALL for each block of columns between two edges; without tensors, from sizes alone."""
+        del tensors, rows, size
+        return [SOME] * (len(edges) - 1)
+
+    def reach(self, rows: Span, size: Size) -> list[tuple[int, int]]:
+        """Sorted ranges of columns outside of which nothing is visible to these rows, from sizes alone."""
+        del rows
+        return [(0, size.m)]
+
+
+@dataclass(frozen=True, repr=False)
+class Not(Mask):
+    inner: Mask
+
+    @property
+    def signature(self) -> Hashable:
+        return ("Not", self.inner.signature)
+
+    @property
+    def arity(self) -> int:
+        return self.inner.arity
+
+    @property
+    def per_key(self) -> bool:
+        return self.inner.per_key
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        return self.inner.tensors()
+
+    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
+        self.inner.check(lead, n, m)
+
+    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
+        return self.inner.operands(lead)
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+        return ~self.inner.tile(tensors, rows, cols, size)
+
+    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        return [ALL - kind for kind in self.inner.kinds(tensors, rows, edges, size)]
+
+    def __repr__(self) -> str:
+        if str(self.inner) == "hide(...)":  # the complement of what is hidden
+            return "hide(...)"
+        return f"~({self.inner})" if isinstance(self.inner, Pair) else f"~{self.inner}"
+
+
+@dataclass(frozen=True, repr=False)
+class Pair(Mask):
+    """Two masks and how they combine: `join` on booleans, `pick` on NONE < SOME < ALL."""
+
+    first: Mask
+    second: Mask
+
+    symbol = "?"
+
+    def join(self, one: Tensor, two: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    pick: Callable[[int, int], int] = min
+
+    @property
+    def signature(self) -> Hashable:
+        return (self.symbol, self.first.signature, self.second.signature)
+
+    @property
+    def arity(self) -> int:
+        return self.first.arity + self.second.arity
+
+    @property
+    def per_key(self) -> bool:
+        return self.first.per_key and self.second.per_key
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {**self.first.tensors(), **self.second.tensors()}
+
+    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
+        self.first.check(lead, n, m)
+        self.second.check(lead, n, m)
+
+    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
+        return self.first.operands(lead) + self.second.operands(lead)
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+        split = self.first.arity
+        one = self.first.tile(tensors[:split], rows, cols, size)
+        return self.join(one, self.second.tile(tensors[split:], rows, cols, size))
+
+    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        split = self.first.arity
+        one = self.first.kinds(None if tensors is None else tensors[:split], rows, edges, size)
+        two = self.second.kinds(None if tensors is None else tensors[split:], rows, edges, size)
+        return [type(self).pick(a, b) for a, b in zip(one, two, strict=True)]
+
+    def __repr__(self) -> str:
+        sides = (
+            f"({s})" if isinstance(s, Pair) and s.symbol != self.symbol else str(s) for s in (self.first, self.second)
+        )
+        return f" {self.symbol} ".join(sides)
+
+
+class Both(Pair):
+    symbol = "&"
+    pick = min
+
+    def join(self, one: Tensor, two: Tensor) -> Tensor:
+        return one & two
+
+    def reach(self, rows: Span, size: Size) -> list[tuple[int, int]]:
+        one, two = self.first.reach(rows, size), self.second.reach(rows, size)
+        common = [(max(a, c), min(b, d)) for a, b in one for c, d in two]
+        return sorted((low, high) for low, high in common if low < high)
+
+
+class Either(Pair):
+    symbol = "|"
+    pick = max
+
+    def join(self, one: Tensor, two: Tensor) -> Tensor:
+        return one | two
+
+    def reach(self, rows: Span, size: Size) -> list[tuple[int, int]]:
+        merged: list[tuple[int, int]] = []
+        for low, high in sorted(self.first.reach(rows, size) + self.second.reach(rows, size)):
+            if merged and low <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+            else:
+                merged.append((low, high))
+        return merged

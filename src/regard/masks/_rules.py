@@ -1,0 +1,252 @@
+"""The masks that are not made of others."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from regard._operands import Axis, Operand, Size, Span
+from regard.errors import MaskError, ShapeError
+from regard.masks._base import ALL, NONE, SOME, Mask
+
+Align = Literal["top-left", "bottom-right"]
+
+
+@dataclass(frozen=True)
+class Band(Mask):
+    """-left <= j - i <= right, where None is no limit."""
+
+    left: int | None
+    right: int | None
+    align: Align | None
+    name: str
+
+    @property
+    def signature(self) -> Hashable:
+        return (self.left, self.right, self.align)
+
+    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
+        if n != m and self.align is None:
+            msg = (
+                f"{self.name} with {n} queries and {m} keys needs align='top-left' (query 0 beside key 0) or "
+                f"align='bottom-right' (the last query beside the last key)"
+            )
+            raise MaskError(msg)
+
+    def offset(self, size: Size) -> int:
+        return size.m - size.n if self.align == "bottom-right" else 0
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+        del tensors
+        gap = cols.positions(size.device) - (rows.positions(size.device)[:, None] + self.offset(size))
+        if self.left is None or self.right is None:
+            return gap >= -self.left if self.left is not None else gap <= (self.right or 0)
+        return (gap >= -self.left) & (gap <= self.right)
+
+    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        del tensors
+        first, last = rows.start + self.offset(size), rows.stop - 1 + self.offset(size)
+        low = -self.left if self.left is not None else -(1 << 62)
+        high = self.right if self.right is not None else 1 << 62
+        found: list[int] = []
+        for start, stop in pairwise(edges):
+            nearest, farthest = start - last, stop - 1 - first
+            outside = farthest < low or nearest > high
+            found.append(NONE if outside else ALL if nearest >= low and farthest <= high else SOME)
+        return found
+
+    def reach(self, rows: Span, size: Size) -> list[tuple[int, int]]:
+        first, last = rows.start + self.offset(size), rows.stop - 1 + self.offset(size)
+        low = 0 if self.left is None else max(0, first - self.left)
+        high = size.m if self.right is None else min(size.m, last + self.right + 1)
+        return [(low, high)] if low < high else []
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Prefix(Mask):
+    length: int
+
+    @property
+    def signature(self) -> Hashable:
+        return ("Prefix", self.length)
+
+    @property
+    def per_key(self) -> bool:
+        return True
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+        del tensors, rows
+        return (cols.positions(size.device) < self.length)[None, :]
+
+    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        del tensors, rows, size
+        return _below(edges, self.length, self.length)
+
+    def reach(self, rows: Span, size: Size) -> list[tuple[int, int]]:
+        del rows
+        return [(0, min(self.length, size.m))] if self.length and size.m else []
+
+    def __repr__(self) -> str:
+        return f"prefix({self.length})"
+
+
+def _below(edges: Sequence[int], shortest: int, longest: int) -> list[int]:
+    pairs = pairwise(edges)
+    return [ALL if stop <= shortest else NONE if start >= longest else SOME for start, stop in pairs]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Padding(Mask):
+    lengths: Tensor
+
+    @property
+    def arity(self) -> int:
+        return 1
+
+    @property
+    def per_key(self) -> bool:
+        return True
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {"lengths of padding": self.lengths}
+
+    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
+        _check_left(self.lengths.shape, lead, "lengths of padding")
+
+    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
+        return (Operand(_from_left(self.lengths, len(lead), 0)[..., None, None], Axis.PAIR),)
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+        del rows, size
+        (lengths,) = tensors
+        return cols.positions(lengths.device) < lengths
+
+    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        del rows, size
+        if tensors is None or not tensors[0].numel():
+            return [SOME] * (len(edges) - 1)
+        (lengths,) = tensors
+        return _below(edges, int(lengths.min()), int(lengths.max()))
+
+    def __repr__(self) -> str:
+        return "padding(lengths)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Segments(Mask):
+    q_ids: Tensor
+    k_ids: Tensor
+
+    @property
+    def arity(self) -> int:
+        return 2
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {"q_ids of segments": self.q_ids, "k_ids of segments": self.k_ids}
+
+    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
+        for name, ids, length in (("q_ids", self.q_ids, n), ("k_ids", self.k_ids, m)):
+            if ids.shape[-1] != length:
+                what = "queries" if name == "q_ids" else "keys"
+                msg = (
+                    f"{name} of segments needs one id for each of {length} {what}, but its shape is {tuple(ids.shape)}"
+                )
+                raise ShapeError(msg)
+            _check_left(ids.shape[:-1], lead, f"{name} of segments")
+
+    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
+        return (
+            Operand(_from_left(self.q_ids, len(lead), 1)[..., None], Axis.QUERY),
+            Operand(_from_left(self.k_ids, len(lead), 1)[..., None], Axis.KEY),
+        )
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+        del rows, cols, size
+        queries, keys = tensors
+        return queries == keys.mT
+
+    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        del size
+        if tensors is None or not tensors[0].numel():
+            return [SOME] * (len(edges) - 1)
+        queries, keys = rows.take(tensors[0], -2), tensors[1]
+        low, high = int(queries.min()), int(queries.max())
+        flat = keys.reshape(-1, keys.shape[-2])
+        bounds = torch.stack([flat.amin(0), flat.amax(0)]).tolist()
+        pairs = pairwise(edges)
+        blocks = [(min(bounds[0][a:b]), max(bounds[1][a:b])) for a, b in pairs]
+        return [NONE if x > high or y < low else ALL if x == y == low == high else SOME for x, y in blocks]
+
+    def __repr__(self) -> str:
+        return "segments(q_ids, k_ids)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Allow(Mask):
+    visible: Tensor
+    name: str
+
+    @property
+    def arity(self) -> int:
+        return 1
+
+    @property
+    def per_key(self) -> bool:
+        return self.visible.dim() < 2 or self.visible.shape[-2] == 1
+
+    def tensors(self) -> Mapping[str, Tensor]:
+        return {f"the tensor of {self.name}": self.visible}
+
+    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
+        full = (*lead, n, m)
+        if not _broadcasts(self.visible.shape, full):
+            msg = f"{self.name}(...) must broadcast to (..., queries, keys) = {full}, but it is {tuple(self.visible.shape)}"
+            raise ShapeError(msg)
+
+    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
+        del lead
+        return (Operand(self.visible if self.visible.dim() > 1 else self.visible.reshape(1, -1), Axis.PAIR),)
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+        del rows, cols, size
+        return tensors[0]
+
+    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        if tensors is None or tensors[0].shape[-1] != size.m or not tensors[0].numel():
+            return [SOME] * (len(edges) - 1)
+        (visible,) = tensors
+        if visible.shape[-2] != 1:
+            visible = rows.take(visible, -2)
+        flat = visible.reshape(-1, size.m)
+        per_column = torch.stack([flat.any(0), flat.all(0)]).tolist()
+        pairs = pairwise(edges)
+        return [ALL if all(per_column[1][a:b]) else SOME if any(per_column[0][a:b]) else NONE for a, b in pairs]
+
+    def __repr__(self) -> str:
+        return f"{self.name}(...)"
+
+
+def _broadcasts(shape: Sequence[int], full: tuple[int, ...]) -> bool:
+    if len(shape) > len(full):
+        return False
+    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(full), strict=False))
+
+
+def _check_left(shape: Sequence[int], lead: tuple[int, ...], name: str) -> None:
+    if len(shape) > len(lead) or any(a not in (1, b) for a, b in zip(shape, lead, strict=False)):
+        msg = f"{name} must follow the leading dimensions {lead} from the left, but its leading shape is {tuple(shape)}"
+        raise ShapeError(msg)
+
+
+def _from_left(tensor: Tensor, lead: int, own: int) -> Tensor:
+    """Put the missing leading dimensions after the ones that are there."""
+    have = tensor.dim() - own
+    return tensor.reshape(*tensor.shape[:have], *[1] * (lead - have), *tensor.shape[have:])
