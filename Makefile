@@ -9,13 +9,16 @@ SOURCES := $(wildcard src tests benchmarks examples)
 # Beyond eight processes the tests gain nothing and the memory is felt.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 8
 
+# Run a second time with every annotated type and shape checked at every call.
+TYPED := tests/test_documents.py tests/test_datasets.py
+
 .PHONY: help setup test check test-long bench demo format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make test       style, types, then every test that is quick enough for each change"
 	@echo "make check      style and types only"
-	@echo "make test-long  the tests that take minutes, and all quick ones with checked shapes"
+	@echo "make test-long  the tests that take minutes, and the laws once more with checked types"
 	@echo "make bench      measure speed and memory; results go to benchmarks/results"
 	@echo "make demo       run the worked examples and write their pictures to gallery/"
 	@echo "make format     put the code into the common style"
@@ -36,11 +39,11 @@ check: $(READY)
 
 test: check
 	$(PYTEST) -m "not long"
-	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain" tests/test_documents.py tests/test_datasets.py
+	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain" $(TYPED)
 
 test-long: $(READY)
 	HYPOTHESIS_PROFILE=long $(PYTEST) -m "long" --timeout 3600
-	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain"
+	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain" $(TYPED) tests/test_laws.py
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -17,7 +17,7 @@ from benchmarks.records import ERROR, Record, Settings, document, measure, read_
 from benchmarks.suite import GROUPS, all_lines, select
 
 RESULTS = ROOT / "benchmarks" / "results"
-WIDTH = 200
+WIDTH = 220
 
 
 def parse() -> Namespace:

@@ -11,7 +11,17 @@ from torch.nn.functional import scaled_dot_product_attention
 import regard as rg
 from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes, Tensors
-from benchmarks.tasks import BOTH, SDPA, attention_work, maker, mask_name, mode_name, pairs_causal, pairs_full
+from benchmarks.tasks import (
+    BOTH,
+    SDPA,
+    SHORT_SDPA,
+    attention_work,
+    maker,
+    mask_name,
+    mode_name,
+    pairs_causal,
+    pairs_full,
+)
 from regard import masks
 
 FAMILY = Family(
@@ -39,7 +49,7 @@ def line(n: int, causal: bool, gradients: bool) -> Line:
         sizes=sizes,
         make=maker(gradients=gradients),
         ours=partial(attend, causal=causal),
-        peers={SDPA: partial(sdpa, causal=causal)},
+        peers={SHORT_SDPA: partial(sdpa, causal=causal)},
         work=attention_work(sizes, pairs_causal(n) if causal else pairs_full(n), gradients=gradients),
         goals=("time_ratio <= 1.05",),
         gradients=gradients,

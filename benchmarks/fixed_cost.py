@@ -8,7 +8,17 @@ from itertools import product
 from benchmarks.attend import attend, sdpa
 from benchmarks.goals import Text, words
 from benchmarks.harness import Family, Line, Sizes
-from benchmarks.tasks import BOTH, SDPA, attention_work, maker, mask_name, mode_name, pairs_causal, pairs_full
+from benchmarks.tasks import (
+    BOTH,
+    SDPA,
+    SHORT_SDPA,
+    attention_work,
+    maker,
+    mask_name,
+    mode_name,
+    pairs_causal,
+    pairs_full,
+)
 
 WORK = words("fixed cost of a call, n = 64, one thread", "一次调用的固定开销，n = 64，单线程")
 GOALS = {(False, False): ("added_us <= 15",), (True, True): ("added_us <= 40",)}
@@ -28,7 +38,7 @@ def line(causal: bool, gradients: bool) -> Line:
         sizes=sizes,
         make=maker(gradients=gradients),
         ours=partial(attend, causal=causal),
-        peers={SDPA: partial(sdpa, causal=causal)},
+        peers={SHORT_SDPA: partial(sdpa, causal=causal)},
         work=attention_work(sizes, pairs_causal(sizes.n) if causal else pairs_full(sizes.n), gradients=gradients),
         goals=GOALS.get((causal, gradients), ()),
         gradients=gradients,

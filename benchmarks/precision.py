@@ -14,7 +14,7 @@ import regard as rg
 from benchmarks.attend import attend, sdpa
 from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes
-from benchmarks.tasks import BOTH, SDPA, SEED, attention_work, maker, mode_name, mode_words, pairs_full
+from benchmarks.tasks import BOTH, SDPA, SEED, SHORT_SDPA, attention_work, maker, mode_name, mode_words, pairs_full
 
 TYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 SHAPES = 500
@@ -64,7 +64,7 @@ def line(n: int, dtype: str, gradients: bool) -> Line:
         sizes=sizes,
         make=maker(gradients=gradients, dtype=TYPES[dtype]),
         ours=partial(attend, causal=False),
-        peers={SDPA: partial(sdpa, causal=False)},
+        peers={SHORT_SDPA: partial(sdpa, causal=False)},
         work=attention_work(sizes, pairs_full(n), gradients=gradients),
         goals=GOALS.get((dtype, gradients), ()),
         gradients=gradients,

@@ -17,6 +17,7 @@ from benchmarks.machine import Limits
 from benchmarks.memory import OURS, Peak
 
 PASS, SHORT, ERROR, DISAGREES, REPORTED = "PASS", "FALLS SHORT", "ERROR", "DISAGREES", "reported"
+UNFINISHED = "passes as far as measured"
 MB = 1e6
 DIGITS = 6
 Record = dict[str, Any]
@@ -101,10 +102,13 @@ def memory_metrics(peaks: Mapping[str, Peak], peer: str) -> dict[str, float]:
 def verdict(line: Line, metrics: Mapping[str, Spread], difference: float | None) -> str:
     if difference is not None and not difference <= line.tolerance:
         return DISAGREES
-    judged = [goal.met_by(metrics[goal.metric].median) for goal in line.parsed_goals() if goal.metric in metrics]
+    goals = line.parsed_goals()
+    judged = [goal.met_by(metrics[goal.metric].median) for goal in goals if goal.metric in metrics]
     if not judged:
         return REPORTED
-    return PASS if all(judged) else SHORT
+    if not all(judged):
+        return SHORT
+    return PASS if len(judged) == len(goals) else UNFINISHED
 
 
 def document(group: str, records: Iterable[Record], limits: Mapping[int, Limits], settings: Settings) -> Record:

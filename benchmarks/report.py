@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from benchmarks.goals import METRICS, Goal, Metric
 from benchmarks.machine import Limits
 from benchmarks.memory import OURS
-from benchmarks.records import ERROR, MB, PASS, REPORTED, SHORT, Record
+from benchmarks.records import ERROR, MB, PASS, REPORTED, SHORT, UNFINISHED, Record
 
 BEGIN, END = "<!-- benchmark:begin -->", "<!-- benchmark:end -->"
 COLUMNS = (
@@ -26,7 +26,7 @@ COLUMNS = (
     "of the limit",
     "verdict",
 )
-COLOURS = {PASS: "green", SHORT: "red", REPORTED: "dim"}
+COLOURS = {PASS: "green", UNFINISHED: "green", SHORT: "red", REPORTED: "dim"}
 HEADS = {
     "en": ("work", "against", "goal", "measured", "verdict"),
     "zh": ("任务", "对照", "目标", "实测", "结论"),
@@ -90,7 +90,7 @@ def cells(record: Record) -> tuple[str, ...]:
 
 
 def rich_table(records: Iterable[Record], title: str) -> Table:
-    table = Table(*COLUMNS, title=title)
+    table = Table(*(Column(name, overflow="fold") for name in COLUMNS), title=title)
     for record in records:
         table.add_row(*cells(record), style=COLOURS.get(record["verdict"], "bold red"))
     return table

@@ -13,7 +13,7 @@ from benchmarks.harness import Sizes, Tensors, Work
 Make = Callable[[Sizes], Tensors]
 SEED = 20_26
 BOTH = (False, True)
-SDPA = "F.scaled_dot_product_attention"
+SDPA, SHORT_SDPA = "F.scaled_dot_product_attention", "F.sdpa"
 
 
 def mode_name(gradients: bool) -> str:

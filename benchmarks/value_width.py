@@ -8,7 +8,7 @@ from itertools import product
 from benchmarks.attend import attend, sdpa
 from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes
-from benchmarks.tasks import BOTH, SDPA, attention_work, maker, mode_name, mode_words, pairs_full
+from benchmarks.tasks import BOTH, SDPA, SHORT_SDPA, attention_work, maker, mode_name, mode_words, pairs_full
 
 PEER = words(f"{SDPA} (builds n x n)", f"{SDPA}（会构造 n x n 矩阵）")
 SPEEDUPS = {(1, False): 2.5, (1, True): 1.9, (8, False): 2.5, (8, True): 1.9, (128, False): 1.8, (128, True): 1.3}
@@ -27,7 +27,7 @@ def line(n: int, d_v: int, gradients: bool) -> Line:
         sizes=sizes,
         make=maker(gradients=gradients),
         ours=partial(attend, causal=False),
-        peers={SDPA: partial(sdpa, causal=False)},
+        peers={SHORT_SDPA: partial(sdpa, causal=False)},
         work=attention_work(sizes, pairs_full(n), gradients=gradients),
         goals=(f"speedup >= {SPEEDUPS[d_v, gradients]}", "memory_mb <= 64"),
         gradients=gradients,

@@ -20,7 +20,7 @@ for row in output.tolist():
     print("  " + "  ".join(f"{x:.4f}" for x in row))
 
 if len(sys.argv) > 1:
-    names = [str(token) for token in tokens.tolist()]
+    names = [" ".join(f"{x:g}" for x in token) for token in tokens.tolist()]
     picture = Picture(figsize=(5.4, 4.4), layout="compressed")
     heatmap(weights, names, ax=picture.subplots(), annotate=".4f", title="Self-attention by hand")
     picture.savefig(sys.argv[1], dpi=150)

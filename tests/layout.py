@@ -9,7 +9,7 @@ from pathlib import Path
 # From top to bottom. A file imports from its own room and from those above it, never in a circle.
 ROOMS = (
     ("errors",),
-    ("_operands",),  # what the words speak about
+    ("_operands", "_traced"),  # what the words speak about
     ("scores", "masks", "normalisers"),
     ("spec",),
     ("reducers",),

@@ -1,6 +1,6 @@
 """The oracle: attention as the textbook writes it, dense, in float64, without regard.
 
-Nothing here is clever. Every score is its formula, every mask a boolean matrix, every question a sum over the whole matrix.
+Nothing here is clever: every score is its formula, every mask a boolean matrix, every question a sum over all of it.
 """
 
 import math
@@ -219,7 +219,9 @@ def repeat_heads(x: Tensor, heads: int) -> Tensor:
     return x if x.ndim < 4 or x.shape[-3] == heads else x.repeat_interleave(heads // x.shape[-3], dim=-3)
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, score=scaled_dot, visible: Tensor | None = None, normalise=softmax) -> Answer:
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, score=scaled_dot, visible: Tensor | None = None, normalise=softmax
+) -> Answer:
     q, k, v = q.double(), k.double(), v.double()
     heads = q.shape[-3] if q.ndim > 2 else 1
     k, v = repeat_heads(k, heads), repeat_heads(v, heads)

@@ -11,7 +11,7 @@ from benchmarks import machine, memory, records, report, suite
 from benchmarks.goals import METRICS, Goal, Spread, words
 from benchmarks.harness import Family, Line, Sizes, Work, contest, difference, orders
 from benchmarks.machine import Limits
-from benchmarks.records import DISAGREES, ERROR, PASS, REPORTED, SHORT, Settings
+from benchmarks.records import DISAGREES, ERROR, PASS, REPORTED, SHORT, UNFINISHED, Settings
 from benchmarks.tasks import make_tensors, maker, pairs_causal, pairs_window
 
 LIMITS = {threads: Limits(matrix_gflops=100.0, copy_gb_per_second=10.0, exp_per_ns=1.0) for threads in (1, 2)}
@@ -134,6 +134,7 @@ class TestGoals:
         assert judge(("time_ratio <= 2",)) == PASS
         assert judge(("time_ratio <= 1.9",)) == SHORT
         assert judge(()) == REPORTED
+        assert judge(("time_ratio <= 2", "memory_mb <= 64")) == UNFINISHED
         assert judge(("time_ratio <= 2",), apart=0.5) == DISAGREES
         assert judge(("time_ratio <= 2",), apart=math.nan) == DISAGREES
 

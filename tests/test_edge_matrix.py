@@ -1,4 +1,4 @@
-"""What peers get wrong, on every plan and in every precision: empty rows, hidden NaN, mutation, dropout, odd shapes, torch's modes."""
+"""What peers get wrong, on every plan and precision: empty rows, hidden NaN, dropout, odd shapes, torch's modes."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -15,7 +15,6 @@ from regard import errors, masks, normalisers, scores
 PLANS = ["dense", "tiled", "fused"]
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5, torch.bfloat16: 3e-2, torch.float16: 4e-3}
-STATISTIC = {torch.float64: 1e-9, torch.float32: 1e-5, torch.bfloat16: 1e-5, torch.float16: 1e-5}
 
 every = pytest.mark.parametrize
 plans = every("plan", PLANS)
@@ -31,7 +30,9 @@ def attend(plan: str, *x: Tensor, **words: Any) -> Any:
         return rg.attend(*x, **words)
 
 
-def qkv(dtype: torch.dtype, n: int = 24, m: int = 24, d: int = 8, d_v: int = 5, lead: tuple[int, ...] = (2, 3)) -> list[Tensor]:
+def qkv(
+    dtype: torch.dtype, n: int = 24, m: int = 24, d: int = 8, d_v: int = 5, lead: tuple[int, ...] = (2, 3)
+) -> list[Tensor]:
     return [normal(seeded(i), *lead, *size, dtype=dtype) for i, size in enumerate([(n, d), (m, d), (m, d_v)])]
 
 
@@ -159,7 +160,11 @@ def test_hidden_poison_reaches_neither_output_nor_gradient(
         close(a.grad, b.grad, dtype)
 
 
-@every("words", [{"score": scores.gaussian(0.5)}, {"score": scores.cosine()}, {"normaliser": normalisers.sparsemax()}], ids=str)
+@every(
+    "words",
+    [{"score": scores.gaussian(0.5)}, {"score": scores.cosine()}, {"normaliser": normalisers.sparsemax()}],
+    ids=str,
+)
 @every("hider", ["hide", "padding", "causal", "window"])
 @plans
 def test_hidden_nan_under_other_words(words: dict[str, Any], hider: str, plan: str) -> None:
@@ -188,7 +193,10 @@ def test_questions_do_not_feel_a_hidden_key(hider: str, plan: str, dtype: torch.
     dense = reference.attend(q, k.nan_to_num(0), v, visible=visible(HIDERS[hider].mask)).weights
     answers = [(weights.entropy(), reference.entropy(dense)), (weights.received(), reference.received(dense))]
     answers += [(weights.distance(), reference.distance(dense)), (weights.saturation(), reference.saturation(dense))]
-    answers += [(weights.top(3).values, dense.topk(3).values), (weights.heatmap(5), reference.heatmap(dense, 5, "mean"))]
+    answers += [
+        (weights.top(3).values, dense.topk(3).values),
+        (weights.heatmap(5), reference.heatmap(dense, 5, "mean")),
+    ]
     for actual, expected in answers:
         torch.testing.assert_close(actual.double(), expected, atol=2e-5 + TOLERANCE[dtype] / 5, rtol=1e-5)
 
@@ -275,7 +283,14 @@ def test_an_attended_infinite_value_shows(plan: str, dtype: torch.dtype) -> None
 
 def ask_everything(weights: Any) -> None:
     weights.entropy(), weights.saturation(), weights.received(), weights.distance(), weights.mass(IDS), weights.top(3)
-    weights.heatmap(4), weights.empty_rows(), weights.logsumexp(), weights.dense(), weights[..., 1, 2:5], weights.mT[..., 0, :]
+    (
+        weights.heatmap(4),
+        weights.empty_rows(),
+        weights.logsumexp(),
+        weights.dense(),
+        weights[..., 1, 2:5],
+        weights.mT[..., 0, :],
+    )
 
 
 @plans
@@ -308,7 +323,9 @@ def test_the_output_keeps_the_type_of_the_input(plan: str, dtype: torch.dtype) -
     output, weights = attend(plan, *qkv(dtype))
     assert output.dtype == weights.dense().dtype == weights[..., 0, :].dtype == (weights @ qkv(dtype)[2]).dtype == dtype
     wide = torch.float64 if dtype == torch.float64 else torch.float32
-    assert {weights.entropy().dtype, weights.received().dtype, weights.logsumexp().dtype, weights.distance().dtype} == {wide}
+    assert {weights.entropy().dtype, weights.received().dtype, weights.logsumexp().dtype, weights.distance().dtype} == {
+        wide
+    }
 
 
 @plans
@@ -329,7 +346,7 @@ def test_scores_far_below_minus_a_million_stay_off_the_padding(plan: str, dtype:
 def test_left_padded_batches_show_no_pattern_that_is_not_there(plan: str, dtype: torch.dtype) -> None:
     q, k, v = qkv(dtype)
     pad = torch.tensor([5, 0])
-    hidden = (ROWS < pad[:, None])[:, None, None, :]  # (batch, 1, 1, keys)
+    hidden = (pad[:, None] > ROWS)[:, None, None, :]  # (batch, 1, 1, keys)
     output, weights = attend(plan, q, k, v, mask=masks.causal() & masks.hide(hidden))
     short = reference.attend(q[0, :, 5:], k[0, :, 5:], v[0, :, 5:], visible=reference.causal(19, 19))
     close(output[0, :, 5:], short.output, dtype)
@@ -420,7 +437,9 @@ SHAPES = {
 
 
 @every("shape", list(SHAPES.values()), ids=list(SHAPES))
-@every("mask", [None, masks.causal(align="bottom-right"), masks.window(2, 1, align="top-left"), masks.prefix(1)], ids=str)
+@every(
+    "mask", [None, masks.causal(align="bottom-right"), masks.window(2, 1, align="top-left"), masks.prefix(1)], ids=str
+)
 @plans
 @dtypes
 def test_odd_shapes(shape: Any, mask: Any, plan: str, dtype: torch.dtype) -> None:
@@ -439,7 +458,13 @@ def test_odd_shapes(shape: Any, mask: Any, plan: str, dtype: torch.dtype) -> Non
 def test_questions_of_odd_shapes(shape: Any, plan: str) -> None:
     lead, n, m, d, d_v = shape
     weights = attend(plan, *qkv(torch.float32, n, m, d, d_v, lead)).weights
-    rows = [weights.entropy(), weights.saturation(), weights.distance(torch.arange(n)), weights.logsumexp(), weights.empty_rows()]
+    rows = [
+        weights.entropy(),
+        weights.saturation(),
+        weights.distance(torch.arange(n)),
+        weights.logsumexp(),
+        weights.empty_rows(),
+    ]
     assert {tuple(x.shape) for x in rows} == {(*lead, n)}
     assert weights.received().shape == (*lead, m)
     assert weights.mass(torch.zeros(m, dtype=torch.long)).shape == (*lead, n, min(m, 1))
@@ -504,7 +529,6 @@ COMPILED = {
     "dense": lambda q, k, v: rg.attend(q, k, v, mask=masks.causal(), plan="dense").output,
     "sparsemax": lambda q, k, v: rg.attend(q, k, v, mask=masks.causal(), normaliser=normalisers.sparsemax()).output,
 }
-NARROW = {"plain": nobody(), "window": ROWS < AT}  # rows that do not see the poisoned key, where it is not ROWS < AT
 
 
 def poisoned(dtype: torch.dtype = torch.float32) -> tuple[list[Tensor], list[Tensor]]:

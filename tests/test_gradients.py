@@ -1,4 +1,4 @@
-"""Derivatives in float64 against finite differences: every score and its parameters, mask, normaliser, plan, question."""
+"""Derivatives in float64 against finite differences: every score with parameters, mask, normaliser, plan, question."""
 
 from collections.abc import Callable
 from typing import Any
@@ -100,12 +100,16 @@ QUESTIONS: dict[str, Callable[[Any], Tensor]] = {
     "logsumexp": lambda w: w.logsumexp().clamp(min=-1e3),
     "distance": lambda w: w.distance(torch.arange(w.shape[-2]) + 0.5),
     "mass": lambda w: w.mass(torch.arange(w.shape[-1]) % 3 - 1),
-    "transposed": lambda w: w.mT @ torch.ones(w.shape[-2], 2, dtype=torch.float64).cumsum(0).expand(*w.shape[:-2], -1, -1),
+    "transposed": lambda w: (
+        w.mT @ torch.ones(w.shape[-2], 2, dtype=torch.float64).cumsum(0).expand(*w.shape[:-2], -1, -1)
+    ),
 }
 
 
 @pytest.mark.parametrize("question", list(QUESTIONS))
-@pytest.mark.parametrize("words", [("scaled_dot", "nothing"), ("scaled_dot", "hide"), ("gaussian(d)", "causal top-left")])
+@pytest.mark.parametrize(
+    "words", [("scaled_dot", "nothing"), ("scaled_dot", "hide"), ("gaussian(d)", "causal top-left")]
+)
 @pytest.mark.parametrize("plan", PLANS)
 def test_differentiable_questions(question: str, words: tuple[str, str], plan: str) -> None:
     p = small(plan, *words)
@@ -212,7 +216,9 @@ def test_hard_attention_gives_values_their_gradient_and_queries_none() -> None:
 def test_the_gradient_is_that_of_the_formula(mask: str, plan: str) -> None:
     p = problem("scaled_dot", mask, sizes=Sizes((2, 3), 37, 41, 8, 8, 5))
     p = p._replace(**dict(zip("qkv", inputs(p), strict=True)))
-    if (answer := served(p.fused or plan in ("auto", "dense", "tiled"), lambda: p.attend(plan=plan, budget=SMALL * 8))) is None:
+    if (
+        answer := served(p.fused or plan in ("auto", "dense", "tiled"), lambda: p.attend(plan=plan, budget=SMALL * 8))
+    ) is None:
         return
     x, weight = (p.q, p.k, p.v), normal(seeded(9), *answer.output.shape)
     actual = torch.autograd.grad((answer.output * weight).sum(), x)

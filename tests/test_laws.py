@@ -8,14 +8,27 @@ import reference
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import MASKS, NORMALISERS, PLANS, SCORES, Problem, Sizes, normal, problem, problems, seeded, served, shapes
+from strategies import (
+    MASKS,
+    NORMALISERS,
+    PLANS,
+    SCORES,
+    Problem,
+    Sizes,
+    normal,
+    problem,
+    problems,
+    seeded,
+    served,
+    shapes,
+)
 from torch import Tensor
 
 import regard as rg
 from regard import masks, normalisers, scores
 
 DISTRIBUTIONS = tuple(name for name, case in NORMALISERS.items() if case.distribution)
-budgets = st.sampled_from([1 << 10, 1 << 11, 1 << 12, 3000, 1 << 14, 1 << 20])
+budgets = st.sampled_from([1, 50, 200, 1 << 10, 3000, 1 << 12, 1 << 14, 1 << 20])  # in bytes: down to one score a tile
 plans = st.sampled_from(["auto", *PLANS])
 smooth_scores = [name for name in SCORES if not name.startswith("kernel")]
 
@@ -82,7 +95,9 @@ def test_shuffled_keys_shuffle_the_weights(sizes: Any, score: str, normaliser: s
         close(weights.dense(), p.weights().dense()[..., order])
 
 
-@given(shapes(), st.sampled_from(["dot", "cosine", "gaussian", "additive", "location"]), st.sampled_from(list(NORMALISERS)))
+@given(
+    shapes(), st.sampled_from(["dot", "cosine", "gaussian", "additive", "location"]), st.sampled_from(list(NORMALISERS))
+)
 def test_shuffled_queries_shuffle_the_rows(sizes: Any, score: str, normaliser: str) -> None:
     p = problem(score, "prefix", normaliser, sizes)
     order = torch.randperm(p.sizes.n, generator=seeded(2))
@@ -129,7 +144,12 @@ def groups(p: Problem) -> Tensor:
     return torch.arange(p.sizes.m) % 3 - 1
 
 
-@given(problems(normaliser=DISTRIBUTIONS), st.sampled_from(list(QUESTIONS)), st.sampled_from(["tiled", "fused", "auto"]), budgets)
+@given(
+    problems(normaliser=DISTRIBUTIONS),
+    st.sampled_from(list(QUESTIONS)),
+    st.sampled_from(["tiled", "fused", "auto"]),
+    budgets,
+)
 def test_questions_agree_across_plans(p: Problem, question: str, plan: str, budget: int) -> None:
     if (weights := ask(p, plan, budget=budget)) is not None:
         close(QUESTIONS[question](weights, p), QUESTIONS[question](ask(p, "dense"), p), atol=1e-8)
@@ -291,7 +311,14 @@ def test_de_morgan(case: tuple[Problem, Any, Tensor, Any, Tensor]) -> None:
     assert torch.equal(seen(p, ~~a), seen(p, a))
 
 
-@given(problems(mask=["nothing"], score=["dot", "cosine", "gaussian", "additive", "kernel biweight"], normaliser=tuple(NORMALISERS)), plans)
+@given(
+    problems(
+        mask=["nothing"],
+        score=["dot", "cosine", "gaussian", "additive", "kernel biweight"],
+        normaliser=tuple(NORMALISERS),
+    ),
+    plans,
+)
 def test_a_hidden_key_is_an_absent_key(p: Problem, plan: str) -> None:
     keep = torch.rand(p.sizes.m, generator=seeded(5)) < 0.6
     hidden = p._replace(mask=masks.hide(~keep[None, :]), fused=False)
@@ -315,7 +342,9 @@ def test_gaussian_attention_is_nadaraya_watson(n: int, m: int, w: float, seed: i
 
 
 @given(shapes(), st.sampled_from(["sparsemax", "entmax15"]), st.floats(0.1, 10), st.integers(0, 2**31), budgets)
-def test_sparse_normalisers_are_those_of_the_entmax_package(sizes: Any, name: str, sharp: float, seed: int, budget: int) -> None:
+def test_sparse_normalisers_are_those_of_the_entmax_package(
+    sizes: Any, name: str, sharp: float, seed: int, budget: int
+) -> None:
     p = problem("scaled_dot", sizes=sizes, seed=seed)
     words = {"score": scores.scaled_dot(sharp), "normaliser": getattr(normalisers, name)()}
     k = reference.repeat_heads(p.k, p.sizes.lead[-1] if p.sizes.lead else 1)

@@ -1,4 +1,4 @@
-"""The examples of the mission that a reader can check by hand: the five tokens, the shapes, the recipe that is upside down."""
+"""What a reader can check by hand: the five tokens, the shapes, the recipe that is upside down."""
 
 import pytest
 import torch
@@ -107,7 +107,7 @@ def test_causal_sees_itself_and_the_past(mask: object, plan: str) -> None:
 def test_the_recipe_demo_runs() -> None:
     """Ten queries, twelve keys: causal must be told which corner it starts from."""
     q, k, v = torch.randn(2, 8, 10, 64), torch.randn(2, 8, 12, 64), torch.randn(2, 8, 12, 64)
-    with pytest.raises(errors.RegardError, match="(?s)top-left.*bottom-right"):
+    with pytest.raises(errors.RegardError, match=r"(?s)top-left.*bottom-right"):
         rg.attend(q, k, v, mask=masks.causal())
     last = rg.attend(q, k, v, mask=masks.causal(align="bottom-right")).weights[..., -1, :]
     assert (last > 0).all()

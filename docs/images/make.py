@@ -1,5 +1,6 @@
 """Make the pictures of the README again: python docs/images/make.py"""
 
+# ruff: noqa: INP001  a script, no package
 from pathlib import Path
 
 from PIL import Image

@@ -60,7 +60,7 @@ def run(job: Job) -> tuple[Tensor, ...]:
     needs = torch.is_grad_enabled() and any(t.requires_grad for t in job.tensors)
     if traced() or not needs:
         return _assemble(job, job.tensors)
-    return TileMap.apply(job, *job.tensors)  # pyright: ignore
+    return TileMap.apply(job, *job.tensors)  # pyright: ignore[reportReturnType]
 
 
 def _assemble(job: Job, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -70,6 +70,12 @@ def _assemble(job: Job, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         parts = job.program([whole.cut(o) for o in operands], whole)
         return tuple(p.expand(job.shape(out)) for p, out in zip(parts, job.outputs, strict=True))
     results = [torch.full(job.shape(out), out.fill, dtype=job.dtype, device=job.size.device) for out in job.outputs]
+    if traced() and not torch.compiler.is_compiling():
+        for tile in job.tiles:
+            parts = job.program([tile.cut(o) for o in operands], tile)
+            pairs = zip(results, parts, job.outputs, strict=True)
+            results = [_placed(result, part, out, tile) for result, part, out in pairs]
+        return tuple(results)
     for tile in job.tiles:
         parts = job.program([tile.cut(o) for o in operands], tile)
         for result, part, out in zip(results, parts, job.outputs, strict=True):
@@ -78,6 +84,21 @@ def _assemble(job: Job, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
             else:
                 tile.cols.add(tile.heads(result), -2, part)
     return tuple(results)
+
+
+def _placed(result: Tensor, part: Tensor, output: Output, tile: Tile) -> Tensor:
+    """A tile's part put into the whole without writing over anything, which function transforms do not allow."""
+    span = tile.rows if output.axis is Axis.QUERY else tile.cols
+    shape = (*(cut.stop - cut.start for cut in tile.lead), len(span), output.width)
+    if span.index is not None:
+        empty = torch.zeros((*shape[:-2], result.shape[-2], output.width), dtype=part.dtype, device=part.device)
+        part, span, shape = empty.index_add(-2, span.index, part.expand(shape)), Span(0, result.shape[-2]), empty.shape
+    bounds = [(cut.start, cut.stop) for cut in tile.lead] + [(span.start, span.stop)]
+    edges = [(low, length - high) for (low, high), length in zip(bounds, result.shape[:-1], strict=True)]
+    widths = [width for edge in reversed([*edges, (0, 0)]) for width in edge]
+    here = torch.nn.functional.pad(torch.ones(shape, dtype=torch.bool, device=part.device), widths)
+    moved = torch.nn.functional.pad(part.expand(shape), widths)
+    return torch.where(here, moved, result) if output.axis is Axis.QUERY else result + moved
 
 
 def _whole(job: Job) -> Tile | None:
@@ -102,7 +123,7 @@ class TileMap(torch.autograd.Function):
         return _assemble(job, tensors)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         job: Job = ctx.job
         tensors = ctx.saved_tensors
         wanted = [i for i, needed in enumerate(ctx.needs_input_grad[1:]) if needed]
@@ -202,7 +223,7 @@ def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], cap: int, buffe
         statistic = found if statistic is None else torch.logaddexp(statistic, found)
     for part in parts:
         scores = problem.scores([part.cut(o) for o in problem.operands], part)
-        weights = problem.spec.normaliser.given(scores, statistic, part.cols)  # pyright: ignore
+        weights = problem.spec.normaliser.given(scores, statistic, part.cols)  # pyright: ignore[reportArgumentType]
         yield Block(scores, weights, part.rows, part.cols, problem.size, gaps=problem.gaps(part), partial=True)
 
 

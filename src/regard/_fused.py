@@ -52,7 +52,7 @@ def pool(
     else:
         causal = is_causal(spec.mask, n, m)
         if spec.mask is not None and not causal:
-            bias = _key_bias(spec, Size(n, m, query.device), lead, bias, kind)
+            bias = _key_bias(spec.mask, Size(n, m, query.device), lead, bias, kind)
         out, lse = whole(q, k, v, lead, causal=causal, scale=features.scale, bias=bias)
     if features.row is not None:
         lse = lse + features.row.detach()
@@ -123,11 +123,10 @@ def _widen(tensor: Tensor, width: int) -> Tensor:
     return tensor if tensor.shape[-1] == width else pad(tensor, (0, width - tensor.shape[-1]))
 
 
-def _key_bias(spec: Spec, size: Size, lead: tuple[int, ...], bias: Tensor | None, kind: torch.dtype) -> Tensor:
+def _key_bias(mask: Mask, size: Size, lead: tuple[int, ...], bias: Tensor | None, kind: torch.dtype) -> Tensor:
     """-inf at the keys that a mask hides from every query of a head, as (..., 1, m)."""
-    assert spec.mask is not None
-    operands = [o.tensor for o in spec.mask.operands(lead)]
-    visible = spec.mask.tile(operands, Span(0, 1), Span(0, size.m), size)
+    operands = [o.tensor for o in mask.operands(lead)]
+    visible = mask.tile(operands, Span(0, 1), Span(0, size.m), size)
     return torch.where(visible, torch.zeros((), dtype=kind, device=size.device) if bias is None else bias, NEVER)
 
 
@@ -160,7 +159,7 @@ def _by_blocks(
     score = reduce(add, features.rest) if features.rest else uniform()
     with torch.no_grad():
         problem = Problem.build(Spec(score, spec.mask, softmax()), q[..., :1].detach(), k[..., :1].detach(), lead)
-    return FlashBlocks.apply(Blocks(problem, bias, tuple(problem.tiles(cap)), features.scale), q, k, v)  # pyright: ignore
+    return FlashBlocks.apply(Blocks(problem, bias, tuple(problem.tiles(cap)), features.scale), q, k, v)  # pyright: ignore[reportReturnType]
 
 
 class FlashBlocks(torch.autograd.Function):
@@ -172,7 +171,7 @@ class FlashBlocks(torch.autograd.Function):
         lse = q.new_full(q.shape[:-1], NEVER)
         for tile in blocks.tiles:
             parts, bias, lead = _cut(blocks, tile, q, k, v)
-            part, part_lse = whole(*parts, lead, causal=False, scale=blocks.scale, bias=bias)
+            part, part_lse = whole(parts[0], parts[1], parts[2], lead, causal=False, scale=blocks.scale, bias=bias)
             tile.rows.take(tile.heads(out), -2).copy_(part)
             tile.rows.take(tile.heads(lse, trailing=1), -1).copy_(part_lse)
         ctx.blocks = blocks
@@ -182,7 +181,7 @@ class FlashBlocks(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
+    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         q, k, v, out, lse = ctx.saved_tensors
         grads = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (q, k, v)]
         for tile in ctx.blocks.tiles:
@@ -195,7 +194,9 @@ class FlashBlocks(torch.autograd.Function):
         return (None, *grads)
 
 
-def _cut(blocks: Blocks, tile: Tile, q: Tensor, k: Tensor, v: Tensor) -> tuple[Any, Tensor | None, tuple[int, ...]]:
+def _cut(
+    blocks: Blocks, tile: Tile, q: Tensor, k: Tensor, v: Tensor
+) -> tuple[list[Tensor], Tensor | None, tuple[int, ...]]:
     parts = [tile.cut(Operand(t, a)) for t, a in ((q, Axis.QUERY), (k, Axis.KEY), (v, Axis.KEY))]
     return parts, blocks.bias_of(tile, q.dtype), tuple(parts[0].shape[:-2])
 

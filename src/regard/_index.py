@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import torch
@@ -30,9 +31,9 @@ class Picked:
         return meta[tuple(e.to("meta") if isinstance(e, Tensor) else e for e in self.entries)].numel()
 
 
-def full(index: Any, dims: int) -> tuple[Any, ...]:
+def full(picked: Any, dims: int) -> tuple[Any, ...]:
     """One entry a dimension."""
-    parts = index if isinstance(index, tuple) else (index,)
+    parts = picked if isinstance(picked, tuple) else (picked,)
     if any(part is None or isinstance(part, bool) for part in parts):
         msg = "weights are indexed by ints, slices and tensors of positions, not by None or a single bool"
         raise ChoiceError(msg)
@@ -45,9 +46,9 @@ def full(index: Any, dims: int) -> tuple[Any, ...]:
     return (*parts[:at], *[slice(None)] * (dims - given), *parts[at + len(dots) :])
 
 
-def parse(index: Any, shape: tuple[int, ...], device: torch.device) -> Picked:
+def parse(picked: Any, shape: tuple[int, ...], device: torch.device) -> Picked:
     """An index, checked against the shape."""
-    parts = zip(full(index, len(shape)), shape, strict=True)
+    parts = zip(full(picked, len(shape)), shape, strict=True)
     return Picked(tuple(_entry(part, length, device) for part, length in parts), shape)
 
 
@@ -67,10 +68,11 @@ def _entry(part: Any, length: int, device: torch.device) -> Entry:
             msg = f"an index from {-length} to {length - 1} was expected, but it goes from {part.min()} to {part.max()}"
             raise IndexError(msg)
         return torch.where(part < 0, part + length, part).to(device)
-    if not hasattr(part, "__index__"):
+    try:
+        at = index(part)  # pyright: ignore[reportArgumentType]
+    except TypeError:
         msg = f"weights are indexed by ints, slices and tensors of positions, not by {part!r}"
-        raise ChoiceError(msg)
-    at = part.__index__()
+        raise ChoiceError(msg) from None
     if not -length <= at < length:
         msg = f"an index from {-length} to {length - 1} was expected, but it is {at}"
         raise IndexError(msg)
@@ -78,14 +80,18 @@ def _entry(part: Any, length: int, device: torch.device) -> Entry:
 
 
 @torch.no_grad()
-def block(problem: Problem, picked: Picked, cap: int) -> Tensor:
-    """The block that an index picks, from rows that are computed whole, since a weight needs its row."""
+def block(problem: Problem, picked: Picked, cap: int, *, turned: bool = False) -> Tensor:
+    """The block that an index picks, from rows that are computed whole, since a weight needs its row.
+
+    `turned` says that the index is one into the transposed matrix.
+    """
     *lead, rows, cols = picked.entries
+    rows, cols = (cols, rows) if turned else (rows, cols)
     if isinstance(rows, Tensor) and isinstance(cols, Tensor) and not any(isinstance(e, Tensor) for e in lead):
         return _pairs(_heads(problem, lead), rows, cols, cap)[tuple(_again(e) for e in lead)]
     # The smallest box that holds the block; the entries, made relative to it, then pick as they do from a tensor.
     box = _rows(_heads(problem, lead), _span(rows), cols if not isinstance(cols, Tensor) else cols.unique(), cap)
-    return box[tuple(_again(e) for e in picked.entries)]
+    return (box.mT if turned else box)[tuple(_again(e) for e in picked.entries)]
 
 
 def _again(entry: Entry) -> Entry:
@@ -159,11 +165,3 @@ def _row_blocks(problem: Problem, rows: Span, cap: int) -> Any:
             tensors = [tile.cut(o) for o in problem.operands]
             tile.cols.add(whole, -1, problem.weights(problem.scores(tensors, tile), tensors, tile))
         yield low, part, whole
-
-
-def transposed(index: Any, dims: int) -> tuple[Any, bool]:
-    """An index into the transposed matrix as one into the matrix, and whether the answer must be turned."""
-    *lead, first, second = full(index, dims)
-    picks = [not hasattr(e, "__index__") or (isinstance(e, Tensor) and e.dim() > 0) for e in (first, second)]
-    paired = all(not isinstance(e, slice) for e in (first, second))
-    return (*lead, second, first), all(picks) and not paired

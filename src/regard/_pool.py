@@ -147,7 +147,7 @@ def _restore(out: Tensor, seen: Tensor, marks: Sequence[Tensor], broken: Tensor)
     nan, plus, minus = ((seen @ mark) > 0 for mark in marks)
     nan = nan | (plus & minus) | broken
     value = torch.where(nan, math.nan, torch.where(plus, math.inf, NEVER)).to(out.dtype)
-    return Replace.apply(out, nan | plus | minus, value)  # pyright: ignore
+    return Replace.apply(out, nan | plus | minus, value)  # pyright: ignore[reportReturnType]
 
 
 def _dropout_operands(lead: tuple[int, ...], device: torch.device) -> list[Operand]:
@@ -189,9 +189,9 @@ def causal_backward(
     spec = Spec(Dot(scale), causal_mask("top-left"), softmax())
     # Inside an operator torch records no graph; the dispatcher's ordinary state brings recording back.
     with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), OUTSIDE), torch.enable_grad():  # noqa: SLF001
-        out, _ = pool(spec, *leaves, tuple(query.shape[:-2]), Plan("fused", tile, "compiled"))
+        out, _ = pool(spec, leaves[0], leaves[1], leaves[2], tuple(query.shape[:-2]), Plan("fused", tile, "compiled"))
         found = torch.autograd.grad(out, leaves, grad)
-    return tuple(part.contiguous() for part in found)  # pyright: ignore
+    return tuple(part.contiguous() for part in found)  # pyright: ignore[reportReturnType]
 
 
 @causal_backward.register_fake
@@ -199,7 +199,7 @@ def _(
     grad: Tensor, query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int
 ) -> tuple[Tensor, Tensor, Tensor]:
     del grad, scale, tile
-    return tuple(t.new_empty(t.shape) for t in (query, key, value))  # pyright: ignore
+    return tuple(t.new_empty(t.shape) for t in (query, key, value))  # pyright: ignore[reportReturnType]
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:

@@ -33,7 +33,7 @@ def overview(problem: Problem, cap: int) -> dict[str, Any]:
     wanted: dict[str, Reducer[Any]] = {
         "received": Received(),
         "heatmap": Heatmap(BINS, "sum", problem.size),
-        "top": Top(TOP),
+        "top": top(problem, TOP),
     }
     if problem.spec.normaliser.normalised:
         wanted["saturation"] = SquaredWeight()
@@ -48,12 +48,17 @@ def overview(problem: Problem, cap: int) -> dict[str, Any]:
     return answers
 
 
+def top(problem: Problem, k: int) -> Top:
+    """The k largest weights, by score wherever that is the same: weights of 0 have an order then too."""
+    return Top(k, by_weight=not problem.spec.normaliser.monotone)
+
+
 RowQuestion = Callable[[Tensor, Tensor, Tile, Sequence[Tensor]], Tensor]
 
 
 def _entropy(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
     del scores, tile, extra
-    return -(weights * torch.where(weights > 0, weights, 1.0).log()).sum(-1, keepdim=True)
+    return (weights * torch.where(weights > 0, weights, 1.0).log()).sum(-1, keepdim=True).neg().clamp_min(0)
 
 
 def _saturation(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:

@@ -110,13 +110,13 @@ class Problem:
 
     def visible(self, tensors: Sequence[Tensor], tile: Tile, low: int, high: int) -> Tensor:
         """The mask on columns number low to high of a tile."""
-        assert self.spec.mask is not None
+        mask: Any = self.spec.mask
         _, first, last = self._counts
         cut = Tile((), Span(0, len(tile.rows)), Span(low, high))
         masks = [
             cut.cut(Operand(t, o.axis)) for t, o in zip(tensors[first:last], self.operands[first:last], strict=True)
         ]
-        return self.spec.mask.tile(masks, tile.rows, tile.cols.part(low, high), self.size)
+        return mask.tile(masks, tile.rows, tile.cols.part(low, high), self.size)
 
     def gaps(self, tile: Tile) -> tuple[tuple[int, int], ...]:
         """Ranges of the tile's columns in which a score may be -inf."""
@@ -161,8 +161,7 @@ class Problem:
 
     def _blocks(self, heads: tuple[slice, ...], rows: Span) -> list[tuple[int, int, int]]:
         """The blocks of columns (start, stop, kind) that these rows may see."""
-        mask = self.spec.mask
-        assert mask is not None
+        mask: Any = self.spec.mask
         _, first, last = self._counts
         within = Tile(heads, Span(0, 0), Span(0, 0))
         tensors = None if traced() else [within.heads(o.tensor) for o in self.operands[first:last]]
@@ -219,7 +218,7 @@ class Replace(torch.autograd.Function):
         ctx.save_for_backward(inputs[1])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (where,) = ctx.saved_tensors
         return torch.where(where, torch.where(grad == 0, 0.0, math.nan), grad), None, None
 

@@ -122,9 +122,9 @@ def _direct(
     query: Tensor, key: Tensor, value: Tensor, spec: Spec, shape: _inputs.Shape, plan: Plan
 ) -> tuple[bool, float] | None:
     causal = _fused.is_causal(spec.mask, shape.n, shape.m)
-    plain = isinstance(spec.score, Dot) and (spec.mask is None or causal) and query.element_size() >= 4
-    same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
-    if plan.executor != "fused" or not plain or not same or value.shape[-1] != key.shape[-1]:
+    if not isinstance(spec.score, Dot) or not (spec.mask is None or causal) or query.element_size() < 4:
         return None
-    assert isinstance(spec.score, Dot)
+    same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
+    if plan.executor != "fused" or not same or value.shape[-1] != key.shape[-1]:
+        return None
     return causal, spec.score.scale_for(key.shape[-1])

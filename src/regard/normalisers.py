@@ -28,6 +28,7 @@ class Normaliser:
 
     normalised = True  # whether a row sums to 1
     mergeable = False  # whether statistics of parts of a row combine into that of the row
+    monotone = True  # whether a better score never has a smaller weight
     arity = 0
 
     @property
@@ -196,6 +197,10 @@ class Hard(Normaliser):
     @property
     def arity(self) -> int:
         return int(self.sample)
+
+    @property
+    def monotone(self) -> bool:
+        return not self.sample
 
     def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
         if not self.sample:

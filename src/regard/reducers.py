@@ -106,7 +106,7 @@ class Surprise(RowSum):
     """sum_j -p_j log p_j."""
 
     def of(self, block: Block) -> Tensor:
-        return torch.special.entr(block.weights).sum(-1)
+        return torch.special.entr(block.weights).sum(-1).clamp_min(0)  # a weight may round to above 1
 
 
 class VisibleKeys(RowSum):
@@ -171,8 +171,8 @@ class Pool(Reducer[tuple[Tensor, Tensor]]):
     def merge(self, one: tuple[Tensor, Tensor], two: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         lse = torch.logaddexp(one[0], two[0])
         base = torch.where(lse == NEVER, 0.0, lse)
-        shares = (torch.exp(part - base).unsqueeze(-1) for part in (one[0], two[0]))
-        return lse, sum(share * pooled for share, pooled in zip(shares, (one[1], two[1]), strict=True))  # pyright: ignore
+        first, second = (torch.exp(part - base).unsqueeze(-1) for part in (one[0], two[0]))
+        return lse, first * one[1] + second * two[1]
 
     def finish(self, state: tuple[Tensor, Tensor]) -> Tensor:
         return state[1]
@@ -181,8 +181,9 @@ class Pool(Reducer[tuple[Tensor, Tensor]]):
 class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
     """The k best scores of a row, with their weights and where they are; -1 where there are fewer."""
 
-    def __init__(self, k: int) -> None:
+    def __init__(self, k: int, *, by_weight: bool = False) -> None:
         self.k = k
+        self.by_weight = by_weight  # for a draw the best score need not have the largest weight
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         shape = (*lead, rows, self.k)
@@ -190,7 +191,8 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
         return scores, torch.zeros_like(scores), torch.full(shape, -1, dtype=torch.int64, device=size.device)
 
     def step(self, state: tuple[Tensor, Tensor, Tensor], block: Block) -> tuple[Tensor, Tensor, Tensor]:
-        scores, at = best_of(block.scores, min(self.k, block.scores.shape[-1]))
+        ranks = block.weights.masked_fill(block.scores == NEVER, NEVER) if self.by_weight else block.scores
+        scores, at = best_of(ranks, min(self.k, block.scores.shape[-1]))
         where = block.cols.positions(at.device)[at]
         weights = block.weights.gather(-1, at)
         if block.gaps:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -19,7 +20,7 @@ from regard._traced import traced
 from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError, StaleWeightsError, TooLargeError
 from regard.masks import Mask
 from regard.normalisers import Normaliser, Softmax
-from regard.reducers import Heatmap, MeanDistance, Top, VisibleKeys
+from regard.reducers import Heatmap, MeanDistance, VisibleKeys
 from regard.scores import Dot, Score
 from regard.spec import Spec
 
@@ -47,8 +48,8 @@ class Weights:
     >>> weights = rg.Weights(tokens, tokens)
     >>> weights.shape
     torch.Size([3, 3])
-    >>> weights[0].sum()
-    tensor(1.)
+    >>> weights[0].round(decimals=2)
+    tensor([0.4700, 0.2600, 0.2600])
     """
 
     __slots__ = ("_budget", "_draws", "_lse", "_memo", "_plan", "_shape", "_spec", "_versions", "key", "query")
@@ -153,13 +154,18 @@ class Weights:
             raise DtypeError(msg)
         matrix = x.unsqueeze(-1) if x.dim() == 1 else x
         if x.dim() == 0 or matrix.shape[-2] != length:
-            msg = f"weights @ x needs x with one row for each of {length} {what}: weights {tuple(self.shape)}, x {tuple(x.shape)}"
+            msg = (
+                f"weights @ x needs x with one row for each of {length} {what}: "
+                f"weights {tuple(self.shape)}, x {tuple(x.shape)}"
+            )
             raise ShapeError(msg)
         out = run(_inputs.working(matrix)).to(self.dtype)
         return out.squeeze(-1) if x.dim() == 1 else out
 
     def _pool(self, x: Tensor) -> Tensor:
         query, key = self._operands()
+        if self._shape.group > 1 and x.dim() > 2 and x.shape[-3] == self.key.shape[-3]:
+            x = _inputs.ungrouped(x, self._shape.group)  # values as `attend` takes them, one head for a group
         return _pool.pool(self._spec, query, key, x, self._shape.lead, self._plan_for(x.shape[-1]), draws=self._draws)[
             0
         ]
@@ -172,26 +178,22 @@ class Weights:
 
     def __getitem__(self, index: Any) -> Tensor:
         """A dense block: ints, slices and index tensors mean what they mean for a tensor. Not differentiable."""
-        self._check_fresh()
-        picked = _index.parse(index, tuple(self.shape), self.device)
-        self._refuse_large(picked.numel(), DENSE_LIMIT, "this block")
-        return _index.block(self._problem(), picked, self._cap()).to(self.dtype)
+        return self._block(_index.parse(index, tuple(self.shape), self.device), "this block", DENSE_LIMIT)
 
     def dense(self, limit: int = DENSE_LIMIT) -> Tensor:
         """The whole matrix, refused above `limit` bytes. Not differentiable: pool with ``@`` for that."""
-        self._check_fresh()
-        self._refuse_large(self.shape.numel(), limit, "the whole matrix")
-        everything = _index.parse(..., tuple(self.shape), self.device)
-        return _index.block(self._problem(), everything, self._cap()).to(self.dtype)
+        return self._block(_index.parse(..., tuple(self.shape), self.device), "the whole matrix", limit)
 
-    def _refuse_large(self, count: int, limit: int, what: str) -> None:
-        size = count * self.query.element_size()
+    def _block(self, picked: _index.Picked, what: str, limit: int, *, turned: bool = False) -> Tensor:
+        self._check_fresh()
+        size = picked.numel() * self.query.element_size()
         if size > limit:
             msg = (
                 f"{what} of {tuple(self.shape)} weights would take {size:,} bytes, above the limit of {limit:,}: "
                 f"ask for fewer rows, or for weights.heatmap(); dense(limit={size}) would build it"
             )
             raise TooLargeError(msg)
+        return _index.block(self._problem(), picked, self._cap(), turned=turned).to(self.dtype)
 
     # Questions
 
@@ -233,7 +235,7 @@ class Weights:
         if not isinstance(k, int) or k < 1:
             msg = f"top(k) needs a whole number of keys, 1 or more, not {k!r}"
             raise ChoiceError(msg)
-        values, indices = self._known("top") if k <= _questions.TOP else self._ask(Top(k))
+        values, indices = self._known("top") if k <= _questions.TOP else self._ask(_questions.top(self._problem(), k))
         return TopK(values[..., :k].to(self._out()), indices[..., :k])
 
     def heatmap(self, bins: int = 256, pool: str = "mean") -> Tensor:
@@ -285,8 +287,8 @@ class Weights:
         for name, tensor, version in self._versions:
             if tensor._version != version:  # noqa: SLF001
                 msg = (
-                    f"{name} has been changed in place since these weights were made, so an answer would be about other "
-                    f"numbers; take weights.snapshot() before the change, or make the weights anew"
+                    f"{name} has been changed in place since these weights were made, so an answer would be about "
+                    f"other numbers; take weights.snapshot() before the change, or make the weights anew"
                 )
                 raise StaleWeightsError(msg)
 
@@ -360,7 +362,10 @@ class Weights:
                 raise ShapeError(msg)
             return torch.arange(self._shape.n, device=self.device, dtype=torch.float64)
         if given.shape[-1:] != (self._shape.n,):
-            msg = f"query_positions needs one place for each of {self._shape.n} queries, but its shape is {tuple(given.shape)}"
+            msg = (
+                f"query_positions needs one place for each of {self._shape.n} queries, "
+                f"but its shape is {tuple(given.shape)}"
+            )
             raise ShapeError(msg)
         return given.to(device=self.device, dtype=torch.float64)
 
@@ -382,9 +387,8 @@ class Transposed:
         return self.mT._product(x, self.mT._shape.n, "queries", self.mT._spread)
 
     def __getitem__(self, index: Any) -> Tensor:
-        straight, turned = _index.transposed(index, len(self.shape))
-        found = self.mT[straight]
-        return found.mT if turned else found
+        picked = _index.parse(index, tuple(self.shape), self.mT.device)
+        return self.mT._block(picked, "this block", DENSE_LIMIT, turned=True)  # noqa: SLF001
 
     def dense(self, limit: int = DENSE_LIMIT) -> Tensor:
         """The whole transposed matrix, refused above `limit` bytes."""
@@ -459,9 +463,7 @@ def _snapshot(words: Any, copies: dict[int, Tensor]) -> Any:
     if isinstance(words, Tensor):
         return _copy(words, copies)
     if isinstance(words, Spec | Score | Mask):
-        from dataclasses import fields, replace
-
-        return replace(words, **{f.name: _snapshot(getattr(words, f.name), copies) for f in fields(words)})  # pyright: ignore
+        return replace(words, **{f.name: _snapshot(getattr(words, f.name), copies) for f in fields(words)})  # pyright: ignore[reportArgumentType, reportCallIssue]
     return words
 
 

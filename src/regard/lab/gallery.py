@@ -46,7 +46,7 @@ def _desk(names: Sequence[str], queries: Sequence[str], **texts: Any) -> plot.Pi
 
 
 def self_attention_by_hand() -> plot.Picture:
-    tokens = [str(token) for token in datasets.worked_example().tokens.tolist()]
+    tokens = [" ".join(f"{x:g}" for x in token) for token in datasets.worked_example().tokens.tolist()]
     figure, ax = _canvas(5.4, 4.4)
     plot.heatmap(lessons.attend_by_hand().weights, tokens, ax=ax, annotate=".4f", title="Self-attention by hand")
     return figure
@@ -121,7 +121,7 @@ def long_window(n: int = 20_000) -> plot.Picture:
 def deep_zoom(n: int = 20_000) -> plot.Picture:
     """One matrix at three scales. Nothing here holds more than a block of it."""
     weights = lessons.look_around(n)
-    query, key, side, cells = n * 62 // 100, n * 34 // 100, n // 20, 60
+    query, key, side, cells = n * 62 // 100, n // 20, n // 20, 60
     middle = query + side // 2
     favourite = key + int(weights[middle, key : key + side].argmax())
     squares = [(query, key, side), (middle - cells // 2, favourite - cells // 2, cells)]

@@ -30,7 +30,7 @@ def causal(align: Align | None = None) -> Mask:
 def window(left: int, right: int, align: Align | None = None) -> Mask:
     """A query sees `left` keys before its position, its own, and `right` after: -left <= j - i <= right."""
     if left < 0 or right < 0:
-        msg = f"window(left, right) counts keys before and after a query, so neither is negative: left={left}, right={right}"
+        msg = f"window(left, right) counts keys before and after a query, 0 or more: left={left}, right={right}"
         raise ChoiceError(msg)
     return Band(left, right, _align(align), f"window({left}, {right}{'' if align is None else f', {align!r}'})")
 
@@ -82,6 +82,6 @@ def _integers(value: object, name: str) -> Tensor:
 def _booleans(value: object, name: str) -> Tensor:
     if not isinstance(value, Tensor) or value.dtype != torch.bool:
         came = f"a tensor of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
-        msg = f"{name}(...) takes a tensor of torch.bool, but it is {came} (numbers to add to the scores go to scores.bias)"
+        msg = f"{name}(...) takes a tensor of torch.bool, but it is {came} (numbers to add to scores go to scores.bias)"
         raise MaskError(msg)
     return value

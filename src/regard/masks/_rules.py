@@ -208,7 +208,10 @@ class Allow(Mask):
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
         full = (*lead, n, m)
         if not _broadcasts(self.visible.shape, full):
-            msg = f"{self.name}(...) must broadcast to (..., queries, keys) = {full}, but it is {tuple(self.visible.shape)}"
+            msg = (
+                f"{self.name}(...) must broadcast to (..., queries, keys) = {full}, "
+                f"but it is {tuple(self.visible.shape)}"
+            )
             raise ShapeError(msg)
 
     def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
@@ -249,4 +252,4 @@ def _check_left(shape: Sequence[int], lead: tuple[int, ...], name: str) -> None:
 def _from_left(tensor: Tensor, lead: int, own: int) -> Tensor:
     """Put the missing leading dimensions after the ones that are there."""
     have = tensor.dim() - own
-    return tensor.reshape(*tensor.shape[:have], *[1] * (lead - have), *tensor.shape[have:])
+    return tensor.reshape((*tensor.shape[:have], *[1] * (lead - have), *tensor.shape[have:]))

@@ -31,16 +31,19 @@ def zoom(
         query, key, side = square
         part = {"queries": slice(query, query + side), "keys": slice(key, key + side), "title": f"{side:,} x {side:,}"}
         heatmap(weights, ax=inner, colorbar=False, **{**options, **part, "ylabel": ""})
-        inner.yaxis.tick_right()  # on the left the lines from the square would cross the numbers
+        inner.yaxis.tick_right()
         inner.tick_params(length=0)
-        _connect(figure, outer, inner, square)
+        _connect(outer, inner, square)
     return figure
 
 
-def _connect(figure: Picture, outer: Axes, inner: Axes, square: Square) -> None:
+def _connect(outer: Axes, inner: Axes, square: Square) -> None:
     query, key, side = square
     outer.add_patch(Rectangle((key - 0.5, query - 0.5), side, side, fill=False, edgecolor=INK, linewidth=0.9))
     for row in (query - 0.5, query + side - 0.5):
         line = ConnectionPatch((key + side - 0.5, row), (key - 0.5, row), "data", "data", axesA=outer, axesB=inner)
-        line.set(color=INK, linewidth=0.5, linestyle=(0, (3, 3)))
-        figure.add_artist(line)
+        line.set(color=INK, linewidth=0.5, linestyle=(0, (3, 3)), zorder=1.2)  # above the image, below the numbers
+        line.set_in_layout(False)
+        outer.add_artist(line).set_clip_on(False)
+    for label in outer.get_yticklabels():
+        label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -45,12 +46,12 @@ class _TanhScore(torch.autograd.Function):
         return out.add_(total)
 
     @staticmethod
-    def setup_context(ctx, inputs: tuple[Tensor, ...], output: Tensor) -> None:  # noqa: ANN001
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         del output
         ctx.save_for_backward(*inputs)
 
     @staticmethod
-    def backward(ctx, grad: Tensor) -> tuple[Tensor, ...]:  # noqa: ANN001  # pyright: ignore
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         a, b, v = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted
             return torch.autograd.grad(_plain(a, b, v), (a, b, v), grad, create_graph=True)
@@ -78,10 +79,10 @@ def tanh_score(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
         return _plain(a, b, v)
     lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not lead:
-        return _TanhScore.apply(a, b, v)  # pyright: ignore
+        return _TanhScore.apply(a, b, v)  # pyright: ignore[reportReturnType]
     a, b = (t.expand(*lead, *t.shape[-2:]).flatten(0, len(lead) - 1) for t in (a, b))
     parts = [_TanhScore.apply(x, y, v) for x, y in zip(a.unbind(), b.unbind(), strict=True)]
-    return torch.stack(parts).unflatten(0, lead)  # pyright: ignore
+    return torch.stack(parts).unflatten(0, lead)  # pyright: ignore[reportArgumentType]
 
 
 class Tanh(Score):

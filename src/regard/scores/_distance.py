@@ -1,4 +1,4 @@
-"""Scores that depend on a distance: the kernels of Nadaraya and Watson. A score is log K, so that softmax is K / sum K."""
+"""Scores that depend on a distance, the kernels of Nadaraya and Watson: log K, so that softmax is K / sum K."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Gaussian(Distance):
 
     @property
     def signature(self) -> Hashable:
-        return ("Gaussian", self.w if isinstance(self.w, float) else (tuple(self.w.shape), self.w.requires_grad))
+        return ("Gaussian", width_signature(self.w))
 
     def tensors(self) -> Mapping[str, Tensor]:
         return {"w of gaussian": self.w} if isinstance(self.w, Tensor) else {}
@@ -94,6 +94,10 @@ class Gaussian(Distance):
 
     def __repr__(self) -> str:
         return "-(w|q - k|)² / 2"
+
+
+def width_signature(width: Tensor | float) -> Hashable:
+    return (tuple(width.shape), width.device, width.requires_grad) if isinstance(width, Tensor) else width
 
 
 def _check_width(asks: str, w: Tensor | float, d: int) -> None:
@@ -139,8 +143,7 @@ class Kernel(Distance):
 
     @property
     def signature(self) -> Hashable:
-        width = self.bandwidth
-        return ("Kernel", self.name, width if isinstance(width, float) else (tuple(width.shape), width.requires_grad))
+        return ("Kernel", self.name, width_signature(self.bandwidth))
 
     def tensors(self) -> Mapping[str, Tensor]:
         return {"bandwidth of kernel": self.bandwidth} if isinstance(self.bandwidth, Tensor) else {}
