@@ -16,7 +16,6 @@ from regard import masks, normalisers, scores
 
 PLANS = ["dense", "tiled", "fused"]
 PRIMES = [5, 7, 11, 13, 17, 19]  # 2 and 3 are the leading axes
-SMALL = 1 << 12  # a budget in bytes that forces many tiles
 
 
 class Sizes(NamedTuple):
@@ -268,13 +267,13 @@ def problem(
     """One problem in full; d_k and m are overruled where the words need it."""
     words = SCORES[score], MASKS[mask], NORMALISERS[normaliser]
     sizes = sizes if words[0].free else sizes._replace(d_k=sizes.d_q)
-    sizes = sizes._replace(n=sizes.m) if words[1].square or words[0].heads else sizes
+    sizes = sizes._replace(n=sizes.m) if words[1].square else sizes
     g = seeded(seed)
     q = normal(g, *sizes.lead, sizes.n, sizes.d_q, dtype=dtype)
     k = normal(g, *sizes.key_lead, sizes.m, sizes.d_k, dtype=dtype)
     v = normal(g, *sizes.key_lead, sizes.m, sizes.d_v, dtype=dtype)
     parameters = tuple(p.to(dtype) for p in words[0].parameters(sizes, g))
-    fused = sizes.m >= 16 and all(word.fused for word in words)
+    fused = sizes.m >= 16 and all(word.fused or (score, mask) == ("alibi", "causal") for word in words)
     recipe = f"problem({score!r}, {mask!r}, {normaliser!r}, {sizes}, {seed})"
     return Problem(sizes, q, k, v, parameters, words[0], *words[1].build(sizes, g), words[2], fused, recipe)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import entmax
+import pytest
 import reference
 import torch
 from hypothesis import given
@@ -197,7 +198,7 @@ def test_mass_of_groups(p: Problem, plan: str, lead: int, seed: int) -> None:
         close(weights.mass(ids), reference.mass(p.answer().weights, ids), atol=1e-8)
 
 
-@given(problems(), plans, st.integers(1, 25))
+@given(problems(normaliser=DISTRIBUTIONS), plans, st.integers(1, 25))
 def test_top(p: Problem, plan: str, k: int) -> None:
     if (weights := ask(p, plan)) is not None:
         answer, top = p.answer(), weights.top(k)
@@ -216,6 +217,13 @@ def test_top_names_each_key_once(p: Problem, k: int) -> None:
     assert ((ordered[..., 1:] != ordered[..., :-1]) | (ordered[..., 1:] == -1)).all()
     visible = p.visible.expand(*p.sizes.lead, p.sizes.n, p.sizes.m)
     assert (visible.gather(-1, indices.clamp(min=0)) | (indices == -1)).all()
+
+
+@given(st.integers(1, 300), st.integers(1, 9), st.sampled_from(["auto", "dense", "tiled"]))
+def test_the_key_that_hard_attention_picks_is_on_top_of_its_equals(m: int, k: int, plan: str) -> None:
+    top = rg.Weights(torch.zeros(3, 2), torch.zeros(m, 2), normaliser=normalisers.hard(), plan=plan).top(k)
+    assert top.indices[:, 0].tolist() == [0, 0, 0]
+    assert top.values.sum(-1).tolist() == [1, 1, 1]
 
 
 @given(problems(normaliser=tuple(NORMALISERS)), plans, st.integers(1, 30), st.sampled_from(["mean", "max", "sum"]))
@@ -326,6 +334,37 @@ def test_a_hidden_key_is_an_absent_key(p: Problem, plan: str) -> None:
     if (answer := served(plan != "fused", lambda: hidden.attend(plan=plan))) is not None:
         close(answer.output, absent.attend().output)
         close(answer.weights[..., :, keep.nonzero().flatten()], absent.weights().dense())
+
+
+LOWER = torch.ones(17, 17).tril(-1) > 0
+TWINS = {
+    "prefix": [{"mask": masks.prefix(count)} for count in (3, 9)],
+    "window": [{"mask": masks.window(left, 0)} for left in (1, 4)],
+    "polarity": [{"mask": masks.allow(LOWER)}, {"mask": masks.hide(LOWER)}],
+    "not": [{"mask": masks.prefix(3)}, {"mask": ~masks.prefix(3)}],
+    "cells": [{"mask": masks.allow(cells)} for cells in (LOWER, LOWER.mT)],
+    "lengths": [{"mask": masks.padding(torch.tensor(length))} for length in (3, 9)],
+    "scale": [{"score": scores.scaled_dot(scale)} for scale in (0.1, 3.0)],
+    "temperature": [{"score": scores.cosine(temperature)} for temperature in (0.1, 3.0)],
+    "cap": [{"score": scores.softcap(scores.dot(), cap)} for cap in (0.1, 3.0)],
+    "width": [{"score": scores.gaussian(w)} for w in (0.1, 3.0)],
+    "bandwidth": [{"score": scores.kernel("triangular", h)} for h in (5.0, 9.0)],
+    "kernel": [{"score": scores.kernel(name, 9.0)} for name in ("biweight", "cosine")],
+    "sigmoid": [{"normaliser": normalisers.sigmoid(bias)} for bias in (0.0, 2.0)],
+    "normaliser": [{"normaliser": normaliser()} for normaliser in (normalisers.sparsemax, normalisers.entmax15)],
+}
+
+
+@pytest.mark.parametrize("plan", ["auto", "dense", "tiled"])
+@pytest.mark.parametrize("what", list(TWINS))
+def test_a_plan_remembered_from_the_last_call_does_not_remember_its_numbers(what: str, plan: str) -> None:
+    q, k, v = (normal(seeded(i), 17, 5) for i in range(3))
+    fresh = [rg.attend(q[None], k[None], v[None], **TWINS[what][0]).output[0]]
+    fresh += [rg.attend(q[None, None], k[None, None], v[None, None], **TWINS[what][1]).output[0, 0]]
+    assert (fresh[0] - fresh[1]).abs().max() > 1e-3
+    for _ in range(2):
+        for words, expected in zip(TWINS[what], fresh, strict=True):
+            close(rg.attend(q, k, v, plan=plan, **words).output, expected)
 
 
 # --- old friends

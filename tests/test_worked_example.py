@@ -74,6 +74,7 @@ def upside_down(n: int, m: int) -> torch.Tensor:
     return torch.triu(torch.ones(n, m), 1) != 0
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("n", [10, 12])
 def test_the_upside_down_recipe_is_refused(n: int) -> None:
     q, k, v = torch.randn(2, 8, n, 64), torch.randn(2, 8, 12, 64), torch.randn(2, 8, 12, 64)
@@ -81,6 +82,7 @@ def test_the_upside_down_recipe_is_refused(n: int) -> None:
         rg.attend(q, k, v, mask=upside_down(n, 12))
 
 
+@pytest.mark.plain
 def test_the_upside_down_recipe_with_its_own_numbers_is_refused() -> None:
     x = torch.randn(12, 4)
     with pytest.raises(errors.MaskError, match=r"(?s)allow.*hide"):

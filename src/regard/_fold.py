@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
+from threading import Event
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard._operands import Axis, Operand, Size, Tile
+from regard._operands import Axis, Operand, Size, Span, Tile
 from regard._tiles import Problem
 from regard._traced import traced
 from regard.reducers import Block, Reducer
 
 NEVER = -math.inf
+FEWEST_TILES = 4  # a worker with fewer is not worth its start
 SURVEY_CALL = 1 << 18  # a pass of questions makes many small steps on each tile
 Program = Callable[[Sequence[Tensor], Tile], tuple[Tensor, ...]]
 
@@ -175,12 +179,50 @@ def _grad_of(tile: Tile, output: Output, grad: Tensor, part: Tensor) -> Tensor:
     return span.take(tile.heads(grad), -2).sum_to_size(part.shape)
 
 
-@torch.no_grad()
 def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list[Any]:
-    """Ask several questions in one pass over the tiles."""
+    """Ask several questions in one pass over the tiles, shared among as many workers as torch has threads.
+
+    A worker is a thread in which torch uses one: a tile takes many small steps, and to split each of them between
+    threads costs more than it gains. What workers learn of the same columns is merged at the end.
+    """
+    count = torch.get_num_threads() if problem.size.device.type == "cpu" and not traced() else 1
+    tiles = list(problem.tiles(max(1, cap // count), call=SURVEY_CALL))
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
+    count = min(count, len(tiles) // FEWEST_TILES)
+    if count < 2:
+        return [r.finish(w) for r, w in zip(reducers, _survey(problem, reducers, tiles, cap, wholes), strict=True)]
+    stop = Event()
+    with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as workers:
+        shares = [_stoppable(tiles[i::count], stop) for i in range(count)]
+        jobs = [
+            workers.submit(_survey, problem, reducers, share, cap // count, _twin(reducers, wholes)) for share in shares
+        ]
+        try:
+            found = [job.result() for job in jobs]
+        finally:
+            stop.set()
+    merged = [w if r.by_row else reduce(r.merge, parts) for r, w, *parts in zip(reducers, wholes, *found, strict=True)]
+    return [r.finish(whole) for r, whole in zip(reducers, merged, strict=True)]
+
+
+def _twin(reducers: Sequence[Reducer[Any]], wholes: Sequence[Any]) -> list[Any]:
+    """States for one worker: rows are written by one worker only, so they are shared; columns are not."""
+    return [whole if r.by_row else whole.clone() for r, whole in zip(reducers, wholes, strict=True)]
+
+
+def _stoppable(tiles: Sequence[Tile], stop: Event) -> Iterable[Tile]:
+    for tile in tiles:
+        if stop.is_set():
+            return
+        yield tile
+
+
+@torch.no_grad()
+def _survey(
+    problem: Problem, reducers: Sequence[Reducer[Any]], tiles: Iterable[Tile], cap: int, wholes: list[Any]
+) -> list[Any]:
     buffers = _Buffers(problem)
-    for tile in problem.tiles(cap, call=SURVEY_CALL):
+    for tile in tiles:
         lead = tuple(cut.stop - cut.start for cut in tile.lead)
         states = [
             r.empty(lead, len(tile.rows), problem.size, problem.dtype) if r.by_row else _heads_of(whole, tile)
@@ -190,7 +232,7 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list
             states = [r.step(state, block) for r, state in zip(reducers, states, strict=True)]
         for r, whole, state in zip(reducers, wholes, states, strict=True):
             _store(whole, state, tile, by_row=r.by_row)
-    return [r.finish(whole) for r, whole in zip(reducers, wholes, strict=True)]
+    return wholes
 
 
 class _Buffers:

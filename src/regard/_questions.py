@@ -31,9 +31,9 @@ BINS, TOP = 256, 8  # what a pass answers without being asked
 def overview(problem: Problem, cap: int) -> dict[str, Any]:
     """One pass for the questions that people ask together: they share the tile, which is what costs."""
     wanted: dict[str, Reducer[Any]] = {
+        "top": top(problem, TOP),
         "received": Received(),
         "heatmap": Heatmap(BINS, "sum", problem.size),
-        "top": top(problem, TOP),
     }
     if problem.spec.normaliser.normalised:
         wanted["saturation"] = SquaredWeight()

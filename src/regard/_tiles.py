@@ -192,7 +192,7 @@ class Problem:
                 break
             heads = min(count, max(1, cap // (step * width)))
             cost = width + call / (step * heads)
-            if cost < least:
+            if cost <= least:  # long blocks of one head before short blocks of many
                 best, least = step, cost
             step *= 2
         return min(best, len(rows)) or 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Generic, TypeVar
 
 import torch
@@ -18,6 +19,7 @@ from regard._operands import Size, Span
 from regard.errors import ChoiceError
 
 NEVER = -math.inf
+SMALL_CHUNK = 8
 CHUNK = 64  # keys of which first only the largest is looked at, in search of the top k
 State = TypeVar("State")
 
@@ -36,22 +38,23 @@ class Block:
 
     def mean_score(self) -> Tensor:
         """sum_j p_j s_j, (..., rows), where 0 times -inf is 0."""
-        total, at = 0.0, 0
-        for low, high in (*self.gaps, (self.scores.shape[-1],) * 2):
-            total = total + torch.linalg.vecdot(self.weights[..., at:low], self.scores[..., at:low])
-            part = self.scores[..., low:high]
-            total = total + torch.linalg.vecdot(self.weights[..., low:high], part.masked_fill(part == NEVER, 0))
-            at = high
-        return total  # pyright: ignore[reportReturnType]
+        product = self.weights * self.scores
+        for low, high in self.gaps:
+            product[..., low:high].masked_fill_(self.scores[..., low:high] == NEVER, 0)
+        return product.sum(-1)
+
+    @cached_property
+    def peak(self) -> tuple[Tensor, Tensor]:
+        """The best score of each row and its weight, (..., rows) both."""
+        return self.scores.amax(-1), self.weights.amax(-1)
 
     @cached_property
     def logsumexp(self) -> Tensor:
-        """(..., rows) of this block alone; for whole rows from the largest score and its weight, without an exp."""
+        """(..., rows) of this block alone; for whole rows from the best score and its weight, without an exp."""
         if self.partial:
             return torch.logsumexp(self.scores, -1)
-        best, where = self.scores.max(-1, keepdim=True)
-        lse = (best - self.weights.gather(-1, where).log()).squeeze(-1)
-        return torch.where(best.squeeze(-1) == NEVER, NEVER, lse)
+        best, weight = self.peak
+        return torch.where(best == NEVER, NEVER, best - weight.log())
 
 
 class Reducer(Generic[State]):
@@ -99,7 +102,7 @@ class SquaredWeight(RowSum):
     """sum_j p_j^2."""
 
     def of(self, block: Block) -> Tensor:
-        return torch.linalg.vecdot(block.weights, block.weights)
+        return torch.linalg.vector_norm(block.weights, dim=-1).square()
 
 
 class Surprise(RowSum):
@@ -132,7 +135,7 @@ class MeanDistance(RowSum):
     def of(self, block: Block) -> Tensor:
         rows = block.rows.take(self.positions, -1).unsqueeze(-1)
         gap = (rows - block.cols.positions(self.positions.device)).abs()
-        return torch.linalg.vecdot(block.weights, gap.to(block.weights.dtype))
+        return (block.weights * gap).sum(-1).to(block.weights.dtype)
 
 
 class LogSumExp(Reducer[Tensor]):
@@ -198,6 +201,10 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
         if block.gaps:
             hidden = scores == NEVER
             weights, where = weights.masked_fill(hidden, 0), where.masked_fill(hidden, -1)
+        if not block.partial and not self.by_weight:
+            block.peak = scores[..., 0], weights[..., 0]  # found anyway, and the next question may need it
+        if not block.partial and scores.shape[-1] == self.k:
+            return scores, weights, where
         return self.merge(state, (scores, weights, where))
 
     def merge(
@@ -211,25 +218,28 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
         return scores.gather(-1, order), weights.gather(-1, order), where.gather(-1, order)
 
     def finish(self, state: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        scores = state[0]
+        if bool((scores[..., 1:] == scores[..., :-1]).any()):
+            state = self.merge(state, tuple(part[..., :0] for part in state))  # pyright: ignore[reportArgumentType]
         return state[1], state[2]
 
 
-def best_of(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def best_of(scores: Tensor, k: int, chunk: int = CHUNK) -> tuple[Tensor, Tensor]:
     """torch.topk over the last dimension, for long rows by way of the maxima of chunks."""
-    chunks = scores.shape[-1] // CHUNK
+    chunks = scores.shape[-1] // chunk
     if chunks < 2 * k:
         return torch.topk(scores, k)
-    body = scores[..., : chunks * CHUNK].unflatten(-1, (chunks, CHUNK))
+    body = scores[..., : chunks * chunk].unflatten(-1, (chunks, chunk))
     # The k best lie in the k chunks with the best maxima.
-    picked = body.amax(-1).topk(k).indices
-    few = body.gather(-2, picked.unsqueeze(-1).expand(*picked.shape, CHUNK))
-    columns = picked.unsqueeze(-1) * CHUNK + torch.arange(CHUNK, device=scores.device)
+    picked = body.amax(-1).topk(k, sorted=False).indices
+    few = body.gather(-2, picked.unsqueeze(-1).expand(*picked.shape, chunk))
+    columns = picked.unsqueeze(-1) * chunk + torch.arange(chunk, device=scores.device)
     few, columns = few.flatten(-2), columns.flatten(-2)
-    if scores.shape[-1] > chunks * CHUNK:
-        rest = torch.arange(chunks * CHUNK, scores.shape[-1], device=scores.device)
-        few = torch.cat([few, scores[..., chunks * CHUNK :]], -1)
+    if scores.shape[-1] > chunks * chunk:
+        rest = torch.arange(chunks * chunk, scores.shape[-1], device=scores.device)
+        few = torch.cat([few, scores[..., chunks * chunk :]], -1)
         columns = torch.cat([columns, rest.expand(*columns.shape[:-1], -1)], -1)
-    best, at = few.topk(k)
+    best, at = best_of(few, k, chunk // 8) if chunk > SMALL_CHUNK else few.topk(k)
     return best, columns.gather(-1, at)
 
 
@@ -263,13 +273,16 @@ class Heatmap(Reducer[Tensor]):
             msg = f"heatmap pools cells by 'mean', 'max' or 'sum', not {pool!r}"
             raise ChoiceError(msg)
         self.bins, self.pool, self.size = bins, pool, size
+        self.row_bins, self.col_bins = (self._bins_of(length) for length in (size.n, size.m))
 
     def edges(self, length: int) -> Tensor:
         bins = min(self.bins, length)
         return torch.arange(bins + 1) * length // max(bins, 1)
 
-    def bin_of(self, positions: Tensor, length: int) -> Tensor:
-        return torch.bucketize(positions, self.edges(length)[1:].to(positions.device), right=True)
+    def _bins_of(self, length: int) -> Tensor:
+        """The bin of every position."""
+        counts = self.edges(length).diff()
+        return torch.repeat_interleave(torch.arange(len(counts)), counts).to(self.size.device)
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
         del rows
@@ -277,14 +290,18 @@ class Heatmap(Reducer[Tensor]):
         return torch.zeros(shape, dtype=dtype, device=size.device)
 
     def step(self, state: Tensor, block: Block) -> Tensor:
-        rows = self.bin_of(block.rows.positions(state.device), block.size.n)
-        cols = self.bin_of(block.cols.positions(state.device), block.size.m)
+        rows, cols = block.rows.take(self.row_bins, 0), block.cols.take(self.col_bins, 0)
         if self.pool == "max":
             part = _bin_max(_bin_max(block.weights, rows, state.shape[-2], -2), cols, state.shape[-1], -1)
             return torch.maximum(state, part)
         first, last = int(rows[0]), int(rows[-1]) + 1
-        member = (rows == torch.arange(first, last, device=rows.device)[:, None]).to(block.weights.dtype)
-        state[..., first:last, :].index_add_(-1, cols, member @ block.weights)
+        strips = torch.empty(
+            (*block.weights.shape[:-2], last - first, len(cols)), dtype=state.dtype, device=state.device
+        )
+        edges = torch.searchsorted(rows, torch.arange(first, last + 1, device=rows.device)).tolist()
+        for strip, (low, high) in enumerate(pairwise(edges)):
+            torch.sum(block.weights[..., low:high, :], -2, out=strips[..., strip, :])
+        state[..., first:last, :].index_add_(-1, cols, strips)
         return state
 
     def merge(self, one: Tensor, two: Tensor) -> Tensor:

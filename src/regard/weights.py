@@ -312,7 +312,7 @@ class Weights:
     def _cap(self) -> int:
         if self._plan.executor == "dense":
             return self._plan.tile
-        return max(1, min(TILE // 2, self._budget // (BUFFERS * 4)))
+        return max(1, min(TILE, self._budget // (BUFFERS * 4)))
 
     def _plan_for(self, d_v: int) -> Plan:
         return choose(

@@ -93,7 +93,7 @@ def copied_recipe() -> plot.Picture:
     sees = lessons.copied_recipe(12)
     shown = {
         "causal()": masks.causal(),
-        "the copied recipe = allow(triu(ones, 1))": masks.allow(sees),
+        "copied recipe = allow(triu(ones, 1))": masks.allow(sees),
         "hide(triu(ones, 1))": masks.hide(sees),
     }
     return _masks(shown, rows=1, figsize=(9, 3.3))
@@ -125,7 +125,7 @@ def deep_zoom(n: int = 20_000) -> plot.Picture:
     middle = query + side // 2
     favourite = key + int(weights[middle, key : key + side].argmax())
     squares = [(query, key, side), (middle - cells // 2, favourite - cells // 2, cells)]
-    return plot.zoom(weights, squares, bins=500, gamma=0.5, clip=0.999)
+    return plot.zoom(weights, squares, bins=500, gamma=0.5, clip=0.99)
 
 
 def _canvas(width: float, height: float) -> tuple[plot.Picture, Any]:

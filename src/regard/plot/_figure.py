@@ -31,16 +31,16 @@ class Picture(Figure):
         return buffer.getvalue(), {"width": width, "height": height}
 
     def draw(self, renderer: Any) -> None:
-        with _no_glyph_warnings():
+        with no_glyph_warnings():
             super().draw(renderer)
 
     def get_tightbbox(self, *args: Any, **kwargs: Any) -> Any:
-        with _no_glyph_warnings():
+        with no_glyph_warnings():
             return super().get_tightbbox(*args, **kwargs)
 
 
 @contextmanager
-def _no_glyph_warnings() -> Iterator[None]:
+def no_glyph_warnings() -> Iterator[None]:
     # Characters without a glyph are reported once, by regard, with the remedy; matplotlib would repeat itself for each.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
@@ -51,7 +51,7 @@ class PictureAxes(Axes):
     """Axes that a notebook shows as the picture they belong to."""
 
     def _repr_png_(self) -> Any:
-        picture: Any = self.get_figure(root=True)
+        picture: Any = self.figure.figure  # the root, also from within a subfigure
         return picture._repr_png_()
 
 

@@ -13,10 +13,9 @@ from matplotlib.ticker import MaxNLocator
 from regard.errors import ChoiceError, ShapeError
 from regard.plot._figure import FAINT, Picture, name_axes, new_axes, numbers, quiet
 from regard.plot._fonts import families_for, make_legible
-from regard.plot._labels import label_positions, label_tokens
+from regard.plot._labels import Tokens, label_positions, label_tokens
 from regard.plot._pick import Head, Part, from_array, pick
 
-Tokens = Sequence[object]
 ALL = slice(None)
 MOST_NUMBERS = 400
 
@@ -121,9 +120,7 @@ def heatmap(
         _add_colour_bar(ax.get_figure(), image, [ax], shrink=0.8)
     families = families_for([xlabel, ylabel, title, *map(str, tokens or ()), *map(str, query_tokens or ())])
     label_positions(ax)
-    for axis, labels in ((ax.xaxis, tokens), (ax.yaxis, query_tokens)):
-        if labels is not None:
-            label_tokens(axis, labels, families)
+    label_tokens(ax, tokens, query_tokens, families)
     make_legible([ax], families)
     return ax
 

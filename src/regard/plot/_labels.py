@@ -11,8 +11,10 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator
 
-from regard.plot._figure import SIZE
+from regard.plot._figure import SIZE, no_glyph_warnings
 
+Tokens = Sequence[object]
+LINE = 1.3 * SIZE  # from one line of text to the next
 LONGEST = 28  # characters
 AIR = 1.6  # how much more room labels get once not all of them fit: labels that touch look like a wall
 SIGNS = str.maketrans({"\n": "↵", "\r": "↵", "\t": "⇥"})
@@ -46,23 +48,36 @@ def _length(axis: Any) -> float:
     """Of an axis as it is laid out now, in points."""
     box = axis.axes.get_window_extent()
     pixels = box.width if axis.axis_name == "x" else box.height
-    return max(1.0, pixels * 72 / axis.get_figure(root=True).dpi)
+    return max(1.0, pixels * 72 / axis.axes.figure.figure.dpi)
 
 
-def label_tokens(axis: Any, tokens: Sequence[object], families: list[str] | None) -> None:
-    """Write `tokens` along `axis`. Where x has no room for them, Chinese runs in columns, other scripts are turned."""
-    labels = [shorten(str(token)) for token in tokens]
+def label_tokens(ax: Axes, keys: Tokens | None, queries: Tokens | None, families: list[str] | None) -> None:
     font = FontProperties(family=families, size=SIZE)
-    pitch = 1.3 * SIZE
-    if axis.axis_name == "x":
-        width = _widest(labels, font) + 0.7 * SIZE
-        columns = [stack(label) for label in labels]
-        if width <= pitch or width * len(labels) <= _length(axis):
-            pitch = width
-        elif _widest(columns, font) <= 3 * SIZE:
-            labels, pitch = columns, _widest(columns, font) + 0.4 * SIZE
-        else:
-            axis.set_tick_params(rotation=90)
+    beside = 0.0
+    if queries is not None:
+        labels = [shorten(str(token)) for token in queries]
+        beside = _widest(labels, font)
+        _write(ax.yaxis, labels, LINE)
+    if keys is not None:
+        labels = [shorten(str(token)) for token in keys]
+        labels, pitch, turned = _lay_out(labels, font, room=_length(ax.xaxis) - beside)
+        _write(ax.xaxis, labels, pitch)
+        ax.tick_params("x", rotation=90 if turned else 0)
+
+
+def _lay_out(labels: list[str], font: FontProperties, room: float) -> tuple[list[str], float, bool]:
+    """Side by side as they are, else Chinese in columns, else turned: the labels, their pitch, and whether to turn."""
+    columns = [stack(label) for label in labels]
+    ways = [
+        (labels, _widest(labels, font) + 0.7 * SIZE, False),
+        (columns, _widest(columns, font) + 0.4 * SIZE, False),
+        (labels, LINE, True),
+    ]
+    fitting = (way for way in ways if way[1] * len(labels) <= room)
+    return next(fitting, min(ways, key=lambda way: way[1]))
+
+
+def _write(axis: Any, labels: list[str], pitch: float) -> None:
     axis.set_major_locator(TokenLocator(len(labels), pitch))
     axis.set_major_formatter(FuncFormatter(lambda x, _: _plain(labels[int(x)]) if 0 <= x < len(labels) else ""))
 
@@ -101,4 +116,5 @@ def _widest(labels: Sequence[str], font: FontProperties) -> float:
     """In points. Only the lines that look longest are measured: measuring is slow, and there may be 100,000 tokens."""
     lines = {line for label in labels for line in label.split("\n")}
     longest = sorted(lines, key=lambda line: -sum(2 if _is_wide(c) else 1 for c in line))[:16]
-    return max((text_to_path.get_text_width_height_descent(line, font, False)[0] for line in longest), default=0.0)
+    with no_glyph_warnings():
+        return max((text_to_path.get_text_width_height_descent(line, font, False)[0] for line in longest), default=0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,19 +14,21 @@ from regard._traced import traced
 from regard.errors import ShapeError
 from regard.scores._base import Score
 
-CHUNK = 1 << 18  # elements of the (rows, keys, h) block in work: it should stay in the cache
+CHUNK = 1 << 19  # elements of the (rows, keys, h) block in work: it should stay in the cache
 STEEP = 40.0  # beyond this e^(2a) times e^(2b) leaves float32
 
 
-def _sigmoids(left: Tensor, right: Tensor) -> Tensor:
-    """1 / (1 + e^2a e^2b) over (..., i, j, h), from which tanh(a + b) = 1 - 2 r follows with no tanh at all."""
-    block = left.unsqueeze(-2) * right.unsqueeze(-3)
-    return block.add_(1).reciprocal_()
+def _row_chunks(left: Tensor, right: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    """Rows, and 1 / (1 + e^2a e^2b) over (rows, j, h), from which tanh(a + b) = 1 - 2 r follows with no tanh at all.
 
-
-def _row_chunks(left: Tensor, right: Tensor) -> list[tuple[int, int]]:
-    step = max(1, CHUNK // max(1, right.shape[-2] * right.shape[-1]))
-    return [(low, min(low + step, left.shape[-2])) for low in range(0, left.shape[-2], step)]
+    The block is the same memory each time.
+    """
+    step = max(1, min(len(left), CHUNK // max(1, right.numel())))
+    memory, one = left.new_empty(step, *right.shape), left.new_ones(())
+    for low in range(0, len(left), step):
+        rows = slice(low, min(low + step, len(left)))
+        block = memory[: rows.stop - low]
+        yield rows, torch.addcmul(one, left[rows].unsqueeze(-2), right, out=block).reciprocal_()
 
 
 def _is_steep(left: Tensor, right: Tensor) -> bool:
@@ -40,10 +42,10 @@ class _TanhScore(torch.autograd.Function):
     @staticmethod
     def forward(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
         out = a.new_empty(a.shape[0], b.shape[0])
-        left, right, total, twice = (2 * a).exp(), (2 * b).exp(), v.sum(), -2 * v
-        for low, high in _row_chunks(a, b):
-            torch.matmul(_sigmoids(left[low:high], right), twice, out=out[low:high])
-        return out.add_(total)
+        twice = -2 * v
+        for rows, r in _row_chunks((2 * a).exp(), (2 * b).exp()):
+            torch.matmul(r, twice, out=out[rows])
+        return out.add_(v.sum())
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
@@ -55,14 +57,13 @@ class _TanhScore(torch.autograd.Function):
         a, b, v = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted
             return torch.autograd.grad(_plain(a, b, v), (a, b, v), grad, create_graph=True)
-        left, right = (2 * a).exp(), (2 * b).exp()
         grad_a, grad_b, tilt = torch.empty_like(a), torch.zeros_like(b), torch.zeros_like(v)
-        for low, high in _row_chunks(a, b):
-            r, part = _sigmoids(left[low:high], right), grad[low:high]
-            tilt += part.reshape(-1) @ r.reshape(-1, v.shape[0])
-            r.addcmul_(r, r, value=-1)  # r - r^2, a quarter of the derivative of tanh
-            torch.matmul(part.unsqueeze(-2), r, out=grad_a[low:high].unsqueeze(-2))
-            grad_b += torch.linalg.vecdot(part.unsqueeze(-1), r, dim=0) if high - low > 1 else part.mT * r[0]
+        for rows, r in _row_chunks((2 * a).exp(), (2 * b).exp()):
+            pulled = grad[rows].unsqueeze(-1) * r
+            tilt += pulled.flatten(0, 1).sum(0)
+            pulled.addcmul_(pulled, r, value=-1)  # r - r^2 is a quarter of the derivative of tanh
+            torch.sum(pulled, 1, out=grad_a[rows])
+            grad_b += pulled.sum(0)
         slope = 4 * v
         return grad_a * slope, grad_b * slope, grad.sum() - 2 * tilt
 
