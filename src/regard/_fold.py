@@ -185,6 +185,7 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list
     A worker is a thread in which torch uses one: a tile takes many small steps, and to split each of them between
     threads costs more than it gains. What workers learn of the same columns is merged at the end.
     """
+    cap = max(1, cap * 4 // problem.dtype.itemsize)  # a cap counts scores of four bytes
     count = torch.get_num_threads() if problem.size.device.type == "cpu" and not traced() else 1
     tiles = list(problem.tiles(max(1, cap // count), call=SURVEY_CALL))
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
@@ -236,19 +237,17 @@ def _survey(
 
 
 class _Buffers:
-    """Two blocks of memory that every tile uses again."""
+    """Two blocks of memory that every tile uses again: fresh memory would cost more than the arithmetic."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.memory = (torch.empty(0), torch.empty(0))
+        self.memory = torch.empty(2, 0)
 
-    def take(self, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    def take(self, shape: tuple[int, ...]) -> list[Tensor]:
         count = math.prod(shape)
-        if self.memory[0].numel() < count:
-            like = {"dtype": self.problem.dtype, "device": self.problem.size.device}
-            self.memory = (torch.empty(count, **like), torch.empty(count, **like))
-        one, two = self.memory
-        return one[:count].view(shape), two[:count].view(shape)
+        if self.memory.shape[1] < count:
+            self.memory = torch.empty(2, count, dtype=self.problem.dtype, device=self.problem.size.device)
+        return [part[:count].view(shape) for part in self.memory]
 
 
 def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], cap: int, buffers: _Buffers) -> Iterable[Block]:
@@ -282,7 +281,8 @@ def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: _Buffer
     first, second = buffers.take(shape)
     scores = problem.scores(tensors, tile, out=first)
     weights = problem.weights(scores, tensors, tile, out=second)
-    return Block(scores, weights, tile.rows, tile.cols, problem.size, gaps=problem.gaps(tile))
+    own = scores.data_ptr() == first.data_ptr()
+    return Block(scores, weights, tile.rows, tile.cols, problem.size, gaps=problem.gaps(tile), spendable=own)
 
 
 def _heads_of(state: Any, tile: Tile) -> Any:

@@ -8,10 +8,11 @@ the keys becomes one more feature, and any other mask is run block by block of q
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -53,7 +54,7 @@ def pool(
         causal = is_causal(spec.mask, n, m)
         if spec.mask is not None and not causal:
             bias = _key_bias(spec.mask, Size(n, m, query.device), lead, bias, kind)
-        out, lse = whole(q, k, v, lead, causal=causal, scale=features.scale, bias=bias)
+        out, lse = whole(q, k, v, lead, causal=causal, scale=features.scale, bias=Bias.of(bias))
     if features.row is not None:
         lse = lse + features.row.detach()
     return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)
@@ -70,14 +71,13 @@ def direct(query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float
 
 
 def whole(
-    q: Tensor, k: Tensor, v: Tensor, lead: tuple[int, ...], *, causal: bool, scale: float, bias: Tensor | None
+    q: Tensor, k: Tensor, v: Tensor, lead: tuple[int, ...], *, causal: bool, scale: float, bias: Bias
 ) -> tuple[Tensor, Tensor]:
     """One call of the kernel."""
-    if bias is not None:
-        bias = _four(bias.to(q.dtype), lead, expand=False)
-    out, lse = flash(_four(q, lead), _four(k, lead), _four(v, lead), 0.0, causal, attn_mask=bias, scale=scale)
-    if bias is not None:
-        lse = lse.masked_fill((bias == NEVER).all(-1), NEVER)  # the kernel says 0 for a row that sees nothing
+    four = None if bias.added is None else _four(bias.added.to(q.dtype), lead, expand=False)
+    out, lse = flash(_four(q, lead), _four(k, lead), _four(v, lead), 0.0, causal, attn_mask=four, scale=scale)
+    if bias.empty is not None:
+        lse = lse.masked_fill(_four(bias.empty, lead, expand=False).squeeze(-1), NEVER)
     return out.reshape(*lead, *out.shape[-2:]), lse.reshape(*lead, lse.shape[-1])
 
 
@@ -130,6 +130,20 @@ def _key_bias(mask: Mask, size: Size, lead: tuple[int, ...], bias: Tensor | None
     return torch.where(visible, torch.zeros((), dtype=kind, device=size.device) if bias is None else bias, NEVER)
 
 
+class Bias(NamedTuple):
+    """What is added to a block of scores, and the rows (..., rows, 1) that see nothing: the kernel's lse is 0 there."""
+
+    added: Tensor | None
+    empty: Tensor | None
+
+    @classmethod
+    def of(cls, added: Tensor | None) -> Bias:
+        if added is None:
+            return cls(None, None)
+        empty = (added == NEVER).all(-1, keepdim=True)
+        return cls(added, empty if bool(empty.any()) else None)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Blocks:
     """Queries block by block, each with the keys it may see and what is added to their scores."""
@@ -138,8 +152,25 @@ class Blocks:
     bias: Tensor | None
     tiles: tuple[Tile, ...]
     scale: float
+    known: dict[Hashable, Bias] = field(default_factory=dict)
 
-    def bias_of(self, tile: Tile, kind: torch.dtype) -> Tensor | None:
+    def bias_of(self, tile: Tile, kind: torch.dtype) -> Bias:
+        """The bias of a tile; for a window it is the same for every block of queries but those at the ends."""
+        mask = self.problem.spec.mask
+        if mask is None or not mask.relative or tile.cols.index is not None or self._added:
+            return Bias.of(self._make(tile, kind))
+        place = (len(tile.rows), len(tile.cols), tile.cols.start - tile.rows.start, tile.masked)
+        if place not in self.known:
+            self.known.clear()
+            self.known[place] = Bias.of(self._make(tile, kind))
+        return self.known[place]
+
+    @property
+    def _added(self) -> bool:
+        """Whether there is more than the mask."""
+        return self.bias is not None or self.problem.spec.score.arity == 1
+
+    def _make(self, tile: Tile, kind: torch.dtype) -> Tensor | None:
         bias = None if self.bias is None else tile.cut(Operand(self.bias, Axis.PAIR)).to(kind)
         if tile.masked or self.problem.spec.score.arity == 1:
             block = self.problem.scores([tile.cut(o) for o in self.problem.operands], tile).to(kind)
@@ -158,7 +189,9 @@ def _by_blocks(
     q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in inputs)
     score = reduce(add, features.rest) if features.rest else uniform()
     with torch.no_grad():
-        problem = Problem.build(Spec(score, spec.mask, softmax()), q[..., :1].detach(), k[..., :1].detach(), lead)
+        problem = Problem.build(
+            Spec(score, spec.mask, softmax()), q.new_zeros(q.shape[-2], 1), k.new_zeros(k.shape[-2], 1), lead
+        )
     return FlashBlocks.apply(Blocks(problem, bias, tuple(problem.tiles(cap)), features.scale), q, k, v)  # pyright: ignore[reportReturnType]
 
 
@@ -194,21 +227,19 @@ class FlashBlocks(torch.autograd.Function):
         return (None, *grads)
 
 
-def _cut(
-    blocks: Blocks, tile: Tile, q: Tensor, k: Tensor, v: Tensor
-) -> tuple[list[Tensor], Tensor | None, tuple[int, ...]]:
+def _cut(blocks: Blocks, tile: Tile, q: Tensor, k: Tensor, v: Tensor) -> tuple[list[Tensor], Bias, tuple[int, ...]]:
     parts = [tile.cut(Operand(t, a)) for t, a in ((q, Axis.QUERY), (k, Axis.KEY), (v, Axis.KEY))]
     return parts, blocks.bias_of(tile, q.dtype), tuple(parts[0].shape[:-2])
 
 
 def _block_backward(
-    scale: float, parts: list[Tensor], bias: Tensor | None, lead: tuple[int, ...], rows: list[Tensor], lse: Tensor
+    scale: float, parts: list[Tensor], bias: Bias, lead: tuple[int, ...], rows: list[Tensor], lse: Tensor
 ) -> list[Tensor]:
     grad, out = (_four(t, lead) for t in rows)
     lse = torch.where(lse == NEVER, 0.0, lse)
     four_lse = _four(lse.unsqueeze(-1), lead).squeeze(-1)
-    bias = None if bias is None else _four(bias, lead, expand=False)
+    four = None if bias.added is None else _four(bias.added, lead, expand=False)
     found = flash_backward(
-        grad, *(_four(t, lead) for t in parts), out, four_lse, 0.0, False, attn_mask=bias, scale=scale
+        grad, *(_four(t, lead) for t in parts), out, four_lse, 0.0, False, attn_mask=four, scale=scale
     )
     return [part.reshape(t.shape) for part, t in zip(found, parts, strict=True)]

@@ -23,7 +23,7 @@ from regard.spec import Spec
 NEVER = -math.inf
 BLOCKS = 32  # how finely a range of columns is asked for none / some / all
 NARROWEST = 64  # columns of such a block, at least
-CALL = 1 << 15  # the fixed cost of a tile, in scores
+CALL = 1 << 16  # the fixed cost of a tile, in scores
 MOST_ROWS = 1 << 10
 
 

@@ -35,13 +35,15 @@ class Block:
     size: Size
     gaps: tuple[tuple[int, int], ...] = ()  # ranges of columns in which a score may be -inf
     partial: bool = False  # whether the rows go on in another block
+    spendable: bool = False  # whether the scores may be written over
 
     def mean_score(self) -> Tensor:
-        """sum_j p_j s_j, (..., rows), where 0 times -inf is 0."""
-        product = self.weights * self.scores
+        """sum_j p_j s_j, (..., rows), where 0 times -inf is 0. Scores that may be spent are: ask this last."""
+        scores = self.scores if self.spendable else self.scores.clone()
         for low, high in self.gaps:
-            product[..., low:high].masked_fill_(self.scores[..., low:high] == NEVER, 0)
-        return product.sum(-1)
+            part = scores[..., low:high]
+            part.masked_fill_(part == NEVER, 0)
+        return scores.mul_(self.weights).sum(-1)
 
     @cached_property
     def peak(self) -> tuple[Tensor, Tensor]:
@@ -232,15 +234,14 @@ def best_of(scores: Tensor, k: int, chunk: int = CHUNK) -> tuple[Tensor, Tensor]
     body = scores[..., : chunks * chunk].unflatten(-1, (chunks, chunk))
     # The k best lie in the k chunks with the best maxima.
     picked = body.amax(-1).topk(k, sorted=False).indices
-    few = body.gather(-2, picked.unsqueeze(-1).expand(*picked.shape, chunk))
-    columns = picked.unsqueeze(-1) * chunk + torch.arange(chunk, device=scores.device)
-    few, columns = few.flatten(-2), columns.flatten(-2)
-    if scores.shape[-1] > chunks * chunk:
-        rest = torch.arange(chunks * chunk, scores.shape[-1], device=scores.device)
+    few = body.gather(-2, picked.unsqueeze(-1).expand(*picked.shape, chunk)).flatten(-2)
+    rest = scores.shape[-1] - chunks * chunk
+    if rest:
         few = torch.cat([few, scores[..., chunks * chunk :]], -1)
-        columns = torch.cat([columns, rest.expand(*columns.shape[:-1], -1)], -1)
+        picked = torch.cat([picked, picked.new_full((*picked.shape[:-1], -(-rest // chunk)), chunks)], -1)
     best, at = best_of(few, k, chunk // 8) if chunk > SMALL_CHUNK else few.topk(k)
-    return best, columns.gather(-1, at)
+    number = at // chunk  # of the chunk among those picked; what is left over at the end counts as further chunks
+    return best, picked.gather(-1, number) * chunk + at - chunk * number.clamp_max(k)
 
 
 class Received(Reducer[Tensor]):

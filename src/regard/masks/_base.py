@@ -40,6 +40,11 @@ class Mask:
         """Whether every query of a head sees the same keys."""
         return False
 
+    @property
+    def relative(self) -> bool:
+        """Whether only j - i matters: moving queries and keys together changes nothing."""
+        return False
+
     def tensors(self) -> Mapping[str, Tensor]:
         """The tensors that belong to the caller, by name."""
         return {}
@@ -81,6 +86,10 @@ class Not(Mask):
     @property
     def per_key(self) -> bool:
         return self.inner.per_key
+
+    @property
+    def relative(self) -> bool:
+        return self.inner.relative
 
     def tensors(self) -> Mapping[str, Tensor]:
         return self.inner.tensors()
@@ -128,6 +137,10 @@ class Pair(Mask):
     @property
     def per_key(self) -> bool:
         return self.first.per_key and self.second.per_key
+
+    @property
+    def relative(self) -> bool:
+        return self.first.relative and self.second.relative
 
     def tensors(self) -> Mapping[str, Tensor]:
         return {**self.first.tensors(), **self.second.tensors()}

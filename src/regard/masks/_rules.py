@@ -30,6 +30,10 @@ class Band(Mask):
     def signature(self) -> Hashable:
         return (self.left, self.right, self.align)
 
+    @property
+    def relative(self) -> bool:
+        return True
+
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
         if n != m and self.align is None:
             msg = (
