@@ -32,12 +32,21 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
+# Pictures with Chinese labels need a Chinese font. Where it is missing and may be installed, it is.
+FONTS := $(VENV)/.fonts
+$(FONTS): $(READY)
+	@$(BIN)/python -c 'import sys; from regard.plot._fonts import find_cjk_family; sys.exit(find_cjk_family() is None)' \
+	|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	&& apt-get update -qq && apt-get install -y -qq --no-install-recommends fonts-noto-cjk >/dev/null; } \
+	|| echo "no Chinese font: install one as root, apt-get install fonts-noto-cjk"
+	@touch $@
+
 check: $(READY)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/basedpyright --level error
 
-test: check
+test: check $(FONTS)
 	$(PYTEST) -m "not long"
 	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain" $(TYPED)
 
@@ -48,7 +57,7 @@ test-long: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
-demo: $(READY)
+demo: $(FONTS)
 	$(BIN)/regard demo
 
 format: $(READY)

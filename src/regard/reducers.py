@@ -292,17 +292,17 @@ class Heatmap(Reducer[Tensor]):
 
     def step(self, state: Tensor, block: Block) -> Tensor:
         rows, cols = block.rows.take(self.row_bins, 0), block.cols.take(self.col_bins, 0)
-        if self.pool == "max":
-            part = _bin_max(_bin_max(block.weights, rows, state.shape[-2], -2), cols, state.shape[-1], -1)
-            return torch.maximum(state, part)
         first, last = int(rows[0]), int(rows[-1]) + 1
-        strips = torch.empty(
-            (*block.weights.shape[:-2], last - first, len(cols)), dtype=state.dtype, device=state.device
-        )
+        shape = (*block.weights.shape[:-2], last - first, len(cols))
+        strips = torch.empty(shape, dtype=state.dtype, device=state.device)
+        pool = torch.amax if self.pool == "max" else torch.sum
         edges = torch.searchsorted(rows, torch.arange(first, last + 1, device=rows.device)).tolist()
         for strip, (low, high) in enumerate(pairwise(edges)):
-            torch.sum(block.weights[..., low:high, :], -2, out=strips[..., strip, :])
-        state[..., first:last, :].index_add_(-1, cols, strips)
+            pool(block.weights[..., low:high, :], -2, out=strips[..., strip, :])
+        if self.pool == "max":
+            state[..., first:last, :].scatter_reduce_(-1, cols.expand(shape), strips, "amax")
+        else:
+            state[..., first:last, :].index_add_(-1, cols, strips)
         return state
 
     def merge(self, one: Tensor, two: Tensor) -> Tensor:
@@ -313,9 +313,3 @@ class Heatmap(Reducer[Tensor]):
             return state
         cells = self.edges(self.size.n).diff()[:, None] * self.edges(self.size.m).diff()
         return state / cells.to(state)
-
-
-def _bin_max(weights: Tensor, bins: Tensor, count: int, dim: int) -> Tensor:
-    shape = list(weights.shape)
-    shape[dim] = count
-    return weights.new_zeros(shape).index_reduce_(dim, bins, weights, "amax")

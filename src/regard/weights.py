@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -273,7 +273,7 @@ class Weights:
 
     # Pictures
 
-    def plot(self, tokens: list[str] | None = None, **options: Any) -> Axes:
+    def plot(self, tokens: Sequence[object] | None = None, **options: Any) -> Axes:
         """A heatmap as matplotlib Axes, empty rows hatched; see `regard.plot.heatmap`."""
         from regard.plot import heatmap
 
