@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from regard._fused import is_causal
+from regard._plan import Request
+from regard._traced import traced
 from regard.errors import ChoiceError, DeviceError, DtypeError, MaskError, ShapeError
 from regard.masks import Mask
-from regard.normalisers import Normaliser, softmax
-from regard.scores import Score, scaled_dot
+from regard.normalisers import Normaliser, Softmax, softmax
+from regard.scores import Dot, Score, scaled_dot
 from regard.spec import Spec
 
 BUDGET = 64 << 20
@@ -173,3 +176,50 @@ def _kind(value: object) -> str:
 def _list(named: dict[str, Tensor]) -> str:
     names = list(named)
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def request(
+    query: Tensor,
+    key: Tensor,
+    d_v: int,
+    spec: Spec,
+    shape: Shape,
+    *,
+    forced: str,
+    budget: int,
+    dropout: bool = False,
+    grad: bool | None = None,
+) -> Request:
+    """What a plan needs to know."""
+    if grad is None:
+        tensors = (query, key, *spec.tensors().values())
+        grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    mask = spec.mask
+    form = (
+        "none"
+        if mask is None
+        else "causal"
+        if is_causal(mask, shape.n, shape.m)
+        else "keys"
+        if mask.per_key
+        else "blocks"
+    )
+    return Request(
+        forced=forced,
+        formula=repr(spec),
+        obstacle=spec.score.obstacle(grad=grad),
+        mask=form,
+        softmax=isinstance(spec.normaliser, Softmax),
+        lead=shape.lead,
+        n=shape.n,
+        m=shape.m,
+        d=key.shape[-1],
+        d_v=d_v,
+        itemsize=max(4, query.element_size()),
+        budget=budget,
+        grad=grad,
+        dropout=dropout,
+        device=query.device.type,
+        plain=isinstance(spec.score, Dot),
+        traced="compile" if torch.compiler.is_compiling() else "transform" if traced() else "no",
+    )

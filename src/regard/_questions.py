@@ -12,6 +12,7 @@ from torch import Tensor
 from regard._fold import Job, Output, run, survey
 from regard._operands import Axis, Operand, Tile
 from regard._tiles import Problem, Replace
+from regard.errors import DtypeError, ShapeError
 from regard.normalisers import Softmax
 from regard.reducers import (
     Heatmap,
@@ -110,3 +111,21 @@ def differentiable(problem: Problem, question: str, cap: int, extra: tuple[Opera
         problem.dtype,
     )
     return run(job)[0].squeeze(-1)
+
+
+def membership(groups: Tensor, lead: tuple[int, ...], m: int) -> Tensor:
+    """One column a group, 1 where a key belongs to it: (..., m, g)."""
+    if not isinstance(groups, Tensor) or groups.is_floating_point() or groups.dtype == torch.bool:
+        came = f"a tensor of {groups.dtype}" if isinstance(groups, Tensor) else type(groups).__name__
+        msg = f"groups must be a tensor of integer ids, one a key, but it is {came}"
+        raise DtypeError(msg)
+    if groups.shape[-1:] != (m,) or groups.dim() - 1 > len(lead):
+        msg = f"groups needs one id for each of {m} keys, (m,) or (B, m), but its shape is {tuple(groups.shape)}"
+        raise ShapeError(msg)
+    if groups.dim() > 1 and any(a not in (1, b) for a, b in zip(groups.shape[:-1], lead, strict=False)):
+        msg = f"groups {tuple(groups.shape)} must follow the leading dimensions {lead} from the left"
+        raise ShapeError(msg)
+    count = int(groups.max()) + 1 if groups.numel() else 0
+    marks = groups.unsqueeze(-1) == torch.arange(count, device=groups.device)
+    missing = len(lead) - (groups.dim() - 1) if groups.dim() > 1 else 0
+    return marks.reshape(*marks.shape[:-2], *[1] * missing, *marks.shape[-2:])

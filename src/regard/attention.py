@@ -16,7 +16,7 @@ from regard.masks import Mask
 from regard.normalisers import Normaliser
 from regard.scores import Dot, Score
 from regard.spec import Spec
-from regard.weights import Weights, request
+from regard.weights import Weights
 
 
 class Attention(NamedTuple):
@@ -113,7 +113,9 @@ def _make_call(
     tensors = (query, key, value, *spec.tensors().values())
     grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     chosen = choose(
-        request(query, key, value.shape[-1], spec, shape, forced=plan, budget=limit, dropout=dropout_p > 0, grad=grad)
+        _inputs.request(
+            query, key, value.shape[-1], spec, shape, forced=plan, budget=limit, dropout=dropout_p > 0, grad=grad
+        )
     )
     return Call(shape, chosen, limit, _direct(query, key, value, spec, shape, chosen))
 

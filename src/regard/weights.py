@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from regard import _index, _inputs, _pool, _questions
+from regard import _fresh, _index, _inputs, _pool, _questions
 from regard._fold import survey
-from regard._fused import is_causal
 from regard._operands import Axis, Operand
-from regard._plan import BUFFERS, TILE, Plan, Request
+from regard._plan import BUFFERS, TILE, Plan
 from regard._plan import plan as choose
 from regard._tiles import Problem
 from regard._traced import traced
-from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError, StaleWeightsError, TooLargeError
+from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError, TooLargeError
 from regard.masks import Mask
 from regard.normalisers import Normaliser, Softmax
 from regard.reducers import Heatmap, MeanDistance, VisibleKeys
-from regard.scores import Dot, Score
+from regard.scores import Score
 from regard.spec import Spec
 
 if TYPE_CHECKING:
@@ -67,7 +65,7 @@ class Weights:
         spec = _inputs.make_spec(score, mask, normaliser)
         shape = _inputs.check(query, key, None, spec)
         budget = _inputs.check_options(0.0, plan, budget)
-        chosen = choose(request(query, key, key.shape[-1], spec, shape, forced=plan, budget=budget))
+        chosen = choose(_inputs.request(query, key, key.shape[-1], spec, shape, forced=plan, budget=budget))
         self._set(query, key, spec, shape, chosen, budget, None, None)
 
     def _set(
@@ -87,7 +85,7 @@ class Weights:
         if draws is None and spec.normaliser.arity:
             draws = spec.normaliser.operands(shape.lead, shape.n, _inputs.working(query))
         self._draws = draws
-        self._versions = None if torch.compiler.is_compiling() else _versions(query, key, spec)
+        self._versions = None if torch.compiler.is_compiling() else _fresh.versions(query, key, spec)
         return self
 
     @classmethod
@@ -202,6 +200,9 @@ class Weights:
         if not isinstance(self._spec.normaliser, Softmax):
             msg = f"logsumexp is the row statistic of softmax, and these weights are {self._spec.normaliser}"
             raise NotNormalisedError(msg)
+        if self._lse is not None and not self._wants_gradient() and not self._large(*self._operands()):
+            self._check_fresh()
+            return self._lse.detach().clone()  # the fused kernel gave it away
         return self._row_question("logsumexp")
 
     def entropy(self) -> Tensor:
@@ -227,7 +228,7 @@ class Weights:
     def mass(self, groups: Tensor) -> Tensor:
         """The weight on each group of keys, (..., n, groups): ids are (m,) or (B, m), -1 is none. Differentiable."""
         self._check_fresh()
-        marks = _membership(groups, self._shape).to(_inputs.working(self.query).dtype)
+        marks = _questions.membership(groups, self._shape.lead, self._shape.m).to(_inputs.working(self.query).dtype)
         return self._pool(marks)
 
     def top(self, k: int) -> TopK:
@@ -264,8 +265,8 @@ class Weights:
         """A detached copy that no longer depends on the caller's tensors."""
         self._check_fresh()
         copies: dict[int, Tensor] = {}
-        spec = _snapshot(self._spec, copies)
-        query, key = (_copy(t, copies) for t in (self.query, self.key))
+        spec = _fresh.copied(self._spec, copies)
+        query, key = (_fresh.copy(t, copies) for t in (self.query, self.key))
         twin = object.__new__(Weights)
         twin._set(query, key, spec, self._shape, self._plan, self._budget, self._lse, self._draws)
         twin._memo = self._memo
@@ -282,15 +283,8 @@ class Weights:
     # Inside
 
     def _check_fresh(self) -> None:
-        if self._versions is None or traced():
-            return
-        for name, tensor, version in self._versions:
-            if tensor._version != version:  # noqa: SLF001
-                msg = (
-                    f"{name} has been changed in place since these weights were made, so an answer would be about "
-                    f"other numbers; take weights.snapshot() before the change, or make the weights anew"
-                )
-                raise StaleWeightsError(msg)
+        if not traced():
+            _fresh.check(self._versions)
 
     def _out(self) -> torch.dtype:
         return _inputs.working(self.query).dtype
@@ -318,7 +312,9 @@ class Weights:
 
     def _plan_for(self, d_v: int) -> Plan:
         return choose(
-            request(self.query, self.key, d_v, self._spec, self._shape, forced=self._forced(), budget=self._budget)
+            _inputs.request(
+                self.query, self.key, d_v, self._spec, self._shape, forced=self._forced(), budget=self._budget
+            )
         )
 
     def _forced(self) -> str:
@@ -398,90 +394,3 @@ class Transposed:
 
     def __repr__(self) -> str:
         return f"{self.mT!r}.mT"
-
-
-def request(
-    query: Tensor,
-    key: Tensor,
-    d_v: int,
-    spec: Spec,
-    shape: _inputs.Shape,
-    *,
-    forced: str,
-    budget: int,
-    dropout: bool = False,
-    grad: bool | None = None,
-) -> Request:
-    """What a plan needs to know."""
-    if grad is None:
-        tensors = (query, key, *spec.tensors().values())
-        grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    mask = spec.mask
-    form = (
-        "none"
-        if mask is None
-        else "causal"
-        if is_causal(mask, shape.n, shape.m)
-        else "keys"
-        if mask.per_key
-        else "blocks"
-    )
-    return Request(
-        forced=forced,
-        formula=repr(spec),
-        obstacle=spec.score.obstacle(grad=grad),
-        mask=form,
-        softmax=isinstance(spec.normaliser, Softmax),
-        lead=shape.lead,
-        n=shape.n,
-        m=shape.m,
-        d=key.shape[-1],
-        d_v=d_v,
-        itemsize=max(4, query.element_size()),
-        budget=budget,
-        grad=grad,
-        dropout=dropout,
-        device=query.device.type,
-        plain=isinstance(spec.score, Dot),
-        traced="compile" if torch.compiler.is_compiling() else "transform" if traced() else "no",
-    )
-
-
-def _versions(query: Tensor, key: Tensor, spec: Spec) -> tuple[tuple[str, Tensor, int], ...] | None:
-    named: Mapping[str, Tensor] = {"query": query, "key": key, **spec.tensors()}
-    if any(t.is_inference() for t in named.values()):
-        return None  # such tensors keep no count of changes
-    return tuple((name, t, t._version) for name, t in named.items())  # noqa: SLF001
-
-
-def _copy(tensor: Tensor, copies: dict[int, Tensor]) -> Tensor:
-    if id(tensor) not in copies:
-        copies[id(tensor)] = tensor.detach().clone()
-    return copies[id(tensor)]
-
-
-def _snapshot(words: Any, copies: dict[int, Tensor]) -> Any:
-    """A spec, score or mask with every tensor in it copied."""
-    if isinstance(words, Tensor):
-        return _copy(words, copies)
-    if isinstance(words, Spec | Score | Mask):
-        return replace(words, **{f.name: _snapshot(getattr(words, f.name), copies) for f in fields(words)})  # pyright: ignore[reportArgumentType, reportCallIssue]
-    return words
-
-
-def _membership(groups: Tensor, shape: _inputs.Shape) -> Tensor:
-    """One column a group, 1 where a key belongs to it: (..., m, g)."""
-    if not isinstance(groups, Tensor) or groups.is_floating_point() or groups.dtype == torch.bool:
-        came = f"a tensor of {groups.dtype}" if isinstance(groups, Tensor) else type(groups).__name__
-        msg = f"groups must be a tensor of integer ids, one a key, but it is {came}"
-        raise DtypeError(msg)
-    if groups.shape[-1:] != (shape.m,) or groups.dim() - 1 > len(shape.lead):
-        msg = f"groups needs one id for each of {shape.m} keys, (m,) or (B, m), but its shape is {tuple(groups.shape)}"
-        raise ShapeError(msg)
-    if groups.dim() > 1 and any(a not in (1, b) for a, b in zip(groups.shape[:-1], shape.lead, strict=False)):
-        msg = f"groups {tuple(groups.shape)} must follow the leading dimensions {shape.lead} from the left"
-        raise ShapeError(msg)
-    count = int(groups.max()) + 1 if groups.numel() else 0
-    marks = groups.unsqueeze(-1) == torch.arange(count, device=groups.device)
-    missing = len(shape.lead) - (groups.dim() - 1) if groups.dim() > 1 else 0
-    return marks.reshape(*marks.shape[:-2], *[1] * missing, *marks.shape[-2:])
