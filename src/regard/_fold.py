@@ -191,19 +191,30 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
     count = min(count, len(tiles) // FEWEST_TILES)
     if count < 2:
-        return [r.finish(w) for r, w in zip(reducers, _survey(problem, reducers, tiles, cap, wholes), strict=True)]
-    stop = Event()
-    with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as workers:
-        shares = [_stoppable(tiles[i::count], stop) for i in range(count)]
-        jobs = [
-            workers.submit(_survey, problem, reducers, share, cap // count, _twin(reducers, wholes)) for share in shares
-        ]
-        try:
-            found = [job.result() for job in jobs]
-        finally:
-            stop.set()
-    merged = [w if r.by_row else reduce(r.merge, parts) for r, w, *parts in zip(reducers, wholes, *found, strict=True)]
-    return [r.finish(whole) for r, whole in zip(reducers, merged, strict=True)]
+        states = _survey(problem, reducers, tiles, cap, wholes)
+    else:
+        found = _by_workers(problem, reducers, [tiles[i::count] for i in range(count)], cap // count, wholes)
+        pairs = zip(reducers, wholes, *found, strict=True)
+        states = [whole if r.by_row else reduce(r.merge, parts) for r, whole, *parts in pairs]
+    return [r.finish(state) for r, state in zip(reducers, states, strict=True)]
+
+
+def _by_workers(
+    problem: Problem, reducers: Sequence[Reducer[Any]], shares: Sequence[Sequence[Tile]], cap: int, wholes: list[Any]
+) -> list[list[Any]]:
+    stop, threads = Event(), torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(len(shares), initializer=torch.set_num_threads, initargs=(1,)) as workers:
+            jobs = [
+                workers.submit(_survey, problem, reducers, _stoppable(share, stop), cap, _twin(reducers, wholes))
+                for share in shares
+            ]
+            try:
+                return [job.result() for job in jobs]
+            finally:
+                stop.set()  # when one fails, or the person at the keyboard has had enough, the others end too
+    finally:
+        torch.set_num_threads(threads)  # torch would give what the workers were given to any thread that comes after
 
 
 def _twin(reducers: Sequence[Reducer[Any]], wholes: Sequence[Any]) -> list[Any]:
