@@ -273,7 +273,8 @@ def problem(
     k = normal(g, *sizes.key_lead, sizes.m, sizes.d_k, dtype=dtype)
     v = normal(g, *sizes.key_lead, sizes.m, sizes.d_v, dtype=dtype)
     parameters = tuple(p.to(dtype) for p in words[0].parameters(sizes, g))
-    fused = sizes.m >= 16 and all(word.fused or (score, mask) == ("alibi", "causal") for word in words)
+    fused = sizes.m >= 16 and all(word.fused for word in words)
+    fused |= sizes.m >= 16 and (score, mask, normaliser) == ("alibi", "causal", "softmax")
     recipe = f"problem({score!r}, {mask!r}, {normaliser!r}, {sizes}, {seed})"
     return Problem(sizes, q, k, v, parameters, words[0], *words[1].build(sizes, g), words[2], fused, recipe)
 

@@ -82,6 +82,32 @@ def test_a_constant_added_to_a_row_changes_nothing(p: Problem, shift: float) -> 
     close(moved.output, p.attend().output, atol=1e-7)
 
 
+BIASES = {
+    "cells and rows": [(17, 19), (17, 1)],
+    "keys and cells": [(1, 19), (17, 19)],
+    "keys twice": [(1, 19), (1, 19)],
+    "one for all and heads": [(1, 1), (3, 1, 1), (2, 1, 1, 19)],
+}
+
+
+@pytest.mark.parametrize("modifier", ["nothing", "alibi"])
+@pytest.mark.parametrize("shape", list(BIASES))
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("plan", ["auto", "dense", "tiled", "fused"])
+def test_biases_add_up(modifier: str, shape: str, learned: bool, plan: str) -> None:
+    q, k, v = (normal(seeded(i), 2, 3, length, 5) for i, length in enumerate((17, 19, 19)))
+    parts = [normal(seeded(7 + i), *size).requires_grad_(learned) for i, size in enumerate(BIASES[shape])]
+    score, total = scores.scaled_dot(), reference.scaled_dot(q, k)
+    if modifier == "alibi":
+        slopes = torch.tensor([0.1, 0.5, 2.0], dtype=torch.float64)
+        score, total = score + scores.alibi(slopes), total + reference.alibi(17, 19, slopes)
+    for part in parts:
+        score, total = score + scores.bias(part), total + part
+    if (answer := served(plan != "fused", lambda: rg.attend(q, k, v, score=score, plan=plan))) is not None:
+        close(answer.output, torch.softmax(total, -1) @ v)
+        close(answer.weights.dense(), torch.softmax(total, -1))
+
+
 # --- order
 
 

@@ -205,8 +205,9 @@ def _by_workers(
     stop, threads = Event(), torch.get_num_threads()
     try:
         with ThreadPoolExecutor(len(shares), initializer=torch.set_num_threads, initargs=(1,)) as workers:
+            mode = torch.is_inference_mode_enabled()
             jobs = [
-                workers.submit(_survey, problem, reducers, _stoppable(share, stop), cap, _twin(reducers, wholes))
+                workers.submit(_in_mode, mode, problem, reducers, _stoppable(share, stop), cap, _twin(reducers, wholes))
                 for share in shares
             ]
             try:
@@ -227,6 +228,19 @@ def _stoppable(tiles: Sequence[Tile], stop: Event) -> Iterable[Tile]:
         if stop.is_set():
             return
         yield tile
+
+
+def _in_mode(
+    inference: bool,
+    problem: Problem,
+    reducers: Sequence[Reducer[Any]],
+    tiles: Iterable[Tile],
+    cap: int,
+    wholes: list[Any],
+) -> list[Any]:
+    """What a worker does: modes belong to a thread, so it takes over the one in which the question was asked."""
+    with torch.inference_mode(inference):
+        return _survey(problem, reducers, tiles, cap, wholes)
 
 
 @torch.no_grad()
@@ -276,7 +290,9 @@ def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], cap: int, buffe
     for part in parts:
         scores = problem.scores([part.cut(o) for o in problem.operands], part)
         weights = problem.spec.normaliser.given(scores, statistic, part.cols)  # pyright: ignore[reportArgumentType]
-        yield Block(scores, weights, part.rows, part.cols, problem.size, gaps=problem.gaps(part), partial=True)
+        yield Block(
+            scores, weights, part.rows, part.cols, problem.size, gaps=problem.gaps(part), partial=True, lead=tile.lead
+        )
 
 
 def _column_parts(tile: Tile, width: int) -> Iterable[Tile]:
@@ -293,7 +309,9 @@ def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: _Buffer
     scores = problem.scores(tensors, tile, out=first)
     weights = problem.weights(scores, tensors, tile, out=second)
     own = scores.data_ptr() == first.data_ptr()
-    return Block(scores, weights, tile.rows, tile.cols, problem.size, gaps=problem.gaps(tile), spendable=own)
+    return Block(
+        scores, weights, tile.rows, tile.cols, problem.size, gaps=problem.gaps(tile), spendable=own, lead=tile.lead
+    )
 
 
 def _heads_of(state: Any, tile: Tile) -> Any:

@@ -152,6 +152,7 @@ class Blocks:
     bias: Tensor | None
     tiles: tuple[Tile, ...]
     scale: float
+    rest: bool  # whether there are position scores
     known: dict[Hashable, Bias] = field(default_factory=dict)
 
     def bias_of(self, tile: Tile, kind: torch.dtype) -> Bias:
@@ -168,11 +169,11 @@ class Blocks:
     @property
     def _added(self) -> bool:
         """Whether there is more than the mask."""
-        return self.bias is not None or self.problem.spec.score.arity == 1
+        return self.bias is not None or self.rest
 
     def _make(self, tile: Tile, kind: torch.dtype) -> Tensor | None:
         bias = None if self.bias is None else tile.cut(Operand(self.bias, Axis.PAIR)).to(kind)
-        if tile.masked or self.problem.spec.score.arity == 1:
+        if tile.masked or self.rest:
             block = self.problem.scores([tile.cut(o) for o in self.problem.operands], tile).to(kind)
             bias = block if bias is None else bias + block
         return bias
@@ -192,7 +193,9 @@ def _by_blocks(
         problem = Problem.build(
             Spec(score, spec.mask, softmax()), q.new_zeros(q.shape[-2], 1), k.new_zeros(k.shape[-2], 1), lead
         )
-    return FlashBlocks.apply(Blocks(problem, bias, tuple(problem.tiles(cap)), features.scale), q, k, v)  # pyright: ignore[reportReturnType]
+    return FlashBlocks.apply(
+        Blocks(problem, bias, tuple(problem.tiles(cap)), features.scale, bool(features.rest)), q, k, v
+    )  # pyright: ignore[reportReturnType]
 
 
 class FlashBlocks(torch.autograd.Function):

@@ -12,7 +12,7 @@ from torch import Tensor
 from regard._fold import Job, Output, run, survey
 from regard._operands import Axis, Operand, Tile
 from regard._tiles import Problem, Replace
-from regard.errors import DtypeError, ShapeError
+from regard.errors import ChoiceError, DtypeError, ShapeError
 from regard.normalisers import Softmax
 from regard.reducers import (
     Heatmap,
@@ -125,6 +125,9 @@ def membership(groups: Tensor, lead: tuple[int, ...], m: int) -> Tensor:
     if groups.dim() > 1 and any(a not in (1, b) for a, b in zip(groups.shape[:-1], lead, strict=False)):
         msg = f"groups {tuple(groups.shape)} must follow the leading dimensions {lead} from the left"
         raise ShapeError(msg)
+    if groups.numel() and int(groups.min()) < -1:
+        msg = f"groups are numbered from 0, and -1 is none, but there is a {int(groups.min())}"
+        raise ChoiceError(msg)
     count = int(groups.max()) + 1 if groups.numel() else 0
     marks = groups.unsqueeze(-1) == torch.arange(count, device=groups.device)
     missing = len(lead) - (groups.dim() - 1) if groups.dim() > 1 else 0

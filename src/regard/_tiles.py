@@ -97,7 +97,8 @@ class Problem:
         hidden = torch.where(self.visible(tensors, tile, low, high), scores[..., low:high], NEVER)
         if high - low == scores.shape[-1]:
             return hidden
-        return torch.cat([scores[..., :low], hidden, scores[..., high:]], -1)
+        whole = scores.expand(*hidden.shape[:-1], scores.shape[-1])
+        return torch.cat([whole[..., :low], hidden, whole[..., high:]], -1)
 
     def broken(self, tensors: Sequence[Tensor], tile: Tile, scores: Tensor) -> Tensor:
         """Rows (..., rows, 1) that see a score that is NaN or +inf. A careful problem computes as if it were not."""

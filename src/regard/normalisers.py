@@ -190,6 +190,8 @@ class Hard(Normaliser):
     sample: bool
     generator: torch.Generator | None
 
+    monotone = False  # a draw need not take the best, and of equals only the first is taken
+
     @property
     def signature(self) -> Hashable:
         return ("Hard", self.sample)
@@ -197,10 +199,6 @@ class Hard(Normaliser):
     @property
     def arity(self) -> int:
         return int(self.sample)
-
-    @property
-    def monotone(self) -> bool:
-        return not self.sample
 
     def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
         if not self.sample:

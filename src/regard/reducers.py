@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 import torch
 from torch import Tensor
 
-from regard._operands import Size, Span
+from regard._operands import Size, Span, Tile
 from regard.errors import ChoiceError
 
 NEVER = -math.inf
@@ -36,6 +36,11 @@ class Block:
     gaps: tuple[tuple[int, int], ...] = ()  # ranges of columns in which a score may be -inf
     partial: bool = False  # whether the rows go on in another block
     spendable: bool = False  # whether the scores may be written over
+    lead: tuple[slice, ...] = ()  # which heads
+
+    def heads(self, tensor: Tensor, trailing: int) -> Tensor:
+        """The block's heads of a tensor that has all of them."""
+        return Tile(self.lead, self.rows, self.cols).heads(tensor, trailing)
 
     def mean_score(self) -> Tensor:
         """sum_j p_j s_j, (..., rows), where 0 times -inf is 0. Scores that may be spent are: ask this last."""
@@ -135,7 +140,7 @@ class MeanDistance(RowSum):
     positions: Tensor
 
     def of(self, block: Block) -> Tensor:
-        rows = block.rows.take(self.positions, -1).unsqueeze(-1)
+        rows = block.rows.take(block.heads(self.positions, 1), -1).unsqueeze(-1)
         gap = (rows - block.cols.positions(self.positions.device)).abs()
         return (block.weights * gap).sum(-1).to(block.weights.dtype)
 
@@ -171,7 +176,7 @@ class Pool(Reducer[tuple[Tensor, Tensor]]):
         weights = block.weights
         if block.partial:  # then weights are shares of the whole row, and here shares of the block are needed
             weights = torch.exp(block.scores - torch.where(lse == NEVER, 0.0, lse).unsqueeze(-1))
-        return self.merge(state, (lse, weights @ block.cols.take(self.values, -2)))
+        return self.merge(state, (lse, weights @ block.cols.take(block.heads(self.values, 2), -2)))
 
     def merge(self, one: tuple[Tensor, Tensor], two: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         lse = torch.logaddexp(one[0], two[0])

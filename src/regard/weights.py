@@ -15,7 +15,7 @@ from regard._plan import BUFFERS, TILE, Plan
 from regard._plan import plan as choose
 from regard._tiles import Problem
 from regard._traced import traced
-from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError, TooLargeError
+from regard.errors import ChoiceError, DeviceError, DtypeError, NotNormalisedError, ShapeError, TooLargeError
 from regard.masks import Mask
 from regard.normalisers import Normaliser, Softmax
 from regard.reducers import Heatmap, MeanDistance, VisibleKeys
@@ -150,6 +150,9 @@ class Weights:
             came = f"a tensor of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
             msg = f"weights @ x needs a tensor of {self.dtype}, but x is {came}"
             raise DtypeError(msg)
+        if x.device != self.device:
+            msg = f"weights @ x needs x on the device of the weights, {self.device}, but it is on {x.device}"
+            raise DeviceError(msg)
         matrix = x.unsqueeze(-1) if x.dim() == 1 else x
         if x.dim() == 0 or matrix.shape[-2] != length:
             msg = (
@@ -228,8 +231,11 @@ class Weights:
     def mass(self, groups: Tensor) -> Tensor:
         """The weight on each group of keys, (..., n, groups): ids are (m,) or (B, m), -1 is none. Differentiable."""
         self._check_fresh()
-        marks = _questions.membership(groups, self._shape.lead, self._shape.m).to(_inputs.working(self.query).dtype)
-        return self._pool(marks)
+        marks = _questions.membership(groups, self._shape.lead, self._shape.m)
+        query, key = self._precise()
+        plan = self._plan_for(marks.shape[-1])
+        found = _pool.pool(self._spec, query, key, marks.to(query.dtype), self._shape.lead, plan, draws=self._draws)
+        return found[0].to(self._out())
 
     def top(self, k: int) -> TopK:
         """The k largest weights of each row, and where they are: (..., n, k) both. Not differentiable."""
@@ -294,10 +300,14 @@ class Weights:
 
     def _problem(self, *, careful: bool = False) -> Problem:
         """For questions: in float64 where float32 would leave too few digits."""
+        query, key = self._precise()
+        return Problem.build(self._spec, query, key, self._shape.lead, careful=careful, draws=self._draws)
+
+    def _precise(self) -> tuple[Tensor, Tensor]:
         query, key = self._operands()
         if query.dtype == torch.float32 and not traced() and self._large(query, key):
-            query, key = query.double(), key.double()
-        return Problem.build(self._spec, query, key, self._shape.lead, careful=careful, draws=self._draws)
+            return query.double(), key.double()
+        return query, key
 
     @torch.no_grad()
     def _large(self, query: Tensor, key: Tensor) -> bool:

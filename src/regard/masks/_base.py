@@ -8,18 +8,30 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from regard._operands import Operand, Size, Span
+from regard.errors import MaskError
 
 NONE, SOME, ALL = 0, 1, 2  # what a mask says of a block: nothing is visible, something, everything
+
+
+def _mask(other: object) -> Mask:
+    if isinstance(other, Mask):
+        return other
+    msg = f"a mask is joined with another of regard.masks, not with {type(other).__name__}: wrap it in allow or hide"
+    raise MaskError(msg)
 
 
 class Mask:
     """A rule for which of n x m pairs are visible. Subclasses fill in `tile` and `kinds`."""
 
     def __and__(self, other: Mask) -> Mask:
-        return Both(self, other) if isinstance(other, Mask) else NotImplemented
+        return Both(self, _mask(other))
 
     def __or__(self, other: Mask) -> Mask:
-        return Either(self, other) if isinstance(other, Mask) else NotImplemented
+        return Either(self, _mask(other))
+
+    def __bool__(self) -> bool:
+        msg = "a mask is neither true nor false: join masks with &, | and ~, not with `and`, `or` and `not`"
+        raise MaskError(msg)
 
     def __invert__(self) -> Mask:
         return Not(self)

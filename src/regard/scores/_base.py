@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from regard._operands import Operand, Span
-from regard.errors import ShapeError
+from regard.errors import DtypeError, ShapeError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,8 @@ class Score:
 
     def __add__(self, other: Score) -> Score:
         if not isinstance(other, Score):
-            return NotImplemented
+            msg = f"a score is added to another of regard.scores, not to {type(other).__name__}: wrap it in scores.bias"
+            raise DtypeError(msg)
         return Sum(self, other)
 
     @property
