@@ -34,7 +34,7 @@ def copied(words: Any, copies: dict[int, Tensor]) -> Any:
     if isinstance(words, Tensor):
         return copy(words, copies)
     if isinstance(words, Spec | Score | Mask):
-        return replace(words, **{f.name: copied(getattr(words, f.name), copies) for f in fields(words)})  # pyright: ignore[reportArgumentType, reportCallIssue]
+        return replace(words, **{f.name: copied(getattr(words, f.name), copies) for f in fields(words) if f.init})  # pyright: ignore[reportArgumentType, reportCallIssue]
     return words
 
 

@@ -60,14 +60,24 @@ def pool(
     return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)
 
 
-def direct(query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor] | None:
-    """One call and nothing around it, or None where something that is hidden may be NaN or inf."""
-    if causal and not all_finite(*((query, key, value) if torch.is_grad_enabled() else (key, value))):
+def direct(
+    query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float, grad: bool
+) -> tuple[Tensor, Tensor] | None:
+    """One call and nothing around it, or None where something that is hidden may be NaN or inf.
+
+    With at least as many queries as keys the last query sees every value, so its output tells of all of them.
+    Hidden keys do no harm to an output, but they and the queries do to gradients.
+    """
+    if causal and grad and not all_finite(query, key):
         return None
     if query.dim() == 4:
-        return flash(query, key, value, 0.0, causal, scale=scale)
-    out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
-    return out.squeeze(0), lse.squeeze(0)
+        out, lse = flash(query, key, value, 0.0, causal, scale=scale)
+    else:
+        out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
+        out, lse = out.squeeze(0), lse.squeeze(0)
+    if causal and not math.isfinite(out.detach().select(-2, -1).sum().item()):
+        return None
+    return out, lse
 
 
 def whole(

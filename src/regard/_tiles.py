@@ -29,10 +29,12 @@ MOST_ROWS = 1 << 10
 
 def all_finite(*tensors: Tensor) -> bool:
     """Whether there is no NaN and no inf. One product or sum of everything: an overflow is a harmless false alarm."""
-    flat = [t.detach() for t in tensors]
-    if len(flat) > 1 and flat[-1].shape == flat[-2].shape and flat[-1].is_contiguous() and flat[-2].is_contiguous():
-        flat[-2:] = [torch.dot(flat[-2].view(-1), flat[-1].view(-1))]
-    return all(math.isfinite((t if t.dim() == 0 else t.sum()).item()) for t in flat)
+    *others, one, two = (t.detach() for t in tensors) if len(tensors) > 1 else (*tensors, *tensors)
+    if one.shape == two.shape and one.is_contiguous() and two.is_contiguous():
+        found = [torch.dot(one.view(-1), two.view(-1)).item()]
+    else:
+        found = [one.sum().item(), two.sum().item()]
+    return all(math.isfinite(number) for number in (*found, *(t.sum().item() for t in others)))
 
 
 @dataclass(frozen=True, eq=False)

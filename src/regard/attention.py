@@ -12,11 +12,13 @@ from regard import _fused, _inputs, _pool
 from regard._plan import Plan
 from regard._plan import plan as choose
 from regard._traced import traced
-from regard.masks import Mask
+from regard.masks import Band, Mask
 from regard.normalisers import Normaliser
 from regard.scores import Dot, Score
 from regard.spec import Spec
 from regard.weights import Weights
+
+_common: dict[Band | None, Spec] = {}  # specs that people write again and again
 
 
 class Attention(NamedTuple):
@@ -49,11 +51,16 @@ def attend(
     >>> output.shape, weights.shape
     (torch.Size([3, 4]), torch.Size([3, 3]))
     """
-    spec = _inputs.make_spec(score, mask, normaliser)
+    compiling = torch.compiler.is_compiling()
+    if score is None and normaliser is None and (mask is None or type(mask) is Band) and not compiling:
+        spec = _common.get(mask) or _common.setdefault(mask, _inputs.make_spec(score, mask, normaliser))
+    else:
+        spec = _inputs.make_spec(score, mask, normaliser)
     call = None
-    if not torch.compiler.is_compiling():
-        if torch.is_autocast_enabled(query.device.type if isinstance(query, Tensor) else "cpu"):
-            with torch.autocast(query.device.type, enabled=False):  # dtypes are decided here, not by the mode around
+    if not compiling:
+        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+            with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
+                # Dtypes are decided here, not by the mode around.
                 return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
         call = _known_call(query, key, value, spec, dropout_p, plan, budget)
     if call is None:
@@ -77,7 +84,7 @@ class Call(NamedTuple):
     shape: _inputs.Shape
     plan: Plan
     budget: int
-    direct: tuple[bool, float] | None  # causal and scale, where one call of the fused kernel is all there is to do
+    direct: tuple[bool, float, bool] | None  # causal, scale, gradients: where one call of the kernel is all there is
 
 
 _calls: dict[Hashable, Call] = {}
@@ -117,7 +124,8 @@ def _make_call(
             query, key, value.shape[-1], spec, shape, forced=plan, budget=limit, dropout=dropout_p > 0, grad=grad
         )
     )
-    return Call(shape, chosen, limit, _direct(query, key, value, spec, shape, chosen))
+    direct = _direct(query, key, value, spec, shape, chosen)
+    return Call(shape, chosen, limit, None if direct is None else (*direct, grad))
 
 
 def _direct(
@@ -127,6 +135,6 @@ def _direct(
     if not isinstance(spec.score, Dot) or not (spec.mask is None or causal) or query.element_size() < 4:
         return None
     same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
-    if plan.executor != "fused" or not same or value.shape[-1] != key.shape[-1]:
+    if plan.executor != "fused" or not same or (causal and shape.n < shape.m) or value.shape[-1] != key.shape[-1]:
         return None
     return causal, spec.score.scale_for(key.shape[-1])

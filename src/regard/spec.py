@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
@@ -20,10 +20,11 @@ class Spec:
     mask: Mask | None
     normaliser: Normaliser
 
-    @property
-    def signature(self) -> Hashable:
-        """All that a plan may depend on."""
-        return (self.score.signature, None if self.mask is None else self.mask.signature, self.normaliser.signature)
+    signature: Hashable = field(init=False)  # all that a plan may depend on
+
+    def __post_init__(self) -> None:
+        mask = None if self.mask is None else self.mask.signature
+        object.__setattr__(self, "signature", (self.score.signature, mask, self.normaliser.signature))
 
     def tensors(self) -> Mapping[str, Tensor]:
         """The caller's tensors that the words hold, by name."""
