@@ -18,7 +18,7 @@ from torch import Tensor
 
 from regard._operands import Axis, Operand, Size, Span, Tile
 from regard._tiles import Problem
-from regard._traced import traced
+from regard._traced import plain_dtypes, traced
 from regard.reducers import Block, Reducer
 
 NEVER = -math.inf
@@ -138,7 +138,8 @@ class TileMap(torch.autograd.Function):
                 results, [tensors[i] for i in wanted], grads, create_graph=True, allow_unused=True
             )
         else:
-            parts = _tilewise_gradient(job, tensors, grads, wanted)
+            with plain_dtypes():
+                parts = _tilewise_gradient(job, tensors, grads, wanted)
         for i, part in zip(wanted, parts, strict=True):
             found[i] = part
         return (None, *found)
@@ -307,8 +308,9 @@ def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: _Buffer
     shape = (*lead, len(tile.rows), len(tile.cols))
     first, second = buffers.take(shape)
     scores = problem.scores(tensors, tile, out=first)
-    weights = problem.weights(scores, tensors, tile, out=second)
+    weights = problem.weights(scores, tensors, tile, out=second if scores.shape == shape else None)
     own = scores.data_ptr() == first.data_ptr()
+    scores, weights = scores.expand(shape), weights.expand(shape)  # a score of positions alone has no heads
     return Block(
         scores, weights, tile.rows, tile.cols, problem.size, gaps=problem.gaps(tile), spendable=own, lead=tile.lead
     )

@@ -26,7 +26,6 @@ from regard.scores import Features, uniform
 from regard.spec import Spec
 
 NEVER = -math.inf
-FEWEST_KEYS = 16  # with fewer the kernel answers a NaN query with zeros
 CANCELS = 64.0  # half squares of features above this leave fewer than five digits of a score in float32
 ALIGNED = 16  # widths up to this are padded to it: the kernel is faster and more accurate there
 flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default  # noqa: SLF001
@@ -44,8 +43,10 @@ def pool(
     """The output and the log-sum-exp (..., n), which has no gradient."""
     features = spec.score.features(query, key)
     n, m = query.shape[-2], key.shape[-2]
+    if _cancels(features):
+        features = spec.score.features(query.double(), key.double())
     q, k, bias = _absorb(features, query, key)
-    kind = _precision(q, k, features)
+    kind = q.dtype
     width = _width(q.shape[-1], value.shape[-1])
     q, k, v = (_widen(t.to(kind), width) for t in (q, k, value))
     if features.rest or not (spec.mask is None or spec.mask.per_key or is_causal(spec.mask, n, m)):
@@ -116,12 +117,13 @@ def _absorb(features: Features, query: Tensor, key: Tensor) -> tuple[Tensor, Ten
     )
 
 
-def _precision(q: Tensor, k: Tensor, features: Features) -> torch.dtype:
-    """float64 where squares of features that cancel would eat the digits of float32."""
-    if features.row is None or q.dtype != torch.float32 or not k.numel() or not q.numel():
-        return q.dtype
-    reach = torch.maximum(k.detach()[..., -1].abs().amax(), features.row.detach().abs().amax())
-    return q.dtype if reach.item() < CANCELS else torch.float64
+def _cancels(features: Features) -> bool:
+    """Whether squares of features, which cancel, would eat the digits of float32."""
+    row, bias = features.row, features.key_bias
+    if row is None or bias is None or row.dtype != torch.float32 or not row.numel() or not bias.numel():
+        return False
+    reach = torch.maximum(bias.detach().abs().amax(), row.detach().abs().amax())
+    return not reach.item() < CANCELS
 
 
 def _width(features: int, values: int) -> int:

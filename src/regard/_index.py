@@ -62,6 +62,11 @@ def _entry(part: Any, length: int, device: torch.device) -> Entry:
     if isinstance(part, Sequence) and not isinstance(part, str):
         part = torch.as_tensor(part, device=device)
     if isinstance(part, Tensor) and part.dtype == torch.bool:
+        if tuple(part.shape) != (length,):
+            msg = (
+                f"a boolean index needs one entry for each of {length} positions, but its shape is {tuple(part.shape)}"
+            )
+            raise IndexError(msg)
         part = part.nonzero().squeeze(-1)
     if isinstance(part, Tensor) and part.dim():
         if part.numel() and not -length <= int(part.min()) <= int(part.max()) < length:
@@ -90,7 +95,12 @@ def block(problem: Problem, picked: Picked, cap: int, *, turned: bool = False) -
     if isinstance(rows, Tensor) and isinstance(cols, Tensor) and not any(isinstance(e, Tensor) for e in lead):
         return _pairs(_heads(problem, lead), rows, cols, cap)[tuple(_again(e) for e in lead)]
     # The smallest box that holds the block; the entries, made relative to it, then pick as they do from a tensor.
-    box = _rows(_heads(problem, lead), _span(rows), cols if not isinstance(cols, Tensor) else cols.unique(), cap)
+    box = _rows(
+        _heads(problem, lead),
+        _span(rows, problem.size.device),
+        cols if not isinstance(cols, Tensor) else cols.unique(),
+        cap,
+    )
     return (box.mT if turned else box)[tuple(_again(e) for e in picked.entries)]
 
 
@@ -101,19 +111,19 @@ def _again(entry: Entry) -> Entry:
     return slice(None) if isinstance(entry, slice) else entry.unique(return_inverse=True)[1]
 
 
-def _span(entry: Entry) -> Span:
+def _span(entry: Entry, device: torch.device) -> Span:
     if isinstance(entry, int):
         return Span(entry, entry + 1)
     if isinstance(entry, slice):
         if entry.step == 1:
             return Span(entry.start, entry.stop)
-        entry = torch.arange(entry.start, entry.stop, entry.step)
+        entry = torch.arange(entry.start, entry.stop, entry.step, device=device)
     return Span(0, 0, entry.unique())
 
 
 def _heads(problem: Problem, lead: Sequence[Entry]) -> Problem:
     """The same problem for some of its heads."""
-    spans = [_span(entry) for entry in lead]
+    spans = [_span(entry, problem.size.device) for entry in lead]
     if [len(span) for span in spans] == list(problem.lead):
         return problem
 
@@ -133,11 +143,13 @@ def _heads(problem: Problem, lead: Sequence[Entry]) -> Problem:
 def _pairs(problem: Problem, rows: Tensor, cols: Tensor, cap: int) -> Tensor:
     """Weights at (rows[p], cols[p]): (..., *shape of the two broadcast)."""
     rows, cols = torch.broadcast_tensors(rows, cols)
-    i, j = rows.reshape(-1), cols.reshape(-1)
-    out = torch.zeros((*problem.lead, i.numel()), dtype=problem.dtype, device=problem.size.device)
-    for low, part, whole in _row_blocks(problem, Span(0, 0, i), cap):
-        at = j[low : low + len(part)].expand(*problem.lead, len(part)).unsqueeze(-1)
-        out[..., low : low + len(part)] = whole.gather(-1, at).squeeze(-1)
+    unique, number = rows.reshape(-1).unique(return_inverse=True)  # each row is made once, however many pairs it is in
+    order = number.argsort()
+    number, at = number[order], cols.reshape(-1)[order]
+    out = torch.zeros((*problem.lead, at.numel()), dtype=problem.dtype, device=problem.size.device)
+    for low, part, whole in _row_blocks(problem, Span(0, 0, unique), cap):
+        first, last = torch.searchsorted(number, torch.tensor([low, low + len(part)], device=number.device)).tolist()
+        out[..., order[first:last]] = whole[..., number[first:last] - low, at[first:last]]
     return out.reshape(*problem.lead, *rows.shape)
 
 
@@ -163,5 +175,6 @@ def _row_blocks(problem: Problem, rows: Span, cap: int) -> Any:
         tile = problem.tile(heads, part)
         if tile is not None:
             tensors = [tile.cut(o) for o in problem.operands]
-            tile.cols.add(whole, -1, problem.weights(problem.scores(tensors, tile), tensors, tile))
+            weights = problem.weights(problem.scores(tensors, tile), tensors, tile)
+            tile.cols.add(whole, -1, weights.expand(*whole.shape[:-1], len(tile.cols)))
         yield low, part, whole

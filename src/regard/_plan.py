@@ -98,8 +98,8 @@ def fused_obstacle(request: Request) -> str | None:
         return f"with fewer than {FEWEST_FUSED_KEYS} keys the fused kernel hides NaN"
     if request.traced == "transform":
         return "function transforms do not see through the fused kernel"
-    if request.traced == "compile" and request.mask != "none" and not (request.mask == "causal" and request.plain):
-        return "torch.compile cannot look at what the mask hides"
+    if request.traced == "compile" and not (request.plain and request.mask in ("none", "causal")):
+        return "torch.compile cannot look at the numbers that this needs"
     return None
 
 

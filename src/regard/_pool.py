@@ -40,15 +40,16 @@ def pool(
 ) -> tuple[Tensor, Tensor | None]:
     """(output, log-sum-exp if it came for free). The inputs are of one dtype, at least float32."""
     careful = must_be_careful(spec, query, key, value)
-    if plan.executor == "fused" and not careful:
-        return _fused.pool(spec, query, key, value, lead, plan.tile)
-    if plan.executor == "fused" and torch.compiler.is_compiling() and isinstance(spec.score, Dot):
-        q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
-        return causal(q, k, v, spec.score.scale_for(key.shape[-1]), plan.tile)
-    problem = Problem.build(spec, query, key, lead, careful=careful, draws=draws)
     out_lead = tuple(torch.broadcast_shapes(lead, value.shape[:-2]))
+    fused = plan.executor == "fused" and out_lead == lead  # values with heads of their own are for tiles
+    if fused and not careful:
+        return _fused.pool(spec, query, key, value, lead, plan.tile)
+    if fused and torch.compiler.is_compiling() and isinstance(spec.score, Dot):
+        q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
+        return causal(q, k, v, spec.score.scale_for(key.shape[-1]), plan.tile)[0], None
+    problem = Problem.build(spec, query, key, lead, careful=careful, draws=draws)
     tiles = _tiles(problem, out_lead, plan)
-    if _rows_are_cut(problem, tiles, plan, dropout_p) and not _needs_gradient(problem, value):
+    if out_lead == lead and _rows_are_cut(problem, tiles, plan, dropout_p) and not _needs_gradient(problem, value):
         return survey(problem, [Pool(value)], plan.tile)[0], None
     return _rows(problem, value, out_lead, tiles, dropout_p), None
 
@@ -87,8 +88,8 @@ def must_be_careful(spec: Spec, query: Tensor, key: Tensor, value: Tensor) -> bo
         return False
     if traced():
         return True
-    # A NaN query cannot reach an output that is not its own, but it reaches gradients of keys hidden from it.
-    return not all_finite(*((query, key, value) if torch.is_grad_enabled() else (key, value)))
+    # A NaN query reaches gradients of keys hidden from it, and a fused kernel hides it where it sees few keys.
+    return not all_finite(query, key, value)
 
 
 def _tiles(problem: Problem, lead: tuple[int, ...], plan: Plan) -> tuple[Tile, ...]:

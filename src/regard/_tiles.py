@@ -79,10 +79,6 @@ class Problem:
         first = score * (2 if self.careful else 1)
         return score, first, first + (0 if self.spec.mask is None else self.spec.mask.arity)
 
-    def draws(self) -> tuple[Operand, ...]:
-        """The normaliser's operands."""
-        return self.operands[self._counts[2] :]
-
     def scores(self, tensors: Sequence[Tensor], tile: Tile, out: Tensor | None = None) -> Tensor:
         """The tile's scores, -inf where hidden; written over `out` if that is possible."""
         score = self._counts[0]
@@ -137,7 +133,8 @@ class Problem:
         rows = Span(0, self.size.n)
         lead = self.lead if lead is None else lead
         step = self._row_step(rows, cap, call)
-        width = self._width(rows.part(0, min(step, len(rows)))) or 1
+        ends = (rows.part(0, min(step, len(rows))), rows.part(max(0, len(rows) - step), len(rows)))
+        width = max(1, *(self._width(end) for end in ends))
         for heads in _head_slices(lead, max(1, cap // (step * width))):
             yield from self._row_tiles(heads, rows, step, cap)
 
@@ -168,7 +165,7 @@ class Problem:
         _, first, last = self._counts
         within = Tile(heads, Span(0, 0), Span(0, 0))
         tensors = None if traced() else [within.heads(o.tensor) for o in self.operands[first:last]]
-        span = _hull(rows)
+        span = _hull(rows, self.size.n)
         blocks: list[tuple[int, int, int]] = []
         for low, high in mask.reach(span, self.size):
             width = max(NARROWEST, -(-(high - low) // BLOCKS))
@@ -178,10 +175,10 @@ class Problem:
         return blocks
 
     def _width(self, rows: Span) -> int:
-        """How many columns a block of rows in the middle may see, from sizes alone."""
+        """How many columns a block of rows may see, from sizes alone."""
         if self.spec.mask is None:
             return self.size.m
-        return sum(high - low for low, high in self.spec.mask.reach(_hull(rows), self.size))
+        return sum(high - low for low, high in self.spec.mask.reach(_hull(rows, self.size.n), self.size))
 
     def _row_step(self, rows: Span, cap: int, call: int) -> int:
         """How many rows a tile should have: many, to spread the cost of a call; few, to follow the mask's edge."""
@@ -226,9 +223,11 @@ class Replace(torch.autograd.Function):
         return torch.where(where, torch.where(grad == 0, 0.0, math.nan), grad), None, None
 
 
-def _hull(rows: Span) -> Span:
-    if rows.index is None or traced():
-        return Span(rows.start, rows.stop)
+def _hull(rows: Span, n: int) -> Span:
+    if rows.index is None:
+        return rows
+    if traced():
+        return Span(0, n)
     return Span(int(rows.index.min()), int(rows.index.max()) + 1)
 
 

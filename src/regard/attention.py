@@ -11,7 +11,7 @@ from torch import Tensor
 from regard import _fused, _inputs, _pool
 from regard._plan import Plan
 from regard._plan import plan as choose
-from regard._traced import traced
+from regard._traced import plain_dtypes, traced
 from regard.masks import Band, Mask
 from regard.normalisers import Normaliser
 from regard.scores import Dot, Score
@@ -59,8 +59,7 @@ def attend(
     call = None
     if not compiling:
         if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
-            with torch.autocast("cpu", enabled=False), torch.autocast("cuda", enabled=False):
-                # Dtypes are decided here, not by the mode around.
+            with plain_dtypes():
                 return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
         call = _known_call(query, key, value, spec, dropout_p, plan, budget)
     if call is None:

@@ -69,13 +69,13 @@ class Softmax(Normaliser):
         del tensors
         if out is not None:
             torch.softmax(scores, -1, out=out)
-            # An empty row comes out as NaN, so one column tells whether any row has to be looked at.
-            return out.masked_fill_(_empty(scores), 0) if gaps and bool(out[..., 0].isnan().any()) else out
+            # A row that is empty or sees NaN is NaN everywhere, also at hidden keys; one column tells of such rows.
+            return out.masked_fill_(scores == NEVER, 0) if gaps and bool(out[..., 0].isnan().any()) else out
         if not gaps:
             return torch.softmax(scores, -1)
         empty = _empty(scores)
         # Filled before the softmax, not after: there the gradient would be NaN already.
-        return torch.softmax(scores.masked_fill(empty, 0), -1).masked_fill(empty, 0)
+        return torch.softmax(scores.masked_fill(empty, 0), -1).masked_fill(scores.detach() == NEVER, 0)
 
     def statistic(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
         del cols, tensors

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
+from regard._operands import joined
 from regard.masks import Mask
 from regard.normalisers import Normaliser
 from regard.scores import Score
@@ -28,7 +29,7 @@ class Spec:
 
     def tensors(self) -> Mapping[str, Tensor]:
         """The caller's tensors that the words hold, by name."""
-        return {**self.score.tensors(), **({} if self.mask is None else self.mask.tensors())}
+        return joined(self.score.tensors(), {} if self.mask is None else self.mask.tensors())
 
     @property
     def gaps(self) -> bool:

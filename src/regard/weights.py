@@ -11,10 +11,10 @@ from torch import Tensor
 from regard import _fresh, _index, _inputs, _pool, _questions
 from regard._fold import survey
 from regard._operands import Axis, Operand
-from regard._plan import BUFFERS, TILE, Plan
+from regard._plan import BUFFERS, BUFFERS_WITH_GRADIENT, TILE, Plan
 from regard._plan import plan as choose
 from regard._tiles import Problem
-from regard._traced import traced
+from regard._traced import plain_dtypes, traced
 from regard.errors import ChoiceError, DeviceError, DtypeError, NotNormalisedError, ShapeError, TooLargeError
 from regard.masks import Mask
 from regard.normalisers import Normaliser, Softmax
@@ -160,7 +160,8 @@ class Weights:
                 f"weights {tuple(self.shape)}, x {tuple(x.shape)}"
             )
             raise ShapeError(msg)
-        out = run(_inputs.working(matrix)).to(self.dtype)
+        with plain_dtypes():
+            out = run(_inputs.working(matrix)).to(self.dtype)
         return out.squeeze(-1) if x.dim() == 1 else out
 
     def _pool(self, x: Tensor) -> Tensor:
@@ -194,7 +195,8 @@ class Weights:
                 f"ask for fewer rows, or for weights.heatmap(); dense(limit={size}) would build it"
             )
             raise TooLargeError(msg)
-        return _index.block(self._problem(), picked, self._cap(), turned=turned).to(self.dtype)
+        with plain_dtypes():
+            return _index.block(self._problem(), picked, self._cap(), turned=turned).to(self.dtype)
 
     # Questions
 
@@ -219,7 +221,7 @@ class Weights:
     def distance(self, query_positions: Tensor | None = None) -> Tensor:
         """sum_j p_ij |i - j|, (..., n); with n != m say where the queries stand. Differentiable."""
         positions = self._positions(query_positions)
-        if self._wants_gradient():
+        if self._wants_gradient() or traced():
             return self._row_question("distance", (Operand(positions.unsqueeze(-1), Axis.QUERY),))
         self._needs_distribution("distance")
         return self._ask(MeanDistance(positions)).to(self._out())
@@ -234,7 +236,8 @@ class Weights:
         marks = _questions.membership(groups, self._shape.lead, self._shape.m)
         query, key = self._precise()
         plan = self._plan_for(marks.shape[-1])
-        found = _pool.pool(self._spec, query, key, marks.to(query.dtype), self._shape.lead, plan, draws=self._draws)
+        with plain_dtypes():
+            found = _pool.pool(self._spec, query, key, marks.to(query.dtype), self._shape.lead, plan, draws=self._draws)
         return found[0].to(self._out())
 
     def top(self, k: int) -> TopK:
@@ -311,7 +314,7 @@ class Weights:
 
     @torch.no_grad()
     def _large(self, query: Tensor, key: Tensor) -> bool:
-        return bool(self._spec.score.magnitude(query, key) > FEW_DIGITS)
+        return not bool(self._spec.score.magnitude(query, key) <= FEW_DIGITS)
 
     def _cap(self) -> int:
         if self._plan.executor == "dense":
@@ -345,20 +348,27 @@ class Weights:
             return self._known(question).to(self._out())
         self._check_fresh()
         careful = _pool.must_be_careful(self._spec, self.query, self.key, self.key)
-        return _questions.differentiable(self._problem(careful=careful), question, self._cap(), extra).to(self._out())
+        problem = self._problem(careful=careful)
+        cap = max(1, self._cap() * BUFFERS * 4 // (BUFFERS_WITH_GRADIENT * problem.dtype.itemsize))
+        with plain_dtypes():
+            return _questions.differentiable(problem, question, cap, extra).to(self._out())
 
     @torch.no_grad()
     def _known(self, question: str) -> Any:
         self._check_fresh()
         if self._memo is None:
-            self._memo = _questions.overview(self._problem(), self._cap())
-        answer = self._memo[question]
-        return answer.to(self._out()) if isinstance(answer, Tensor) else answer
+            with plain_dtypes():
+                self._memo = _questions.overview(self._problem(), self._cap())
+        answer = self._memo[
+            question
+        ]  # copied on the way out: what is remembered must not change under an in-place operation
+        return answer.to(self._out(), copy=True) if isinstance(answer, Tensor) else tuple(t.clone() for t in answer)
 
     @torch.no_grad()
     def _ask(self, reducer: Any) -> Any:
         self._check_fresh()
-        return survey(self._problem(), [reducer], self._cap())[0]
+        with plain_dtypes():
+            return survey(self._problem(), [reducer], self._cap())[0]
 
     def _positions(self, given: Tensor | None) -> Tensor:
         if given is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from regard._operands import Operand, Size, Span
+from regard._operands import Operand, Size, Span, joined
 from regard.errors import MaskError
 
 NONE, SOME, ALL = 0, 1, 2  # what a mask says of a block: nothing is visible, something, everything
@@ -39,7 +39,7 @@ class Mask:
     @property
     def signature(self) -> Hashable:
         """All that a plan may depend on: never the numbers in tensors."""
-        shapes = tuple((name, tuple(t.shape)) for name, t in self.tensors().items())
+        shapes = tuple((name, tuple(t.shape), t.device) for name, t in self.tensors().items())
         return (type(self).__name__, shapes)
 
     @property
@@ -155,7 +155,7 @@ class Pair(Mask):
         return self.first.relative and self.second.relative
 
     def tensors(self) -> Mapping[str, Tensor]:
-        return {**self.first.tensors(), **self.second.tensors()}
+        return joined(self.first.tensors(), self.second.tensors())
 
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
         self.first.check(lead, n, m)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-import torch
 from torch import Tensor
 
 from regard._operands import Axis, Operand, Size, Span
@@ -184,9 +183,9 @@ class Segments(Mask):
         queries, keys = rows.take(tensors[0], -2), tensors[1]
         low, high = int(queries.min()), int(queries.max())
         flat = keys.reshape(-1, keys.shape[-2])
-        bounds = torch.stack([flat.amin(0), flat.amax(0)]).tolist()
+        lowest, highest = flat.amin(0), flat.amax(0)
         pairs = pairwise(edges)
-        blocks = [(min(bounds[0][a:b]), max(bounds[1][a:b])) for a, b in pairs]
+        blocks = [(int(lowest[a:b].min()), int(highest[a:b].max())) for a, b in pairs]
         return [NONE if x > high or y < low else ALL if x == y == low == high else SOME for x, y in blocks]
 
     def __repr__(self) -> str:
@@ -233,9 +232,9 @@ class Allow(Mask):
         if visible.shape[-2] != 1:
             visible = rows.take(visible, -2)
         flat = visible.reshape(-1, size.m)
-        per_column = torch.stack([flat.any(0), flat.all(0)]).tolist()
+        some, every = flat.any(0), flat.all(0)
         pairs = pairwise(edges)
-        return [ALL if all(per_column[1][a:b]) else SOME if any(per_column[0][a:b]) else NONE for a, b in pairs]
+        return [ALL if bool(every[a:b].all()) else SOME if bool(some[a:b].any()) else NONE for a, b in pairs]
 
     def __repr__(self) -> str:
         return f"{self.name}(...)"

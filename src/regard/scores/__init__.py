@@ -109,7 +109,7 @@ def kernel(name: str, bandwidth: Tensor | float = 1.0) -> Score:
         msg = f"kernel needs a positive bandwidth, but it is {width:g}"
         raise ChoiceError(msg)
     if name == "gaussian":
-        return Gaussian(1 / width)
+        return Gaussian(width, inverse=True)
     if name not in LOG_KERNELS:
         msg = f"there is no kernel {name!r}; there are: gaussian, {', '.join(sorted(LOG_KERNELS))}"
         raise ChoiceError(msg)

@@ -53,10 +53,12 @@ class _TanhScore(torch.autograd.Function):
         ctx.save_for_backward(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         a, b, v = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted
-            return torch.autograd.grad(_plain(a, b, v), (a, b, v), grad, create_graph=True)
+            wanted = [t for t, needed in zip((a, b, v), ctx.needs_input_grad, strict=True) if needed]
+            found = iter(torch.autograd.grad(_plain(a, b, v), wanted, grad, create_graph=True))
+            return tuple(next(found) if needed else None for needed in ctx.needs_input_grad)
         grad_a, grad_b, tilt = torch.empty_like(a), torch.zeros_like(b), torch.zeros_like(v)
         for rows, r in _row_chunks((2 * a).exp(), (2 * b).exp()):
             pulled = grad[rows].unsqueeze(-1) * r

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from regard._operands import Operand, Span
+from regard._operands import Operand, Span, joined
 from regard.errors import DtypeError, ShapeError
 
 
@@ -122,7 +122,7 @@ class Sum(Score):
         return ("Sum", self.first.signature, self.second.signature)
 
     def tensors(self) -> Mapping[str, Tensor]:
-        return {**self.first.tensors(), **self.second.tensors()}
+        return joined(self.first.tensors(), self.second.tensors())
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         self.first.check(n, m, d_q, d_k)

@@ -14,6 +14,7 @@ from regard.errors import ShapeError
 from regard.scores._base import Features, Score, norm_product
 
 NEVER = -math.inf
+MIDDLE_OF = 512  # keys
 DIRECT_DIMENSIONS = 4  # up to here squared distances are summed feature by feature, which cannot cancel
 
 
@@ -25,7 +26,7 @@ class Distance(Score):
 
     def scaled(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         # Moving both sides together changes no distance, and keeps the numbers small.
-        centre = _finite_mean(key)
+        centre = _middle(key)
         w = self.weight()
         w = w.to(query.dtype) if isinstance(w, Tensor) else w
         return (query - centre) * w, (key - centre) * w
@@ -37,9 +38,13 @@ class Distance(Score):
         return Operand(left, Axis.QUERY), Operand(right, Axis.KEY)
 
 
-def _finite_mean(key: Tensor) -> Tensor:
+def _middle(key: Tensor) -> Tensor:
+    """The median of some keys, feature by feature: a hidden key may be anything, so a mean would not do."""
     flat = key.detach().reshape(-1, key.shape[-1])
-    return flat.nan_to_num(0.0, 0.0, 0.0).mean(0) if flat.shape[0] else flat.new_zeros(key.shape[-1])
+    if not flat.shape[0]:
+        return flat.new_zeros(key.shape[-1])
+    some = flat[:: max(1, flat.shape[0] // MIDDLE_OF)]
+    return some.nan_to_num(0.0, 0.0, 0.0).median(0).values
 
 
 def squared_distance(left: Tensor, right: Tensor) -> Tensor:
@@ -56,16 +61,18 @@ def squared_distance(left: Tensor, right: Tensor) -> Tensor:
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Distance):
     w: Tensor | float
+    inverse: bool = False  # whether w is a bandwidth
 
     @property
     def signature(self) -> Hashable:
-        return ("Gaussian", width_signature(self.w))
+        return ("Gaussian", self.inverse, width_signature(self.w))
 
     def tensors(self) -> Mapping[str, Tensor]:
-        return {"w of gaussian": self.w} if isinstance(self.w, Tensor) else {}
+        name = "bandwidth of kernel" if self.inverse else "w of gaussian"
+        return {name: self.w} if isinstance(self.w, Tensor) else {}
 
     def weight(self) -> Tensor | float:
-        return self.w
+        return 1 / self.w if self.inverse else self.w
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         super().check(n, m, d_q, d_k)
@@ -112,17 +119,17 @@ def _log_inside(inside: Tensor, value: Tensor) -> Tensor:
 
 
 def _root(square: Tensor) -> Tensor:
-    positive = square > 0
-    return torch.where(positive, torch.where(positive, square, 1.0).sqrt(), 0.0)
+    zero = square <= 0
+    return torch.where(zero, 0.0, torch.where(zero, 1.0, square).sqrt())
 
 
 def _compact(value: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    return lambda square: _log_inside(square < 1, value(square.clamp_max(1)))
+    return lambda square: _log_inside(~(square >= 1), value(square.clamp_max(1)))  # NaN is not outside: it shows
 
 
 LOG_KERNELS: dict[str, Callable[[Tensor], Tensor]] = {  # of u^2, up to a constant, which softmax removes
     "laplace": lambda square: -_root(square),
-    "boxcar": lambda square: torch.where(square <= 1, 0.0 * square, NEVER),
+    "boxcar": lambda square: torch.where(square > 1, NEVER, 0.0 * square),
     "epanechnikov": _compact(lambda square: 1 - square),
     "biweight": _compact(lambda square: (1 - square) ** 2),
     "triweight": _compact(lambda square: (1 - square) ** 3),
