@@ -21,7 +21,6 @@ from regard._tiles import Problem
 from regard._traced import plain_dtypes, traced
 from regard.reducers import Block, Reducer
 
-NEVER = -math.inf
 FEWEST_TILES = 4  # a worker with fewer is not worth its start
 SURVEY_CALL = 1 << 18  # a pass of questions makes many small steps on each tile
 Program = Callable[[Sequence[Tensor], Tile], tuple[Tensor, ...]]
