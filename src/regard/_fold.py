@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
+from itertools import combinations
 from threading import Event
 from typing import Any
 
@@ -193,22 +194,41 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list
     if count < 2:
         states = _survey(problem, reducers, tiles, cap, wholes)
     else:
-        found = _by_workers(problem, reducers, [tiles[i::count] for i in range(count)], cap // count, wholes)
-        pairs = zip(reducers, wholes, *found, strict=True)
-        states = [whole if r.by_row else reduce(r.merge, parts) for r, whole, *parts in pairs]
+        found = _by_workers(problem, reducers, _shares(tiles, count), cap // count, wholes)
+        states = [_together(r, parts) for r, *parts in zip(reducers, *found, strict=True)]
     return [r.finish(state) for r, state in zip(reducers, states, strict=True)]
+
+
+def _shares(tiles: Sequence[Tile], count: int) -> list[list[Tile]]:
+    """Tiles for each worker: heads of its own where they can be dealt out evenly."""
+    heads = list(dict.fromkeys(_first_head(tile) for tile in tiles))
+    if len(heads) % count:
+        return [list(tiles[i::count]) for i in range(count)]
+    return [[tile for tile in tiles if heads.index(_first_head(tile)) % count == i] for i in range(count)]
+
+
+def _first_head(tile: Tile) -> tuple[int, ...]:
+    return tuple(cut.start for cut in tile.lead)
+
+
+def _together(reducer: Reducer[Any], parts: Sequence[Any]) -> Any:
+    """What the workers know. Those that wrote into the same state have nothing to merge."""
+    return parts[0] if all(part is parts[0] for part in parts) else reduce(reducer.merge, parts)
 
 
 def _by_workers(
     problem: Problem, reducers: Sequence[Reducer[Any]], shares: Sequence[Sequence[Tile]], cap: int, wholes: list[Any]
 ) -> list[list[Any]]:
     stop, threads = Event(), torch.get_num_threads()
+    owners = [{_first_head(tile) for tile in share} for share in shares]
+    alone = all(one.isdisjoint(two) for one, two in combinations(owners, 2))
+    twins = [wholes if alone else _twin(reducers, wholes) for _ in shares]
     try:
         with ThreadPoolExecutor(len(shares), initializer=torch.set_num_threads, initargs=(1,)) as workers:
             mode = torch.is_inference_mode_enabled()
             jobs = [
-                workers.submit(_in_mode, mode, problem, reducers, _stoppable(share, stop), cap, _twin(reducers, wholes))
-                for share in shares
+                workers.submit(_in_mode, mode, problem, reducers, _stoppable(share, stop), cap, states)
+                for share, states in zip(shares, twins, strict=True)
             ]
             try:
                 return [job.result() for job in jobs]
@@ -219,7 +239,7 @@ def _by_workers(
 
 
 def _twin(reducers: Sequence[Reducer[Any]], wholes: Sequence[Any]) -> list[Any]:
-    """States for one worker: rows are written by one worker only, so they are shared; columns are not."""
+    """States for one worker among several on the same heads: a row is written by one only, columns by all."""
     return [whole if r.by_row else whole.clone() for r, whole in zip(reducers, wholes, strict=True)]
 
 
@@ -250,15 +270,19 @@ def _survey(
     buffers = _Buffers(problem)
     for tile in tiles:
         lead = tuple(cut.stop - cut.start for cut in tile.lead)
-        states = [
-            r.empty(lead, len(tile.rows), problem.size, problem.dtype) if r.by_row else _heads_of(whole, tile)
-            for r, whole in zip(reducers, wholes, strict=True)
-        ]
+        states: list[Any] = [None if r.by_row else _heads_of(w, tile) for r, w in zip(reducers, wholes, strict=True)]
         for block in _blocks(problem, tile, lead, cap, buffers):
-            states = [r.step(state, block) for r, state in zip(reducers, states, strict=True)]
+            states = [_seen(r, state, block) for r, state in zip(reducers, states, strict=True)]
         for r, whole, state in zip(reducers, wholes, states, strict=True):
-            _store(whole, state, tile, by_row=r.by_row)
+            if r.by_row:
+                _store(whole, state, tile)
     return wholes
+
+
+def _seen(reducer: Reducer[Any], state: Any, block: Block) -> Any:
+    if state is not None:
+        return reducer.step(state, block)
+    return reducer.first(block)
 
 
 class _Buffers:
@@ -278,7 +302,7 @@ class _Buffers:
 def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], cap: int, buffers: _Buffers) -> Iterable[Block]:
     """A tile as blocks: one, unless a single row is longer than the cap allows."""
     count, width = math.prod(lead) * len(tile.rows), len(tile.cols)
-    if count * width <= 2 * cap or not problem.spec.normaliser.mergeable:
+    if count * width <= cap or not problem.spec.normaliser.mergeable:
         yield _block(problem, tile, lead, buffers)
         return
     parts = list(_column_parts(tile, max(1, cap // count)))
@@ -321,13 +345,7 @@ def _heads_of(state: Any, tile: Tile) -> Any:
     return tile.heads(state, trailing=state.dim() - len(tile.lead))
 
 
-def _store(whole: Any, state: Any, tile: Tile, *, by_row: bool) -> None:
-    if isinstance(whole, tuple):
-        for one, two in zip(whole, state, strict=True):
-            _store(one, two, tile, by_row=by_row)
-        return
-    target = _heads_of(whole, tile)
-    if by_row:
-        target = tile.rows.take(target, len(tile.lead))
-    if target.data_ptr() != state.data_ptr():
-        target.copy_(state)
+def _store(whole: Any, state: Any, tile: Tile) -> None:
+    """Write what is known of a tile's rows to its place."""
+    for one, two in zip(whole, state, strict=True) if isinstance(whole, tuple) else ((whole, state),):
+        one[(*tile.lead, tile.rows.place)] = two

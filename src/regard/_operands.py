@@ -74,6 +74,11 @@ class Span:
         else:
             tensor.narrow(dim, self.start, self.stop - self.start).add_(part)
 
+    @property
+    def place(self) -> slice | Tensor:
+        """These positions as an index."""
+        return slice(self.start, self.stop) if self.index is None else self.index
+
     def part(self, low: int, high: int) -> Span:
         """The positions number low to high of this span."""
         if self.index is not None:

@@ -33,8 +33,8 @@ def overview(problem: Problem, cap: int) -> dict[str, Any]:
     """One pass for the questions that people ask together: they share the tile, which is what costs."""
     wanted: dict[str, Reducer[Any]] = {
         "top": top(problem, TOP),
-        "received": Received(),
         "heatmap": Heatmap(BINS, "sum", problem.size),
+        "received": Received(),
     }
     if problem.spec.normaliser.normalised:
         wanted["saturation"] = SquaredWeight()

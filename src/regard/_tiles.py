@@ -24,7 +24,9 @@ NEVER = -math.inf
 BLOCKS = 32  # how finely a range of columns is asked for none / some / all
 NARROWEST = 64  # columns of such a block, at least
 CALL = 1 << 16  # the fixed cost of a tile, in scores
-MOST_ROWS = 1 << 10
+REREAD = 8  # fetching the keys once more costs as much as so many rows of scores
+MOST_HEADS = 64
+STEPS = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # rows that a tile may have
 
 
 def all_finite(*tensors: Tensor) -> bool:
@@ -130,26 +132,15 @@ class Problem:
 
         `call` is the fixed cost of a tile, in scores.
         """
-        rows = Span(0, self.size.n)
         lead = self.lead if lead is None else lead
-        step = self._row_step(rows, cap, call)
-        ends = (rows.part(0, min(step, len(rows))), rows.part(max(0, len(rows) - step), len(rows)))
-        width = max(1, *(self._width(end) for end in ends))
-        for heads in _head_slices(lead, max(1, cap // (step * width))):
-            yield from self._row_tiles(heads, rows, step, cap)
-
-    def _row_tiles(self, heads: tuple[slice, ...], rows: Span, step: int, cap: int) -> Iterator[Tile]:
-        count = math.prod([cut.stop - cut.start for cut in heads])
-        low = 0
-        while low < len(rows):
-            high = min(low + step, len(rows))
-            tile = self.tile(heads, rows.part(low, high))
-            while tile is not None and high - low > 1 and count * (high - low) * len(tile.cols) > 2 * cap:
-                high = low + (high - low) // 2
-                tile = self.tile(heads, rows.part(low, high))
-            if tile is not None:
-                yield tile
-            low = high
+        most = min(math.prod(lead), MOST_HEADS) or 1
+        cuts: dict[int, list[Span]] = {}  # for each number of heads in a tile
+        for heads in _head_slices(lead, self._heads_in_tile(most, cap, call)):
+            count = math.prod([cut.stop - cut.start for cut in heads])
+            if count not in cuts:
+                cuts[count] = list(self._row_cuts(cap // count, call / count))
+            tiles = (self.tile(heads, rows) for rows in cuts[count])
+            yield from (tile for tile in tiles if tile is not None)
 
     def tile(self, heads: tuple[slice, ...], rows: Span) -> Tile | None:
         """The tile of these rows with the columns they may see, or None if they see nothing."""
@@ -180,22 +171,31 @@ class Problem:
             return self.size.m
         return sum(high - low for low, high in self.spec.mask.reach(_hull(rows, self.size.n), self.size))
 
-    def _row_step(self, rows: Span, cap: int, call: int) -> int:
-        """How many rows a tile should have: many, to spread the cost of a call; few, to follow the mask's edge."""
-        best, least = 1, math.inf
-        count = min(math.prod(self.lead), 64) or 1
-        middle = len(rows) // 2
-        step = 1
-        while step <= min(len(rows), MOST_ROWS):
-            width = self._width(rows.part(middle, min(middle + step, len(rows)))) or 1
-            if step > 1 and step * width > cap:
+    def _heads_in_tile(self, most: int, cap: int, call: float) -> int:
+        """How many heads a tile should have, judged in the middle: long blocks of one before short blocks of many."""
+        counts = [count for count in range(1, most + 1) if count == most or most % count == 0]
+        return min(counts, key=lambda count: min(self._costs(self.size.n // 2, cap // count, call / count)))
+
+    def _row_cuts(self, cap: int, call: float) -> Iterator[Span]:
+        """The rows of each tile: many, to spread the cost of a call; few, to follow the mask's edge."""
+        low = 0
+        while low < self.size.n:
+            costs = self._costs(low, cap, call)
+            step = STEPS[costs.index(min(costs))]
+            yield Span(low, min(low + step, self.size.n))
+            low += step
+
+    def _costs(self, low: int, cap: int, call: float) -> list[float]:
+        """Scores made for each row, the cost of a call among them, by how many rows from `low` on are in a tile."""
+        costs: list[float] = []
+        for step in STEPS:
+            rows = Span(low, min(low + step, self.size.n))
+            width = self._width(rows)
+            cost = width * (1 + REREAD / step) + call / step
+            if costs and (step * width > cap or cost > costs[-1]):
                 break
-            heads = min(count, max(1, cap // (step * width)))
-            cost = width + call / (step * heads)
-            if cost <= least:  # long blocks of one head before short blocks of many
-                best, least = step, cost
-            step *= 2
-        return min(best, len(rows)) or 1
+            costs.append(cost)
+        return costs
 
 
 def zero_filled(tensor: Tensor) -> Tensor:

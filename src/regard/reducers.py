@@ -14,13 +14,13 @@ from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from regard._operands import Size, Span, Tile
 from regard.errors import ChoiceError
 
 NEVER = -math.inf
-SMALL_CHUNK = 8
-CHUNK = 64  # keys of which first only the largest is looked at, in search of the top k
+CHUNK = 64  # neighbouring keys of which first only the largest is looked at, in search of the top k
 State = TypeVar("State")
 
 
@@ -56,6 +56,11 @@ class Block:
         return self.scores.amax(-1), self.weights.amax(-1)
 
     @cached_property
+    def column_sums(self) -> Tensor:
+        """sum_i p_ij over the block's rows, (..., cols)."""
+        return self.weights.sum(-2)
+
+    @cached_property
     def logsumexp(self) -> Tensor:
         """(..., rows) of this block alone; for whole rows from the best score and its weight, without an exp."""
         if self.partial:
@@ -77,6 +82,11 @@ class Reducer(Generic[State]):
         """The state after one more block."""
         raise NotImplementedError
 
+    def first(self, block: Block) -> State:
+        """The state after the first block of a row, which is mostly the only one: `step` from nothing, for less."""
+        lead, rows = block.weights.shape[:-2], block.weights.shape[-2]
+        return self.step(self.empty(tuple(lead), rows, block.size, block.weights.dtype), block)
+
     def merge(self, one: State, two: State) -> State:
         """What is known of two parts together."""
         raise NotImplementedError
@@ -97,6 +107,9 @@ class RowSum(Reducer[Tensor]):
 
     def step(self, state: Tensor, block: Block) -> Tensor:
         return state + self.of(block)
+
+    def first(self, block: Block) -> Tensor:
+        return self.of(block)
 
     def merge(self, one: Tensor, two: Tensor) -> Tensor:
         return one + two
@@ -154,6 +167,9 @@ class LogSumExp(Reducer[Tensor]):
     def step(self, state: Tensor, block: Block) -> Tensor:
         return self.merge(state, block.logsumexp)
 
+    def first(self, block: Block) -> Tensor:
+        return block.logsumexp
+
     def merge(self, one: Tensor, two: Tensor) -> Tensor:
         return torch.logaddexp(one, two)
 
@@ -201,18 +217,27 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
         return scores, torch.zeros_like(scores), torch.full(shape, -1, dtype=torch.int64, device=size.device)
 
     def step(self, state: tuple[Tensor, Tensor, Tensor], block: Block) -> tuple[Tensor, Tensor, Tensor]:
+        return self.merge(state, self._of(block))
+
+    def first(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
+        found = self._of(block)
+        if not (self.by_weight or block.partial):
+            block.peak = found[0][..., 0], found[1][..., 0]  # found anyway, and the next question may need it
+        if found[0].shape[-1] == self.k:
+            return found
+        return self.merge(self.empty(tuple(found[0].shape[:-2]), found[0].shape[-2], block.size, found[0].dtype), found)
+
+    def _of(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
         ranks = block.weights.masked_fill(block.scores == NEVER, NEVER) if self.by_weight else block.scores
         scores, at = best_of(ranks, min(self.k, block.scores.shape[-1]))
-        where = block.cols.positions(at.device)[at]
         weights = block.weights.gather(-1, at)
+        where = at if block.cols.index is None else block.cols.index[at]
+        if block.cols.index is None and block.cols.start:
+            where = where + block.cols.start
         if block.gaps:
             hidden = scores == NEVER
             weights, where = weights.masked_fill(hidden, 0), where.masked_fill(hidden, -1)
-        if not block.partial and not self.by_weight:
-            block.peak = scores[..., 0], weights[..., 0]  # found anyway, and the next question may need it
-        if not block.partial and scores.shape[-1] == self.k:
-            return scores, weights, where
-        return self.merge(state, (scores, weights, where))
+        return scores, weights, where
 
     def merge(
         self, one: tuple[Tensor, Tensor, Tensor], two: tuple[Tensor, Tensor, Tensor]
@@ -231,22 +256,22 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
         return state[1], state[2]
 
 
-def best_of(scores: Tensor, k: int, chunk: int = CHUNK) -> tuple[Tensor, Tensor]:
-    """torch.topk over the last dimension, for long rows by way of the maxima of chunks."""
-    chunks = scores.shape[-1] // chunk
+def best_of(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """torch.topk over the last dimension, for long rows by way of maxima: the k best lie in the k best chunks."""
+    chunks = scores.shape[-1] // CHUNK
     if chunks < 2 * k:
         return torch.topk(scores, k)
-    body = scores[..., : chunks * chunk].unflatten(-1, (chunks, chunk))
-    # The k best lie in the k chunks with the best maxima.
-    picked = body.amax(-1).topk(k, sorted=False).indices
-    few = body.gather(-2, picked.unsqueeze(-1).expand(*picked.shape, chunk)).flatten(-2)
-    rest = scores.shape[-1] - chunks * chunk
-    if rest:
-        few = torch.cat([few, scores[..., chunks * chunk :]], -1)
-        picked = torch.cat([picked, picked.new_full((*picked.shape[:-1], -(-rest // chunk)), chunks)], -1)
-    best, at = best_of(few, k, chunk // 8) if chunk > SMALL_CHUNK else few.topk(k)
-    number = at // chunk  # of the chunk among those picked; what is left over at the end counts as further chunks
-    return best, picked.gather(-1, number) * chunk + at - chunk * number.clamp_max(k)
+    flat = scores.flatten(0, -2)
+    cut = chunks * CHUNK
+    body = flat[:, :cut].unflatten(-1, (chunks, CHUNK))
+    picked = body.amax(-1).topk(k, sorted=False).indices  # (rows, k)
+    few = body[torch.arange(len(flat), device=flat.device).unsqueeze(-1), picked].flatten(-2)
+    if cut < flat.shape[-1]:  # what is left over at the end counts as one chunk more
+        few = torch.cat([few, flat[:, cut:]], -1)
+        picked = pad(picked, (0, 1), value=chunks)
+    best, at = few.topk(k)
+    at = picked.gather(-1, at // CHUNK) * CHUNK + at % CHUNK
+    return best.unflatten(0, scores.shape[:-1]), at.unflatten(0, scores.shape[:-1])
 
 
 class Received(Reducer[Tensor]):
@@ -259,7 +284,7 @@ class Received(Reducer[Tensor]):
         return torch.zeros((*lead, size.m), dtype=dtype, device=size.device)
 
     def step(self, state: Tensor, block: Block) -> Tensor:
-        block.cols.add(state, -1, block.weights.sum(-2))
+        block.cols.add(state, -1, block.column_sums)
         return state
 
     def merge(self, one: Tensor, two: Tensor) -> Tensor:
@@ -296,19 +321,38 @@ class Heatmap(Reducer[Tensor]):
         return torch.zeros(shape, dtype=dtype, device=size.device)
 
     def step(self, state: Tensor, block: Block) -> Tensor:
-        rows, cols = block.rows.take(self.row_bins, 0), block.cols.take(self.col_bins, 0)
-        first, last = int(rows[0]), int(rows[-1]) + 1
-        shape = (*block.weights.shape[:-2], last - first, len(cols))
-        strips = torch.empty(shape, dtype=state.dtype, device=state.device)
-        pool = torch.amax if self.pool == "max" else torch.sum
-        edges = torch.searchsorted(rows, torch.arange(first, last + 1, device=rows.device)).tolist()
-        for strip, (low, high) in enumerate(pairwise(edges)):
-            pool(block.weights[..., low:high, :], -2, out=strips[..., strip, :])
+        first, strips = self._strips(block)
+        target = state.narrow(-2, first, strips.shape[-2])
+        if self.pool != "max":
+            block.column_sums = strips.sum(-2)  # found anyway, and the next question may need it
+        bins = _whole_bins(block.cols, self.size.m, self.bins)
+        if bins is not None:
+            low, high, side = bins
+            cells = self._pooled(strips.unflatten(-1, (high - low, side)), -1)
+            part = target.narrow(-1, low, high - low)
+            part.copy_(torch.maximum(part, cells)) if self.pool == "max" else part.add_(cells)
+            return state
+        cols = block.cols.take(self.col_bins, 0)
         if self.pool == "max":
-            state[..., first:last, :].scatter_reduce_(-1, cols.expand(shape), strips, "amax")
+            target.scatter_reduce_(-1, cols.expand(strips.shape), strips, "amax")
         else:
-            state[..., first:last, :].index_add_(-1, cols, strips)
+            target.index_add_(-1, cols, strips)
         return state
+
+    def _strips(self, block: Block) -> tuple[int, Tensor]:
+        """The block's rows pooled into the bins they fall into, (..., strips, cols), and the first of these bins."""
+        bins = _whole_bins(block.rows, self.size.n, self.bins)
+        if bins is not None:
+            low, high, side = bins
+            return low, self._pooled(block.weights.unflatten(-2, (high - low, side)), -2)
+        rows = block.rows.take(self.row_bins, 0)
+        first, last = int(rows[0]), int(rows[-1]) + 1
+        edges = torch.searchsorted(rows, torch.arange(first, last + 1, device=rows.device)).tolist()
+        parts = [self._pooled(block.weights[..., low:high, :], -2) for low, high in pairwise(edges)]
+        return first, torch.stack(parts, -2)
+
+    def _pooled(self, weights: Tensor, dim: int) -> Tensor:
+        return weights.amax(dim) if self.pool == "max" else weights.sum(dim)
 
     def merge(self, one: Tensor, two: Tensor) -> Tensor:
         return torch.maximum(one, two) if self.pool == "max" else one + two
@@ -318,3 +362,12 @@ class Heatmap(Reducer[Tensor]):
             return state
         cells = self.edges(self.size.n).diff()[:, None] * self.edges(self.size.m).diff()
         return state / cells.to(state)
+
+
+def _whole_bins(span: Span, length: int, bins: int) -> tuple[int, int, int] | None:
+    """The bins (first, last + 1) that a span fills exactly and their size, if all bins have the same."""
+    bins = min(bins, length)
+    side = length // bins
+    if span.index is not None or length % bins or span.start % side or span.stop % side:
+        return None
+    return span.start // side, span.stop // side, side

@@ -320,8 +320,8 @@ class Weights:
         if self._plan.executor == "dense":
             return self._plan.tile
         # Rows of at least 64 queries for every worker: below that a product with the keys only waits for memory.
-        rows = 64 * torch.get_num_threads() * self._shape.m
-        return max(1, min(max(2 * TILE, rows), self._budget // (BUFFERS * 4)))
+        rows = torch.get_num_threads() * max(TILE // 2, 64 * self._shape.m)
+        return max(1, min(rows, self._budget // (BUFFERS * 4)))
 
     def _plan_for(self, d_v: int) -> Plan:
         return choose(

@@ -15,18 +15,25 @@ from regard.scores._base import Features, Score, norm_product
 
 
 class Linear(Score):
-    """A score that is an inner product once `project` has been applied to both sides."""
+    """A score that is an inner product, times a scale, once `project` has been applied to both sides."""
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         raise NotImplementedError
 
+    def scale_for(self, d_k: int) -> float:
+        del d_k
+        return 1.0
+
     def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
-        left, right, scale = self.project(query, key)
-        return Operand(left if scale == 1 else left * scale, Axis.QUERY), Operand(right, Axis.KEY)
+        left, right = self.project(query, key)
+        return Operand(left, Axis.QUERY), Operand(right, Axis.KEY)
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
         del rows, cols
         left, right = tensors
+        scale = self.scale_for(right.shape[-1])
+        if scale != 1:  # here and not on all queries, which would be a copy of them
+            left = left * scale
         if out is None:
             return left @ right.mT
         if math.prod(out.shape[:-2]) == 1:  # one head: a plain product is faster than a batch of one
@@ -40,11 +47,10 @@ class Linear(Score):
         return None
 
     def features(self, query: Tensor, key: Tensor) -> Features:
-        return Features(*self.project(query, key))
+        return Features(*self.project(query, key), self.scale_for(key.shape[-1]))
 
     def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
-        left, right, scale = self.project(query, key)
-        return abs(scale) * norm_product(left, right)
+        return abs(self.scale_for(key.shape[-1])) * norm_product(*self.project(query, key))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,8 +63,8 @@ class Dot(Linear):
     def signature(self) -> Hashable:
         return ("Dot", self.scale)
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
-        return query, key, self.scale_for(key.shape[-1])
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        return query, key
 
     def scale_for(self, d_k: int) -> float:
         return self.scale if self.scale is not None else 1 / math.sqrt(max(d_k, 1))
@@ -77,9 +83,13 @@ class Cosine(Linear):
     def signature(self) -> Hashable:
         return ("Cosine", self.temperature)
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         unit = torch.nn.functional.normalize
-        return unit(query, dim=-1), unit(key, dim=-1), 1 / self.temperature
+        return unit(query, dim=-1), unit(key, dim=-1)
+
+    def scale_for(self, d_k: int) -> float:
+        del d_k
+        return 1 / self.temperature
 
     def __repr__(self) -> str:
         return "cos(q, k)" if self.temperature == 1 else f"cos(q, k) / {self.temperature:g}"
@@ -97,8 +107,8 @@ class General(Linear):
             msg = f"general(w) needs w of shape (d_q, d_k) = ({d_q}, {d_k}), but w is {tuple(self.w.shape)}"
             raise ShapeError(msg)
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
-        return query @ self.w.to(query.dtype), key, 1.0
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        return query @ self.w.to(query.dtype), key
 
     def __repr__(self) -> str:
         return "q·Wk"
@@ -116,8 +126,8 @@ class Location(Linear):
             msg = f"location(w) needs w of shape (keys, d_q) = ({m}, {d_q}), but w is {tuple(self.w.shape)}"
             raise ShapeError(msg)
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
-        return query, self.w.to(query.dtype).expand(*key.shape[:-2], *self.w.shape), 1.0
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        return query, self.w.to(query.dtype).expand(*key.shape[:-2], *self.w.shape)
 
     def __repr__(self) -> str:
         return "(Wq)_j"
@@ -128,8 +138,8 @@ class Uniform(Linear):
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         """Anything fits: neither side is looked at."""
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, float]:
-        return query.new_zeros(*query.shape[:-1], 1), key.new_zeros(*key.shape[:-1], 1), 1.0
+    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        return query.new_zeros(*query.shape[:-1], 1), key.new_zeros(*key.shape[:-1], 1)
 
     def __repr__(self) -> str:
         return "0"
