@@ -18,14 +18,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard._operands import Axis, Operand, Size, Span, Tile
+from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
 from regard._tiles import Problem, all_finite
 from regard.masks import Band, Mask
 from regard.normalisers import softmax
 from regard.scores import Features, uniform
 from regard.spec import Spec
 
-NEVER = -math.inf
 CANCELS = 64.0  # half squares of features above this leave fewer than five digits of a score in float32
 ALIGNED = 16  # widths up to this are padded to it: the kernel is faster and more accurate there
 flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default  # noqa: SLF001

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard import _fused
 from regard._fold import Job, Output, run, survey
-from regard._operands import Axis, Operand, Span, Tile
+from regard._operands import NEVER, Axis, Operand, Span, Tile
 from regard._plan import Plan
 from regard._tiles import Problem, Replace, all_finite, zero_filled
 from regard._traced import traced
@@ -22,7 +22,6 @@ from regard.reducers import Pool
 from regard.scores import Dot
 from regard.spec import Spec
 
-NEVER = -math.inf
 with ThreadPoolExecutor(1) as fresh:  # what torch's dispatcher leaves out in ordinary code, as a new thread sees it
     OUTSIDE = fresh.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard._fold import Job, Output, run, survey
-from regard._operands import Axis, Operand, Tile
+from regard._operands import NEVER, Axis, Operand, Tile
 from regard._tiles import Problem, Replace
 from regard.errors import ChoiceError, DtypeError, ShapeError
 from regard.normalisers import Softmax
@@ -25,7 +25,6 @@ from regard.reducers import (
     Top,
 )
 
-NEVER = -math.inf
 BINS, TOP = 256, 8  # what a pass answers without being asked
 
 

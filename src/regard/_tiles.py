@@ -15,12 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard._operands import Operand, Size, Span, Tile
+from regard._operands import NEVER, Operand, Size, Span, Tile
 from regard._traced import traced
 from regard.masks import ALL, NONE, SOME
 from regard.spec import Spec
 
-NEVER = -math.inf
 BLOCKS = 32  # how finely a range of columns is asked for none / some / all
 NARROWEST = 64  # columns of such a block, at least
 CALL = 1 << 16  # the fixed cost of a tile, in scores
