@@ -125,7 +125,7 @@ class Problem:
         return self.spec.normaliser.weights(scores, tensors[self._counts[2] :], gaps=bool(self.gaps(tile)), out=out)
 
     def tiles(self, cap: int, *, lead: tuple[int, ...] | None = None, call: int = CALL) -> Iterator[Tile]:
-        """All tiles of at most `cap` scores (but one row at least). Rows that see nothing are in no tile.
+        """All tiles of at most `cap` scores (but one row of one head at least). Rows that see nothing are in no tile.
 
         `call` is the fixed cost of a tile, in scores.
         """
@@ -135,20 +135,24 @@ class Problem:
         ends = (rows.part(0, min(step, len(rows))), rows.part(max(0, len(rows) - step), len(rows)))
         width = max(1, *(self._width(end) for end in ends))
         for heads in _head_slices(lead, max(1, cap // (step * width))):
-            yield from self._row_tiles(heads, rows, step, cap)
+            for low in range(0, len(rows), step):
+                yield from self._fitting(heads, rows.part(low, min(low + step, len(rows))), cap)
 
-    def _row_tiles(self, heads: tuple[slice, ...], rows: Span, step: int, cap: int) -> Iterator[Tile]:
+    def _fitting(self, heads: tuple[slice, ...], rows: Span, cap: int) -> Iterator[Tile]:
+        """The tile of these heads and rows, halved until its parts hold at most `cap` scores each."""
+        tile = self.tile(heads, rows)
+        if tile is None:
+            return
         count = math.prod([cut.stop - cut.start for cut in heads])
-        low = 0
-        while low < len(rows):
-            high = min(low + step, len(rows))
-            tile = self.tile(heads, rows.part(low, high))
-            while tile is not None and high - low > 1 and count * (high - low) * len(tile.cols) > 2 * cap:
-                high = low + (high - low) // 2
-                tile = self.tile(heads, rows.part(low, high))
-            if tile is not None:
-                yield tile
-            low = high
+        if count * len(rows) * len(tile.cols) <= cap or count * len(rows) == 1:
+            yield tile
+        elif len(rows) > 1:
+            middle = len(rows) // 2
+            yield from self._fitting(heads, rows.part(0, middle), cap)
+            yield from self._fitting(heads, rows.part(middle, len(rows)), cap)
+        else:
+            for half in _halves(heads):
+                yield from self._fitting(half, rows, cap)
 
     def tile(self, heads: tuple[slice, ...], rows: Span) -> Tile | None:
         """The tile of these rows with the columns they may see, or None if they see nothing."""
@@ -251,6 +255,14 @@ def _visible_tile(
         return None
     index = None if len(runs) == 1 else torch.cat([torch.arange(a, b, device=device) for a, b in runs])
     return Tile(heads, rows, Span(runs[0][0], runs[-1][1], index), tuple((a, b) for a, b in masked))
+
+
+def _halves(heads: tuple[slice, ...]) -> Iterator[tuple[slice, ...]]:
+    """The heads in two parts, along the first dimension that has more than one."""
+    dim = next(dim for dim, cut in enumerate(heads) if cut.stop - cut.start > 1)
+    low, high = heads[dim].start, heads[dim].stop
+    for part in (slice(low, (low + high) // 2), slice((low + high) // 2, high)):
+        yield (*heads[:dim], part, *heads[dim + 1 :])
 
 
 def _head_slices(lead: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
