@@ -22,8 +22,8 @@ from regard.reducers import Pool
 from regard.scores import Dot
 from regard.spec import Spec
 
-with ThreadPoolExecutor(1) as fresh:  # what torch's dispatcher leaves out in ordinary code, as a new thread sees it
-    OUTSIDE = fresh.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
+with ThreadPoolExecutor(1) as new_thread:  # what torch's dispatcher leaves out in ordinary code, as it sees it
+    OUTSIDE = new_thread.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
 
 
 def pool(
@@ -49,7 +49,8 @@ def pool(
     problem = Problem.build(spec, query, key, lead, careful=careful, draws=draws)
     tiles = _tiles(problem, out_lead, plan)
     if out_lead == lead and _rows_are_cut(problem, tiles, plan, dropout_p) and not _needs_gradient(problem, value):
-        return survey(problem, [Pool(value)], plan.tile)[0], None
+        four_byte_scores = plan.tile * problem.dtype.itemsize // 4  # that is how a survey counts
+        return survey(problem, [Pool(value)], four_byte_scores)[0], None
     return _rows(problem, value, out_lead, tiles, dropout_p), None
 
 
