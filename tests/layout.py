@@ -10,6 +10,7 @@ from pathlib import Path
 ROOMS = (
     ("errors",),
     ("_operands", "_traced"),  # what the words speak about
+    ("_word",),  # what the words have in common
     ("scores", "masks", "normalisers"),
     ("spec",),
     ("reducers",),

@@ -186,7 +186,6 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list
     A worker is a thread in which torch uses one: a tile takes many small steps, and to split each of them between
     threads costs more than it gains. What workers learn of the same columns is merged at the end.
     """
-    cap = max(1, cap * 4 // problem.dtype.itemsize)  # a cap counts scores of four bytes
     count = torch.get_num_threads() if problem.size.device.type == "cpu" and not traced() else 1
     tiles = list(problem.tiles(max(1, cap // count), call=SURVEY_CALL))
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]

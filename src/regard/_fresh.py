@@ -8,9 +8,8 @@ from typing import Any
 
 from torch import Tensor
 
+from regard._word import Word
 from regard.errors import StaleWeightsError
-from regard.masks import Mask
-from regard.scores import Score
 from regard.spec import Spec
 
 Versions = tuple[tuple[str, Tensor, int], ...]
@@ -30,10 +29,10 @@ def copy(tensor: Tensor, copies: dict[int, Tensor]) -> Tensor:
 
 
 def copied(words: Any, copies: dict[int, Tensor]) -> Any:
-    """A spec, score or mask with every tensor in it copied."""
+    """A spec or a word with every tensor in it copied."""
     if isinstance(words, Tensor):
         return copy(words, copies)
-    if isinstance(words, Spec | Score | Mask):
+    if isinstance(words, Spec | Word):
         return replace(words, **{f.name: copied(getattr(words, f.name), copies) for f in fields(words) if f.init})  # pyright: ignore[reportArgumentType, reportCallIssue]
     return words
 

@@ -18,14 +18,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard._operands import Axis, Operand, Size, Span, Tile
+from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
+from regard._plan import Form
 from regard._tiles import Problem, all_finite
 from regard.masks import Band, Mask
 from regard.normalisers import softmax
 from regard.scores import Features, uniform
 from regard.spec import Spec
 
-NEVER = -math.inf
 CANCELS = 64.0  # half squares of features above this leave fewer than five digits of a score in float32
 ALIGNED = 16  # widths up to this are padded to it: the kernel is faster and more accurate there
 flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default  # noqa: SLF001
@@ -35,6 +35,17 @@ flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_back
 def is_causal(mask: Mask | None, n: int, m: int) -> bool:
     """Whether a mask is the causal one that the kernel knows."""
     return isinstance(mask, Band) and mask.left is None and mask.right == 0 and (n == m or mask.align == "top-left")
+
+
+def form(spec: Spec, n: int, m: int) -> Form:
+    """How the kernel has to be called, from sizes and kinds alone."""
+    if spec.score.paired:
+        return "blocks"
+    if spec.mask is None:
+        return "whole"
+    if is_causal(spec.mask, n, m):
+        return "causal"
+    return "keys" if spec.mask.per_key else "blocks"
 
 
 def pool(
@@ -49,13 +60,14 @@ def pool(
     kind = q.dtype
     width = _width(q.shape[-1], value.shape[-1])
     q, k, v = (_widen(t.to(kind), width) for t in (q, k, value))
-    if features.rest or not (spec.mask is None or spec.mask.per_key or is_causal(spec.mask, n, m)):
+    called = form(spec, n, m)
+    if called == "blocks":
+        cap = max(1, cap * query.element_size() // q.element_size())  # float64 where float32 would cancel
         out, lse = _by_blocks(spec, features, (q, k, v), bias, lead, cap)
     else:
-        causal = is_causal(spec.mask, n, m)
-        if spec.mask is not None and not causal:
+        if called == "keys" and spec.mask is not None:
             bias = _key_bias(spec.mask, Size(n, m, query.device), lead, bias, kind)
-        out, lse = whole(q, k, v, lead, causal=causal, scale=features.scale, bias=Bias.of(bias))
+        out, lse = whole(q, k, v, lead, causal=called == "causal", scale=features.scale, bias=Bias.of(bias))
     if features.row is not None:
         lse = lse + features.row.detach()
     return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard._fused import is_causal
+from regard._fused import form
 from regard._plan import Request
 from regard._traced import traced
 from regard.errors import ChoiceError, DeviceError, DtypeError, MaskError, ShapeError
@@ -181,7 +181,6 @@ def _list(named: dict[str, Tensor]) -> str:
 def request(
     query: Tensor,
     key: Tensor,
-    d_v: int,
     spec: Spec,
     shape: Shape,
     *,
@@ -194,27 +193,15 @@ def request(
     if grad is None:
         tensors = (query, key, *spec.tensors().values())
         grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    mask = spec.mask
-    form = (
-        "none"
-        if mask is None
-        else "causal"
-        if is_causal(mask, shape.n, shape.m)
-        else "keys"
-        if mask.per_key
-        else "blocks"
-    )
     return Request(
         forced=forced,
         formula=repr(spec),
         obstacle=spec.score.obstacle(grad=grad),
-        mask=form,
+        form=form(spec, shape.n, shape.m),
         softmax=isinstance(spec.normaliser, Softmax),
         lead=shape.lead,
         n=shape.n,
         m=shape.m,
-        d=key.shape[-1],
-        d_v=d_v,
         itemsize=max(4, query.element_size()),
         budget=budget,
         grad=grad,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+
+NEVER = -math.inf  # the score of a key that is hidden
 
 
 class Axis(Enum):
@@ -25,17 +27,6 @@ class Operand(NamedTuple):
 
     tensor: Tensor
     axis: Axis
-
-
-def joined(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Named tensors of two words; a name that comes twice is told apart."""
-    found = dict(first)
-    for name, tensor in second.items():
-        unique = name
-        while unique in found:
-            unique = f"another {unique}"
-        found[unique] = tensor
-    return found
 
 
 class Size(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Literal
 from regard.errors import PlanError
 
 Executor = Literal["dense", "tiled", "fused"]
+Form = Literal["whole", "causal", "keys", "blocks"]  # how the fused kernel would be called
 
 TILE = 1 << 20  # scores in a tile: two buffers of them stay in the cache
 DENSE = 1 << 20  # up to here one tile holds everything
@@ -24,13 +25,11 @@ class Request:
     forced: str
     formula: str
     obstacle: str | None  # why the score is not for a fused kernel
-    mask: Literal["none", "causal", "keys", "blocks"]
+    form: Form
     softmax: bool
     lead: tuple[int, ...]
     n: int
     m: int
-    d: int
-    d_v: int
     itemsize: int
     budget: int
     grad: bool
@@ -51,6 +50,7 @@ class Plan:
     executor: Executor
     tile: int
     reason: str
+    forced: str = "auto"  # what was asked for
 
     def __str__(self) -> str:
         return f"{self.executor}: {self.reason}"
@@ -58,17 +58,17 @@ class Plan:
 
 def plan(request: Request) -> Plan:
     """Choose the executor."""
-    tile = tile_size(request)
+    tile = tile_size(request.budget, request.itemsize, grad=request.grad)
     obstacle = fused_obstacle(request)
     if request.forced == "fused":
         if obstacle is not None:
             msg = f"plan='fused' cannot serve {request.formula}: {obstacle}; plan='auto' would"
             raise PlanError(msg)
-        return Plan("fused", tile, _fused_reason(request))
+        return Plan("fused", tile, _fused_reason(request), "fused")
     if request.forced == "dense":
-        return Plan("dense", max(1, request.scores), f"asked for; one tile of {_sizes(request)} scores")
+        return Plan("dense", max(1, request.scores), f"asked for; one tile of {_sizes(request)} scores", "dense")
     if request.forced == "tiled":
-        return Plan("tiled", tile, f"asked for; {_tiles(request, tile)}")
+        return Plan("tiled", tile, f"asked for; {_tiles(request, tile)}", "tiled")
     if obstacle is None:
         return Plan("fused", tile, _fused_reason(request))
     if request.scores <= min(DENSE, tile):
@@ -76,10 +76,10 @@ def plan(request: Request) -> Plan:
     return Plan("tiled", tile, f"{_tiles(request, tile)}, because {obstacle}")
 
 
-def tile_size(request: Request) -> int:
-    """How many scores a tile may hold within the budget."""
-    buffers = BUFFERS_WITH_GRADIENT if request.grad else BUFFERS
-    return max(1, min(TILE, request.budget // (buffers * request.itemsize)))
+def tile_size(budget: int, itemsize: int, *, grad: bool) -> int:
+    """How many scores of `itemsize` bytes a tile may hold within a budget of bytes."""
+    buffers = BUFFERS_WITH_GRADIENT if grad else BUFFERS
+    return max(1, min(TILE, budget // (buffers * itemsize)))
 
 
 def fused_obstacle(request: Request) -> str | None:
@@ -98,7 +98,7 @@ def fused_obstacle(request: Request) -> str | None:
         return f"with fewer than {FEWEST_FUSED_KEYS} keys the fused kernel hides NaN"
     if request.traced == "transform":
         return "function transforms do not see through the fused kernel"
-    if request.traced == "compile" and not (request.plain and request.mask in ("none", "causal")):
+    if request.traced == "compile" and not (request.plain and request.form in ("whole", "causal")):
         return "torch.compile cannot look at the numbers that this needs"
     return None
 
@@ -114,9 +114,9 @@ def _tiles(request: Request, tile: int) -> str:
 
 def _fused_reason(request: Request) -> str:
     how = {
-        "none": "in one call",
+        "whole": "in one call",
         "causal": "in one call, causal",
         "keys": "in one call with a bias on the keys",
         "blocks": "block by block of queries, on the keys they may see",
-    }[request.mask]
+    }[request.form]
     return f"{request.formula} over {_sizes(request)} runs on torch's kernel {how}"

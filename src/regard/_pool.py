@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard import _fused
 from regard._fold import Job, Output, run, survey
-from regard._operands import Axis, Operand, Span, Tile
+from regard._operands import NEVER, Axis, Operand, Span, Tile
 from regard._plan import Plan
 from regard._tiles import Problem, Replace, all_finite, zero_filled
 from regard._traced import traced
@@ -22,9 +22,8 @@ from regard.reducers import Pool
 from regard.scores import Dot
 from regard.spec import Spec
 
-NEVER = -math.inf
-with ThreadPoolExecutor(1) as fresh:  # what torch's dispatcher leaves out in ordinary code, as a new thread sees it
-    OUTSIDE = fresh.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
+with ThreadPoolExecutor(1) as new_thread:  # what torch's dispatcher leaves out in ordinary code, as it sees it
+    OUTSIDE = new_thread.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
 
 
 def pool(
@@ -103,7 +102,7 @@ def _rows_are_cut(problem: Problem, tiles: tuple[Tile, ...], plan: Plan, dropout
     """Whether a single row is longer than a tile, and softmax can be merged from parts of it."""
     longest = max([0, *[len(tile.cols) for tile in tiles]])
     plain = isinstance(problem.spec.normaliser, Softmax) and not dropout_p and not problem.careful
-    return plan.executor != "dense" and plain and longest > 2 * plan.tile
+    return plan.executor != "dense" and plain and longest > plan.tile
 
 
 def _needs_gradient(problem: Problem, value: Tensor) -> bool:

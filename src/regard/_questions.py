@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from regard._fold import Job, Output, run, survey
-from regard._operands import Axis, Operand, Tile
+from regard._operands import NEVER, Axis, Operand, Size, Tile
 from regard._tiles import Problem, Replace
+from regard._word import came
 from regard.errors import ChoiceError, DtypeError, ShapeError
-from regard.normalisers import Softmax
+from regard.normalisers import Normaliser, Softmax
 from regard.reducers import (
     Heatmap,
     LogSumExp,
@@ -25,14 +26,13 @@ from regard.reducers import (
     Top,
 )
 
-NEVER = -math.inf
 BINS, TOP = 256, 8  # what a pass answers without being asked
 
 
 def overview(problem: Problem, cap: int) -> dict[str, Any]:
     """One pass for the questions that people ask together: they share the tile, which is what costs."""
     wanted: dict[str, Reducer[Any]] = {
-        "top": top(problem, TOP),
+        "top": top(problem.spec.normaliser, TOP),
         "heatmap": Heatmap(BINS, "sum", problem.size),
         "received": Received(),
     }
@@ -49,9 +49,9 @@ def overview(problem: Problem, cap: int) -> dict[str, Any]:
     return answers
 
 
-def top(problem: Problem, k: int) -> Top:
+def top(normaliser: Normaliser, k: int) -> Top:
     """The k largest weights, by score wherever that is the same: weights of 0 have an order then too."""
-    return Top(k, by_weight=not problem.spec.normaliser.monotone)
+    return Top(k, by_weight=not normaliser.monotone)
 
 
 RowQuestion = Callable[[Tensor, Tensor, Tile, Sequence[Tensor]], Tensor]
@@ -116,8 +116,7 @@ def differentiable(problem: Problem, question: str, cap: int, extra: tuple[Opera
 def membership(groups: Tensor, lead: tuple[int, ...], m: int) -> Tensor:
     """One column a group, 1 where a key belongs to it: (..., m, g)."""
     if not isinstance(groups, Tensor) or groups.is_floating_point() or groups.dtype == torch.bool:
-        came = f"a tensor of {groups.dtype}" if isinstance(groups, Tensor) else type(groups).__name__
-        msg = f"groups must be a tensor of integer ids, one a key, but it is {came}"
+        msg = f"groups must be a tensor of integer ids, one a key, but it is {came(groups)}"
         raise DtypeError(msg)
     if groups.shape[-1:] != (m,) or groups.dim() - 1 > len(lead):
         msg = f"groups needs one id for each of {m} keys, (m,) or (B, m), but its shape is {tuple(groups.shape)}"
@@ -132,3 +131,19 @@ def membership(groups: Tensor, lead: tuple[int, ...], m: int) -> Tensor:
     marks = groups.unsqueeze(-1) == torch.arange(count, device=groups.device)
     missing = len(lead) - (groups.dim() - 1) if groups.dim() > 1 else 0
     return marks.reshape(*marks.shape[:-2], *[1] * missing, *marks.shape[-2:])
+
+
+def positions(given: Tensor | None, size: Size) -> Tensor:
+    """Where the queries stand among the keys, (..., n)."""
+    if given is None:
+        if size.n != size.m:
+            msg = (
+                f"distance() with {size.n} queries and {size.m} keys needs query_positions, "
+                f"the place of each query among the keys"
+            )
+            raise ShapeError(msg)
+        return torch.arange(size.n, device=size.device, dtype=torch.float64)
+    if given.shape[-1:] != (size.n,):
+        msg = f"query_positions needs one place for each of {size.n} queries, but its shape is {tuple(given.shape)}"
+        raise ShapeError(msg)
+    return given.to(device=size.device, dtype=torch.float64)

@@ -15,12 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard._operands import Operand, Size, Span, Tile
+from regard._operands import NEVER, Operand, Size, Span, Tile
 from regard._traced import traced
 from regard.masks import ALL, NONE, SOME
 from regard.spec import Spec
 
-NEVER = -math.inf
 BLOCKS = 32  # how finely a range of columns is asked for none / some / all
 NARROWEST = 64  # columns of such a block, at least
 CALL = 1 << 16  # the fixed cost of a tile, in scores
@@ -128,7 +127,7 @@ class Problem:
         return self.spec.normaliser.weights(scores, tensors[self._counts[2] :], gaps=bool(self.gaps(tile)), out=out)
 
     def tiles(self, cap: int, *, lead: tuple[int, ...] | None = None, call: int = CALL) -> Iterator[Tile]:
-        """All tiles of at most `cap` scores (but one row at least). Rows that see nothing are in no tile.
+        """All tiles of at most `cap` scores (but one row of one head at least). Rows that see nothing are in no tile.
 
         `call` is the fixed cost of a tile, in scores.
         """
@@ -139,8 +138,20 @@ class Problem:
             count = math.prod([cut.stop - cut.start for cut in heads])
             if count not in cuts:
                 cuts[count] = list(self._row_cuts(cap // count, call / count))
-            tiles = (self.tile(heads, rows) for rows in cuts[count])
-            yield from (tile for tile in tiles if tile is not None)
+            for rows in cuts[count]:
+                yield from self._fitting(heads, rows, cap)
+
+    def _fitting(self, heads: tuple[slice, ...], rows: Span, cap: int) -> Iterator[Tile]:
+        """The tile of these heads and rows, the heads halved while a single row of all of them is too much."""
+        tile = self.tile(heads, rows)
+        count = math.prod([cut.stop - cut.start for cut in heads])
+        if tile is None:
+            return
+        if count == 1 or count * len(rows) * len(tile.cols) <= cap:
+            yield tile
+            return
+        for half in _halves(heads):
+            yield from self._fitting(half, rows, cap)
 
     def tile(self, heads: tuple[slice, ...], rows: Span) -> Tile | None:
         """The tile of these rows with the columns they may see, or None if they see nothing."""
@@ -173,8 +184,11 @@ class Problem:
 
     def _heads_in_tile(self, most: int, cap: int, call: float) -> int:
         """How many heads a tile should have, judged in the middle: long blocks of one before short blocks of many."""
-        counts = [count for count in range(1, most + 1) if count == most or most % count == 0]
-        return min(counts, key=lambda count: min(self._costs(self.size.n // 2, cap // count, call / count)))
+        middle = self.size.n // 2
+        row = max(1, self._width(Span(middle, middle + 1)))
+        counts = [count for count in range(1, most + 1) if count * row <= cap] or [1]
+        costs = [min(self._costs(middle, cap // count, call / count)) for count in counts]
+        return counts[costs.index(min(costs))]
 
     def _row_cuts(self, cap: int, call: float) -> Iterator[Span]:
         """The rows of each tile: many, to spread the cost of a call; few, to follow the mask's edge."""
@@ -252,6 +266,14 @@ def _visible_tile(
         return None
     index = None if len(runs) == 1 else torch.cat([torch.arange(a, b, device=device) for a, b in runs])
     return Tile(heads, rows, Span(runs[0][0], runs[-1][1], index), tuple((a, b) for a, b in masked))
+
+
+def _halves(heads: tuple[slice, ...]) -> Iterator[tuple[slice, ...]]:
+    """The heads in two parts, along the first dimension that has more than one."""
+    dim = next(dim for dim, cut in enumerate(heads) if cut.stop - cut.start > 1)
+    low, high = heads[dim].start, heads[dim].stop
+    for part in (slice(low, (low + high) // 2), slice((low + high) // 2, high)):
+        yield (*heads[:dim], part, *heads[dim + 1 :])
 
 
 def _head_slices(lead: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:

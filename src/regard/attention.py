@@ -119,9 +119,7 @@ def _make_call(
     tensors = (query, key, value, *spec.tensors().values())
     grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     chosen = choose(
-        _inputs.request(
-            query, key, value.shape[-1], spec, shape, forced=plan, budget=limit, dropout=dropout_p > 0, grad=grad
-        )
+        _inputs.request(query, key, spec, shape, forced=plan, budget=limit, dropout=dropout_p > 0, grad=grad)
     )
     direct = _direct(query, key, value, spec, shape, chosen)
     return Call(shape, chosen, limit, None if direct is None else (*direct, grad))

@@ -13,27 +13,22 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard._operands import Axis, Operand, Span
+from regard._operands import NEVER, Axis, Operand, Span
 from regard._traced import traced
+from regard._word import Word
 from regard.errors import ChoiceError
 
 __all__ = ["Normaliser", "entmax15", "hard", "sigmoid", "softmax", "sparsemax"]
 
-NEVER = -math.inf
 NEWTON_STEPS = 60
 
 
-class Normaliser:
+class Normaliser(Word["Normaliser"]):
     """Scores to weights, row by row."""
 
     normalised = True  # whether a row sums to 1
     mergeable = False  # whether statistics of parts of a row combine into that of the row
     monotone = True  # whether a better score never has a smaller weight
-    arity = 0
-
-    @property
-    def signature(self) -> Hashable:
-        return type(self).__name__
 
     def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
         """What has to be drawn once and for all, before any tile."""
@@ -46,12 +41,12 @@ class Normaliser:
         """The weights of whole rows; `gaps` says that a score may be -inf. `out` may be used, and then no gradient."""
         raise NotImplementedError
 
-    def statistic(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
-        """The row statistic (..., rows) of whole rows."""
+    def statistic(self, scores: Tensor, cols: Span) -> Tensor:
+        """The statistic (..., rows) of parts of rows, if it is mergeable."""
         raise NotImplementedError
 
     def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
-        """The weights of any block, once the row statistic is known."""
+        """The weights of any block, once the statistic of whole rows is known."""
         raise NotImplementedError
 
 
@@ -60,6 +55,7 @@ def _empty(scores: Tensor) -> Tensor:
     return (scores.detach() == NEVER).all(-1, keepdim=True)
 
 
+@dataclass(frozen=True, repr=False)
 class Softmax(Normaliser):
     mergeable = True
 
@@ -77,8 +73,8 @@ class Softmax(Normaliser):
         # Filled before the softmax, not after: there the gradient would be NaN already.
         return torch.softmax(scores.masked_fill(empty, 0), -1).masked_fill(scores.detach() == NEVER, 0)
 
-    def statistic(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
-        del cols, tensors
+    def statistic(self, scores: Tensor, cols: Span) -> Tensor:
+        del cols
         return torch.logsumexp(scores, -1)
 
     def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
@@ -122,15 +118,8 @@ class Threshold(Normaliser):
         weights = (x - self.tau(x)).clamp_min(0).pow(self.power)
         return weights if empty is None else weights.masked_fill(empty, 0)
 
-    def statistic(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
-        del cols, tensors
-        return self.tau(self.slope * scores.masked_fill(_empty(scores), 0)).squeeze(-1)
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
-        del cols
-        return (self.slope * scores - statistic.unsqueeze(-1)).clamp_min(0).pow(self.power)
-
-
+@dataclass(frozen=True, repr=False)
 class Sparsemax(Threshold):
     def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
         inside = torch.where(support, x, 0.0)
@@ -140,6 +129,7 @@ class Sparsemax(Threshold):
         return "sparsemax"
 
 
+@dataclass(frozen=True, repr=False)
 class Entmax15(Threshold):
     power = 2
     slope = 0.5
@@ -161,22 +151,18 @@ class Sigmoid(Normaliser):
     normalised = False
     mergeable = True
 
-    @property
-    def signature(self) -> Hashable:
-        return ("Sigmoid", self.bias)
-
     def weights(
         self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
     ) -> Tensor:
         del tensors, gaps, out
         return torch.sigmoid(scores + self.bias)
 
-    def statistic(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
-        del cols, tensors
+    def statistic(self, scores: Tensor, cols: Span) -> Tensor:
+        del cols
         return torch.where(_empty(scores).squeeze(-1), NEVER, torch.zeros_like(scores[..., 0]))
 
     def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
-        del statistic
+        del statistic, cols
         return self.weights(scores)
 
     def __repr__(self) -> str:
@@ -194,7 +180,7 @@ class Hard(Normaliser):
 
     @property
     def signature(self) -> Hashable:
-        return ("Hard", self.sample)
+        return (type(self), self.sample)  # no plan depends on a generator
 
     @property
     def arity(self) -> int:
@@ -222,15 +208,6 @@ class Hard(Normaliser):
         weights = torch.zeros_like(scores).scatter(-1, self.choice(scores, tensors), 1.0)
         broken = scores.isnan().any(-1, keepdim=True)
         return weights.masked_fill(_empty(scores), 0).masked_fill(broken, math.nan)
-
-    def statistic(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
-        chosen = cols.positions(scores.device)[self.choice(scores, tensors)].to(torch.float64)
-        broken = scores.isnan().any(-1, keepdim=True)
-        return chosen.masked_fill(_empty(scores), NEVER).masked_fill(broken, math.nan).squeeze(-1)
-
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
-        chosen = cols.positions(scores.device) == statistic.unsqueeze(-1)
-        return chosen.to(scores.dtype).masked_fill(statistic.isnan().unsqueeze(-1), math.nan)
 
     def __repr__(self) -> str:
         return "hard(sample=True)" if self.sample else "hard"

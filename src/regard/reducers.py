@@ -6,7 +6,6 @@ associative with `empty` as its identity. That is the whole contract between til
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,10 +15,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard._operands import Size, Span, Tile
+from regard._operands import NEVER, Size, Span, Tile
 from regard.errors import ChoiceError
 
-NEVER = -math.inf
 CHUNK = 64  # neighbouring keys of which first only the largest is looked at, in search of the top k
 State = TypeVar("State")
 

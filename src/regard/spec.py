@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from regard._operands import joined
+from regard._word import joined
 from regard.masks import Mask
 from regard.normalisers import Normaliser
 from regard.scores import Score

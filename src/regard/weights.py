@@ -10,11 +10,12 @@ from torch import Tensor
 
 from regard import _fresh, _index, _inputs, _pool, _questions
 from regard._fold import survey
-from regard._operands import Axis, Operand
-from regard._plan import BUFFERS, BUFFERS_WITH_GRADIENT, TILE, Plan
+from regard._operands import Axis, Operand, Size
+from regard._plan import BUFFERS, TILE, Plan, tile_size
 from regard._plan import plan as choose
 from regard._tiles import Problem
 from regard._traced import plain_dtypes, traced
+from regard._word import came
 from regard.errors import ChoiceError, DeviceError, DtypeError, NotNormalisedError, ShapeError, TooLargeError
 from regard.masks import Mask
 from regard.normalisers import Normaliser, Softmax
@@ -65,7 +66,7 @@ class Weights:
         spec = _inputs.make_spec(score, mask, normaliser)
         shape = _inputs.check(query, key, None, spec)
         budget = _inputs.check_options(0.0, plan, budget)
-        chosen = choose(_inputs.request(query, key, key.shape[-1], spec, shape, forced=plan, budget=budget))
+        chosen = choose(_inputs.request(query, key, spec, shape, forced=plan, budget=budget))
         self._set(query, key, spec, shape, chosen, budget, None, None)
 
     def _set(
@@ -147,8 +148,7 @@ class Weights:
     def _product(self, x: Tensor, length: int, what: str, run: Any) -> Tensor:
         self._check_fresh()
         if not isinstance(x, Tensor) or x.dtype != self.dtype:
-            came = f"a tensor of {x.dtype}" if isinstance(x, Tensor) else type(x).__name__
-            msg = f"weights @ x needs a tensor of {self.dtype}, but x is {came}"
+            msg = f"weights @ x needs a tensor of {self.dtype}, but x is {came(x)}"
             raise DtypeError(msg)
         if x.device != self.device:
             msg = f"weights @ x needs x on the device of the weights, {self.device}, but it is on {x.device}"
@@ -168,9 +168,12 @@ class Weights:
         query, key = self._operands()
         if self._shape.group > 1 and x.dim() > 2 and x.shape[-3] == self.key.shape[-3]:
             x = _inputs.ungrouped(x, self._shape.group)  # values as `attend` takes them, one head for a group
-        return _pool.pool(self._spec, query, key, x, self._shape.lead, self._plan_for(x.shape[-1]), draws=self._draws)[
-            0
-        ]
+        return self._pooled(query, key, x)
+
+    def _pooled(self, query: Tensor, key: Tensor, x: Tensor) -> Tensor:
+        # Planned anew: there is no dropout here, gradients may be wanted or not, and numbers may be wider.
+        request = _inputs.request(query, key, self._spec, self._shape, forced=self._plan.forced, budget=self._budget)
+        return _pool.pool(self._spec, query, key, x, self._shape.lead, choose(request), draws=self._draws)[0]
 
     def _spread(self, x: Tensor) -> Tensor:
         query, key = self._operands()
@@ -196,7 +199,8 @@ class Weights:
             )
             raise TooLargeError(msg)
         with plain_dtypes():
-            return _index.block(self._problem(), picked, self._cap(), turned=turned).to(self.dtype)
+            problem = self._problem()
+            return _index.block(problem, picked, self._cap(problem), turned=turned).to(self.dtype)
 
     # Questions
 
@@ -220,7 +224,7 @@ class Weights:
 
     def distance(self, query_positions: Tensor | None = None) -> Tensor:
         """sum_j p_ij |i - j|, (..., n); with n != m say where the queries stand. Differentiable."""
-        positions = self._positions(query_positions)
+        positions = _questions.positions(query_positions, self._size)
         if self._wants_gradient() or traced():
             return self._row_question("distance", (Operand(positions.unsqueeze(-1), Axis.QUERY),))
         self._needs_distribution("distance")
@@ -235,17 +239,16 @@ class Weights:
         self._check_fresh()
         marks = _questions.membership(groups, self._shape.lead, self._shape.m)
         query, key = self._precise()
-        plan = self._plan_for(marks.shape[-1])
         with plain_dtypes():
-            found = _pool.pool(self._spec, query, key, marks.to(query.dtype), self._shape.lead, plan, draws=self._draws)
-        return found[0].to(self._out())
+            return self._pooled(query, key, marks.to(query.dtype)).to(self._out())
 
     def top(self, k: int) -> TopK:
         """The k largest weights of each row, and where they are: (..., n, k) both. Not differentiable."""
         if not isinstance(k, int) or k < 1:
             msg = f"top(k) needs a whole number of keys, 1 or more, not {k!r}"
             raise ChoiceError(msg)
-        values, indices = self._known("top") if k <= _questions.TOP else self._ask(_questions.top(self._problem(), k))
+        few = k <= _questions.TOP
+        values, indices = self._known("top") if few else self._ask(_questions.top(self._spec.normaliser, k))
         return TopK(values[..., :k].to(self._out()), indices[..., :k])
 
     def heatmap(self, bins: int = 256, pool: str = "mean") -> Tensor:
@@ -257,8 +260,7 @@ class Weights:
         if not isinstance(bins, int) or bins < 1:
             msg = f"heatmap(bins) needs a whole number of bins, 1 or more, not {bins!r}"
             raise ChoiceError(msg)
-        problem = self._problem()
-        reducer = Heatmap(bins, pool, problem.size)
+        reducer = Heatmap(bins, pool, self._size)
         if bins == _questions.BINS and pool != "max":
             return reducer.finish(self._known("heatmap")).to(self._out())
         return self._ask(reducer).to(self._out())
@@ -295,6 +297,10 @@ class Weights:
         if not traced():
             _fresh.check(self._versions)
 
+    @property
+    def _size(self) -> Size:
+        return Size(self._shape.n, self._shape.m, self.device)
+
     def _out(self) -> torch.dtype:
         return _inputs.working(self.query).dtype
 
@@ -316,22 +322,13 @@ class Weights:
     def _large(self, query: Tensor, key: Tensor) -> bool:
         return not bool(self._spec.score.magnitude(query, key) <= FEW_DIGITS)
 
-    def _cap(self) -> int:
+    def _cap(self, problem: Problem) -> int:
+        """How many scores a pass of questions may hold at a time, in all its workers together."""
         if self._plan.executor == "dense":
             return self._plan.tile
         # Rows of at least 64 queries for every worker: below that a product with the keys only waits for memory.
-        rows = torch.get_num_threads() * max(TILE // 2, 64 * self._shape.m)
-        return max(1, min(rows, self._budget // (BUFFERS * 4)))
-
-    def _plan_for(self, d_v: int) -> Plan:
-        return choose(
-            _inputs.request(
-                self.query, self.key, d_v, self._spec, self._shape, forced=self._forced(), budget=self._budget
-            )
-        )
-
-    def _forced(self) -> str:
-        return self._plan.executor if self._plan.reason.startswith("asked for") else "auto"
+        scores = torch.get_num_threads() * max(TILE // 2, 64 * self._shape.m)
+        return max(1, min(scores, self._budget // (BUFFERS * problem.dtype.itemsize)))
 
     def _wants_gradient(self) -> bool:
         tensors = (self.query, self.key, *self._spec.tensors().values())
@@ -349,7 +346,7 @@ class Weights:
         self._check_fresh()
         careful = _pool.must_be_careful(self._spec, self.query, self.key, self.key)
         problem = self._problem(careful=careful)
-        cap = max(1, self._cap() * BUFFERS * 4 // (BUFFERS_WITH_GRADIENT * problem.dtype.itemsize))
+        cap = tile_size(self._budget, problem.dtype.itemsize, grad=True)
         with plain_dtypes():
             return _questions.differentiable(problem, question, cap, extra).to(self._out())
 
@@ -358,34 +355,18 @@ class Weights:
         self._check_fresh()
         if self._memo is None:
             with plain_dtypes():
-                self._memo = _questions.overview(self._problem(), self._cap())
-        answer = self._memo[
-            question
-        ]  # copied on the way out: what is remembered must not change under an in-place operation
+                problem = self._problem()
+                self._memo = _questions.overview(problem, self._cap(problem))
+        answer = self._memo[question]
+        # Copied on the way out: what is remembered must not change under an in-place operation.
         return answer.to(self._out(), copy=True) if isinstance(answer, Tensor) else tuple(t.clone() for t in answer)
 
     @torch.no_grad()
     def _ask(self, reducer: Any) -> Any:
         self._check_fresh()
         with plain_dtypes():
-            return survey(self._problem(), [reducer], self._cap())[0]
-
-    def _positions(self, given: Tensor | None) -> Tensor:
-        if given is None:
-            if self._shape.n != self._shape.m:
-                msg = (
-                    f"distance() with {self._shape.n} queries and {self._shape.m} keys needs query_positions, "
-                    f"the place of each query among the keys"
-                )
-                raise ShapeError(msg)
-            return torch.arange(self._shape.n, device=self.device, dtype=torch.float64)
-        if given.shape[-1:] != (self._shape.n,):
-            msg = (
-                f"query_positions needs one place for each of {self._shape.n} queries, "
-                f"but its shape is {tuple(given.shape)}"
-            )
-            raise ShapeError(msg)
-        return given.to(device=self.device, dtype=torch.float64)
+            problem = self._problem()
+            return survey(problem, [reducer], self._cap(problem))[0]
 
 
 class Transposed:

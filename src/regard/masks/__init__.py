@@ -13,6 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from regard._word import came
 from regard.errors import ChoiceError, MaskError
 from regard.masks._base import ALL, NONE, SOME, Mask, Not
 from regard.masks._rules import Align, Allow, Band, Padding, Prefix, Segments
@@ -73,15 +74,16 @@ def _align(align: Align | None) -> Align | None:
 
 def _integers(value: object, name: str) -> Tensor:
     if not isinstance(value, Tensor) or value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
-        came = f"a tensor of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
-        msg = f"{name} must be a tensor of integers, but it is {came}"
+        msg = f"{name} must be a tensor of integers, but it is {came(value)}"
         raise MaskError(msg)
     return value
 
 
 def _booleans(value: object, name: str) -> Tensor:
     if not isinstance(value, Tensor) or value.dtype != torch.bool:
-        came = f"a tensor of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
-        msg = f"{name}(...) takes a tensor of torch.bool, but it is {came} (numbers to add to scores go to scores.bias)"
+        msg = (
+            f"{name}(...) takes a tensor of torch.bool, but it is {came(value)} "
+            f"(numbers to add to scores go to scores.bias)"
+        )
         raise MaskError(msg)
     return value

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
-from regard._operands import Operand, Size, Span, joined
+from regard._operands import Operand, Size, Span
+from regard._word import Word
 from regard.errors import MaskError
 
 NONE, SOME, ALL = 0, 1, 2  # what a mask says of a block: nothing is visible, something, everything
@@ -20,7 +22,7 @@ def _mask(other: object) -> Mask:
     raise MaskError(msg)
 
 
-class Mask:
+class Mask(Word["Mask"]):
     """A rule for which of n x m pairs are visible. Subclasses fill in `tile` and `kinds`."""
 
     def __and__(self, other: Mask) -> Mask:
@@ -37,36 +39,23 @@ class Mask:
         return Not(self)
 
     @property
-    def signature(self) -> Hashable:
-        """All that a plan may depend on: never the numbers in tensors."""
-        shapes = tuple((name, tuple(t.shape), t.device) for name, t in self.tensors().items())
-        return (type(self).__name__, shapes)
-
-    @property
-    def arity(self) -> int:
-        """How many operands this mask makes."""
-        return 0
-
-    @property
     def per_key(self) -> bool:
         """Whether every query of a head sees the same keys."""
-        return False
+        return bool(self.parts) and all(part.per_key for part in self.parts)
 
     @property
     def relative(self) -> bool:
         """Whether only j - i matters: moving queries and keys together changes nothing."""
-        return False
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        """The tensors that belong to the caller, by name."""
-        return {}
+        return bool(self.parts) and all(part.relative for part in self.parts)
 
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
         """Raise where sizes do not fit."""
+        for part in self.parts:
+            part.check(lead, n, m)
 
     def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
-        del lead
-        return ()
+        """What tiles are cut from."""
+        return tuple([operand for part in self.parts for operand in part.operands(lead)])
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
         """Visible or not, as booleans that broadcast to (..., rows, cols)."""
@@ -86,31 +75,6 @@ class Mask:
 @dataclass(frozen=True, repr=False)
 class Not(Mask):
     inner: Mask
-
-    @property
-    def signature(self) -> Hashable:
-        return ("Not", self.inner.signature)
-
-    @property
-    def arity(self) -> int:
-        return self.inner.arity
-
-    @property
-    def per_key(self) -> bool:
-        return self.inner.per_key
-
-    @property
-    def relative(self) -> bool:
-        return self.inner.relative
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        return self.inner.tensors()
-
-    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
-        self.inner.check(lead, n, m)
-
-    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
-        return self.inner.operands(lead)
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
         return ~self.inner.tile(tensors, rows, cols, size)
@@ -136,44 +100,16 @@ class Pair(Mask):
     def join(self, one: Tensor, two: Tensor) -> Tensor:
         raise NotImplementedError
 
-    pick: Callable[[int, int], int] = min
-
-    @property
-    def signature(self) -> Hashable:
-        return (self.symbol, self.first.signature, self.second.signature)
-
-    @property
-    def arity(self) -> int:
-        return self.first.arity + self.second.arity
-
-    @property
-    def per_key(self) -> bool:
-        return self.first.per_key and self.second.per_key
-
-    @property
-    def relative(self) -> bool:
-        return self.first.relative and self.second.relative
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        return joined(self.first.tensors(), self.second.tensors())
-
-    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
-        self.first.check(lead, n, m)
-        self.second.check(lead, n, m)
-
-    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
-        return self.first.operands(lead) + self.second.operands(lead)
+    pick: ClassVar[Callable[[int, int], int]] = min
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
-        split = self.first.arity
-        one = self.first.tile(tensors[:split], rows, cols, size)
-        return self.join(one, self.second.tile(tensors[split:], rows, cols, size))
+        one, two = self.shares(tensors)
+        return self.join(self.first.tile(one, rows, cols, size), self.second.tile(two, rows, cols, size))
 
     def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
-        split = self.first.arity
-        one = self.first.kinds(None if tensors is None else tensors[:split], rows, edges, size)
-        two = self.second.kinds(None if tensors is None else tensors[split:], rows, edges, size)
-        return [type(self).pick(a, b) for a, b in zip(one, two, strict=True)]
+        one, two = (None, None) if tensors is None else self.shares(tensors)
+        pairs = zip(self.first.kinds(one, rows, edges, size), self.second.kinds(two, rows, edges, size), strict=True)
+        return [type(self).pick(a, b) for a, b in pairs]
 
     def __repr__(self) -> str:
         sides = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -24,10 +24,6 @@ class Band(Mask):
     right: int | None
     align: Align | None
     name: str
-
-    @property
-    def signature(self) -> Hashable:
-        return (self.left, self.right, self.align)
 
     @property
     def relative(self) -> bool:
@@ -78,10 +74,6 @@ class Prefix(Mask):
     length: int
 
     @property
-    def signature(self) -> Hashable:
-        return ("Prefix", self.length)
-
-    @property
     def per_key(self) -> bool:
         return True
 
@@ -110,16 +102,11 @@ def _below(edges: Sequence[int], shortest: int, longest: int) -> list[int]:
 class Padding(Mask):
     lengths: Tensor
 
-    @property
-    def arity(self) -> int:
-        return 1
+    makes = 1
 
     @property
     def per_key(self) -> bool:
         return True
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        return {"lengths of padding": self.lengths}
 
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
         _check_left(self.lengths.shape, lead, "lengths of padding")
@@ -148,12 +135,7 @@ class Segments(Mask):
     q_ids: Tensor
     k_ids: Tensor
 
-    @property
-    def arity(self) -> int:
-        return 2
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        return {"q_ids of segments": self.q_ids, "k_ids of segments": self.k_ids}
+    makes = 2
 
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
         for name, ids, length in (("q_ids", self.q_ids, n), ("k_ids", self.k_ids, m)):
@@ -197,16 +179,15 @@ class Allow(Mask):
     visible: Tensor
     name: str
 
-    @property
-    def arity(self) -> int:
-        return 1
+    makes = 1
 
     @property
     def per_key(self) -> bool:
         return self.visible.dim() < 2 or self.visible.shape[-2] == 1
 
-    def tensors(self) -> Mapping[str, Tensor]:
-        return {f"the tensor of {self.name}": self.visible}
+    def called(self, field: str) -> str:
+        del field
+        return f"the tensor of {self.name}"
 
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
         full = (*lead, n, m)

@@ -15,6 +15,7 @@ import math
 
 from torch import Tensor
 
+from regard._word import came
 from regard.errors import ChoiceError, DtypeError, ShapeError
 from regard.scores._additive import Additive, Concat
 from regard.scores._base import Features, Score
@@ -124,8 +125,7 @@ def uniform() -> Score:
 def bias(t: Tensor) -> Score:
     """t itself, broadcast to (..., n, m): ``scaled_dot() + bias(t)``."""
     if not isinstance(t, Tensor) or not t.is_floating_point():
-        came = f"a tensor of {t.dtype}" if isinstance(t, Tensor) else type(t).__name__
-        msg = f"t of bias must be a floating point tensor, but it is {came} (to hide keys, use regard.masks)"
+        msg = f"t of bias must be a floating point tensor, but it is {came(t)} (to hide keys, use regard.masks)"
         raise DtypeError(msg)
     return Bias(t)
 
@@ -148,8 +148,7 @@ def softcap(score: Score, c: float) -> Score:
 
 def _tensor(value: object, name: str, dims: int) -> Tensor:
     if not isinstance(value, Tensor) or not value.is_floating_point():
-        came = f"a tensor of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
-        msg = f"{name} must be a floating point tensor, but it is {came}"
+        msg = f"{name} must be a floating point tensor, but it is {came(value)}"
         raise DtypeError(msg)
     if value.dim() != dims:
         msg = f"{name} must have {dims} dimension{'s' * (dims != 1)}, but its shape is {tuple(value.shape)}"

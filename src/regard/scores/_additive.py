@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,9 +93,7 @@ class Tanh(Score):
 
     v: Tensor
 
-    @property
-    def arity(self) -> int:
-        return 3
+    makes = 3
 
     def sides(self, d_q: int) -> tuple[Tensor, Tensor]:
         """W_q (h, d_q) and W_k (h, d_k)."""
@@ -125,9 +123,6 @@ class Additive(Tanh):
     w_k: Tensor
     v: Tensor
 
-    def tensors(self) -> Mapping[str, Tensor]:
-        return {"w_q of additive": self.w_q, "w_k of additive": self.w_k, "v of additive": self.v}
-
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         if (self.w_q.shape[1], self.w_k.shape[1]) != (d_q, d_k):
             msg = (
@@ -148,9 +143,6 @@ class Additive(Tanh):
 class Concat(Tanh):
     w: Tensor
     v: Tensor
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        return {"w of concat": self.w, "v of concat": self.v}
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         if self.w.shape[1] != d_q + d_k:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from regard._operands import Operand, Span, joined
+from regard._operands import Operand, Span
+from regard._word import Word
 from regard.errors import DtypeError, ShapeError
 
 
@@ -27,18 +28,23 @@ class Features:
     rest: tuple[Score, ...] = ()
 
 
-class Score:
+class Score(Word["Score"]):
     """A function of one query and one key. Subclasses fill in `operands` and `tile`."""
 
     @property
     def compact(self) -> bool:
         """Whether the score can be -inf by itself."""
-        return False
+        return any(part.compact for part in self.parts)
 
     @property
-    def arity(self) -> int:
-        """How many operands this score makes."""
-        return 2
+    def positional(self) -> bool:
+        """Whether the score looks at positions alone, neither at the query nor at the key."""
+        return bool(self.parts) and all(part.positional for part in self.parts)
+
+    @property
+    def paired(self) -> bool:
+        """Whether something without features varies by query and key: a fused kernel is handed it block by block."""
+        return any(part.paired for part in self.parts)
 
     def __add__(self, other: Score) -> Score:
         if not isinstance(other, Score):
@@ -46,28 +52,18 @@ class Score:
             raise DtypeError(msg)
         return Sum(self, other)
 
-    @property
-    def signature(self) -> Hashable:
-        """All that a plan may depend on: the class and the sizes, never the numbers in tensors."""
-        return (
-            type(self).__name__,
-            tuple((name, tuple(t.shape), t.dtype, t.device, t.requires_grad) for name, t in self.tensors().items()),
-        )
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        """The tensors that belong to the caller, by name."""
-        return {}
-
     def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """Leading shapes, by name, that must broadcast to the one of the weights."""
-        return ()
+        return tuple([lead for part in self.parts for lead in part.leads()])
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         """Raise where sizes do not fit."""
-        same_width(self, d_q, d_k)
+        for part in self.parts:
+            part.check(n, m, d_q, d_k)
 
     def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
-        raise NotImplementedError
+        """What tiles are cut from."""
+        return tuple([operand for part in self.parts for operand in part.operands(query, key)])
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
         raise NotImplementedError
@@ -82,11 +78,7 @@ class Score:
 
     def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
         """A bound on |score|, from which follows how many digits float32 leaves."""
-        del key
-        return query.new_zeros(())
-
-    def __str__(self) -> str:
-        return repr(self)
+        return sum([part.magnitude(query, key) for part in self.parts], start=query.new_zeros(()))
 
 
 def same_width(score: Score, d_q: int, d_k: int) -> None:
@@ -109,36 +101,14 @@ class Sum(Score):
     first: Score
     second: Score
 
-    @property
-    def compact(self) -> bool:
-        return self.first.compact or self.second.compact
-
-    @property
-    def arity(self) -> int:
-        return self.first.arity + self.second.arity
-
-    @property
-    def signature(self) -> Hashable:
-        return ("Sum", self.first.signature, self.second.signature)
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        return joined(self.first.tensors(), self.second.tensors())
-
-    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
-        self.first.check(n, m, d_q, d_k)
-        self.second.check(n, m, d_q, d_k)
-
-    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
-        return self.first.operands(query, key) + self.second.operands(query, key)
-
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
         del out
-        split = self.first.arity
-        return self.first.tile(tensors[:split], rows, cols) + self.second.tile(tensors[split:], rows, cols)
+        one, two = self.shares(tensors)
+        return self.first.tile(one, rows, cols) + self.second.tile(two, rows, cols)
 
     def obstacle(self, *, grad: bool) -> str | None:
         obstacle = self.first.obstacle(grad=grad) or self.second.obstacle(grad=grad)
-        if obstacle is None and not (self.first.arity == 1 or self.second.arity == 1):
+        if obstacle is None and not (self.first.positional or self.second.positional):
             return f"{self} is a sum of two inner products"
         return obstacle
 
@@ -148,12 +118,6 @@ class Sum(Score):
         both = [bias for bias in (one.key_bias, two.key_bias) if bias is not None]
         key_bias = both[0] + both[1] if len(both) == 2 else next(iter(both), None)
         return replace(main, key_bias=key_bias, rest=main.rest + extra.rest)
-
-    def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return self.first.leads() + self.second.leads()
-
-    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
-        return self.first.magnitude(query, key) + self.second.magnitude(query, key)
 
     def __repr__(self) -> str:
         return f"{self.first} + {self.second}".replace("+ -", "- ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,16 +17,19 @@ from regard.scores._base import Features, Score
 class Bias(Score):
     t: Tensor
 
-    def tensors(self) -> Mapping[str, Tensor]:
-        return {"t of bias": self.t}
+    makes = 1
 
     @property
-    def arity(self) -> int:
-        return 1
+    def positional(self) -> bool:
+        return True
 
     @property
-    def per_key(self) -> bool:
-        return self.t.dim() < 2 or self.t.shape[-2] == 1
+    def compact(self) -> bool:
+        return True  # people hide keys with -inf in a bias
+
+    @property
+    def paired(self) -> bool:
+        return self.t.dim() > 1 and self.t.shape[-2] != 1
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         shape = (1, 1, *self.t.shape)[-2:]
@@ -53,23 +56,19 @@ class Bias(Score):
         return t.expand(*t.shape[:-2], len(rows), len(cols))
 
     def obstacle(self, *, grad: bool) -> str | None:
-        if self.per_key or not (grad and self.t.requires_grad):
+        if not (self.paired and grad and self.t.requires_grad):
             return None
         return "the fused kernel has no gradient for a bias that varies by query and key"
 
     def features(self, query: Tensor, key: Tensor) -> Features:
-        if self.per_key:
-            pair = self._pair(query)
-            return Features(key_bias=pair.expand(*pair.shape[:-1], key.shape[-2]))
-        return Features(rest=(self,))
+        if self.paired:
+            return Features(rest=(self,))
+        pair = self._pair(query)
+        return Features(key_bias=pair.expand(*pair.shape[:-1], key.shape[-2]))
 
     def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
         finite = self.t.detach().nan_to_num(0.0, 0.0, 0.0)
         return finite.abs().amax() if finite.numel() else query.new_zeros(())
-
-    @property
-    def compact(self) -> bool:
-        return True  # people hide keys with -inf in a bias
 
     def __repr__(self) -> str:
         return "t"
@@ -79,15 +78,15 @@ class Bias(Score):
 class Alibi(Score):
     slopes: Tensor
 
-    def tensors(self) -> Mapping[str, Tensor]:
-        return {"slopes of alibi": self.slopes}
+    makes = 1
 
     @property
-    def arity(self) -> int:
-        return 1
+    def positional(self) -> bool:
+        return True
 
-    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
-        """Positions need no features."""
+    @property
+    def paired(self) -> bool:
+        return True
 
     def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("slopes of alibi", tuple(self.slopes.shape)),)
@@ -118,36 +117,9 @@ class Softcap(Score):
     inner: Score
     cap: float
 
-    @property
-    def compact(self) -> bool:
-        return self.inner.compact
-
-    @property
-    def arity(self) -> int:
-        return self.inner.arity
-
-    @property
-    def signature(self) -> Hashable:
-        return ("Softcap", self.cap, self.inner.signature)
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        return self.inner.tensors()
-
-    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
-        self.inner.check(n, m, d_q, d_k)
-
-    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
-        return self.inner.operands(query, key)
-
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
         del out
         return self.cap * torch.tanh(self.inner.tile(tensors, rows, cols) / self.cap)
-
-    def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return self.inner.leads()
-
-    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
-        return self.inner.magnitude(query, key)
 
     def __repr__(self) -> str:
         return f"{self.cap:g} tanh(({self.inner}) / {self.cap:g})"

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from regard._operands import Axis, Operand, Span
+from regard._operands import NEVER, Axis, Operand, Span
 from regard.errors import ShapeError
-from regard.scores._base import Features, Score, norm_product
+from regard.scores._base import Features, Score, norm_product, same_width
 
-NEVER = -math.inf
 MIDDLE_OF = 512  # keys
 DIRECT_DIMENSIONS = 4  # up to here squared distances are summed feature by feature, which cannot cancel
 
 
 class Distance(Score):
     """A score that depends on |w (q - k)| alone."""
+
+    makes = 2
 
     def weight(self) -> Tensor | float:
         raise NotImplementedError
@@ -63,19 +64,14 @@ class Gaussian(Distance):
     w: Tensor | float
     inverse: bool = False  # whether w is a bandwidth
 
-    @property
-    def signature(self) -> Hashable:
-        return ("Gaussian", self.inverse, width_signature(self.w))
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        name = "bandwidth of kernel" if self.inverse else "w of gaussian"
-        return {name: self.w} if isinstance(self.w, Tensor) else {}
+    def called(self, field: str) -> str:
+        return "bandwidth of kernel" if self.inverse else super().called(field)
 
     def weight(self) -> Tensor | float:
         return 1 / self.w if self.inverse else self.w
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
-        super().check(n, m, d_q, d_k)
+        same_width(self, d_q, d_k)
         _check_width("gaussian(w) needs w", self.w, d_k)
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
@@ -101,10 +97,6 @@ class Gaussian(Distance):
 
     def __repr__(self) -> str:
         return "-(w|q - k|)² / 2"
-
-
-def width_signature(width: Tensor | float) -> Hashable:
-    return (tuple(width.shape), width.device, width.requires_grad) if isinstance(width, Tensor) else width
 
 
 def _check_width(asks: str, w: Tensor | float, d: int) -> None:
@@ -148,18 +140,11 @@ class Kernel(Distance):
     def compact(self) -> bool:
         return self.name != "laplace"
 
-    @property
-    def signature(self) -> Hashable:
-        return ("Kernel", self.name, width_signature(self.bandwidth))
-
-    def tensors(self) -> Mapping[str, Tensor]:
-        return {"bandwidth of kernel": self.bandwidth} if isinstance(self.bandwidth, Tensor) else {}
-
     def weight(self) -> Tensor | float:
         return 1 / self.bandwidth
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
-        super().check(n, m, d_q, d_k)
+        same_width(self, d_q, d_k)
         _check_width("kernel(name, bandwidth) needs the bandwidth", self.bandwidth, d_k)
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,11 +11,13 @@ from torch import Tensor
 
 from regard._operands import Axis, Operand, Span
 from regard.errors import ShapeError
-from regard.scores._base import Features, Score, norm_product
+from regard.scores._base import Features, Score, norm_product, same_width
 
 
 class Linear(Score):
     """A score that is an inner product, times a scale, once `project` has been applied to both sides."""
+
+    makes = 2
 
     def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         raise NotImplementedError
@@ -59,9 +61,8 @@ class Dot(Linear):
 
     scale: float | None
 
-    @property
-    def signature(self) -> Hashable:
-        return ("Dot", self.scale)
+    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
+        same_width(self, d_q, d_k)
 
     def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         return query, key
@@ -79,9 +80,8 @@ class Dot(Linear):
 class Cosine(Linear):
     temperature: float
 
-    @property
-    def signature(self) -> Hashable:
-        return ("Cosine", self.temperature)
+    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
+        same_width(self, d_q, d_k)
 
     def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         unit = torch.nn.functional.normalize
@@ -99,9 +99,6 @@ class Cosine(Linear):
 class General(Linear):
     w: Tensor
 
-    def tensors(self) -> Mapping[str, Tensor]:
-        return {"w of general": self.w}
-
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         if tuple(self.w.shape) != (d_q, d_k):
             msg = f"general(w) needs w of shape (d_q, d_k) = ({d_q}, {d_k}), but w is {tuple(self.w.shape)}"
@@ -118,9 +115,6 @@ class General(Linear):
 class Location(Linear):
     w: Tensor
 
-    def tensors(self) -> Mapping[str, Tensor]:
-        return {"w of location": self.w}
-
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         if tuple(self.w.shape) != (m, d_q):
             msg = f"location(w) needs w of shape (keys, d_q) = ({m}, {d_q}), but w is {tuple(self.w.shape)}"
@@ -135,9 +129,6 @@ class Location(Linear):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Uniform(Linear):
-    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
-        """Anything fits: neither side is looked at."""
-
     def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         return query.new_zeros(*query.shape[:-1], 1), key.new_zeros(*key.shape[:-1], 1)
 
