@@ -135,7 +135,7 @@ class Problem:
         step = self._row_step(rows, cap, call)
         ends = (rows.part(0, min(step, len(rows))), rows.part(max(0, len(rows) - step), len(rows)))
         width = max(1, *(self._width(end) for end in ends))
-        for heads in _head_slices(lead, max(1, cap // (step * width))):
+        for heads in head_slices(lead, max(1, cap // (step * width))):
             yield from self._row_tiles(heads, rows, step, cap)
 
     def _row_tiles(self, heads: tuple[slice, ...], rows: Span, step: int, cap: int) -> Iterator[Tile]:
@@ -254,7 +254,7 @@ def _visible_tile(
     return Tile(heads, rows, Span(runs[0][0], runs[-1][1], index), tuple((a, b) for a, b in masked))
 
 
-def _head_slices(lead: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
+def head_slices(lead: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
     """Cut the leading dimensions into blocks of at most `most` heads, whole dimensions from the right first."""
     steps: list[int] = []
     for length in reversed(lead):

@@ -40,6 +40,11 @@ class Score:
         """How many operands this score makes."""
         return 2
 
+    @property
+    def positional(self) -> bool:
+        """Whether it looks at positions alone, never at a query or a key."""
+        return False
+
     def __add__(self, other: Score) -> Score:
         if not isinstance(other, Score):
             msg = f"a score is added to another of regard.scores, not to {type(other).__name__}: wrap it in scores.bias"
@@ -118,6 +123,10 @@ class Sum(Score):
         return self.first.arity + self.second.arity
 
     @property
+    def positional(self) -> bool:
+        return self.first.positional and self.second.positional
+
+    @property
     def signature(self) -> Hashable:
         return ("Sum", self.first.signature, self.second.signature)
 
@@ -138,7 +147,7 @@ class Sum(Score):
 
     def obstacle(self, *, grad: bool) -> str | None:
         obstacle = self.first.obstacle(grad=grad) or self.second.obstacle(grad=grad)
-        if obstacle is None and not (self.first.arity == 1 or self.second.arity == 1):
+        if obstacle is None and not (self.first.positional or self.second.positional):
             return f"{self} is a sum of two inner products"
         return obstacle
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +11,17 @@ from torch import Tensor
 from regard._operands import Axis, Operand, Span
 from regard.errors import ShapeError
 from regard.scores._base import Features, Score
+
+PIECE = 1 << 17  # numbers of a large tensor that are copied at a time
+
+
+def _pieces(tensor: Tensor) -> Iterator[Tensor]:
+    """A tensor in views of at most PIECE numbers."""
+    if tensor.numel() <= PIECE:
+        yield tensor
+        return
+    for half in tensor.tensor_split(2, max(range(tensor.dim()), key=lambda dim: tensor.shape[dim])):
+        yield from _pieces(half)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,8 +32,8 @@ class Bias(Score):
         return {"t of bias": self.t}
 
     @property
-    def arity(self) -> int:
-        return 1
+    def positional(self) -> bool:
+        return True
 
     @property
     def per_key(self) -> bool:
@@ -40,17 +51,20 @@ class Bias(Score):
     def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("t of bias", tuple(self.t.shape[:-2])),)
 
-    def _pair(self, like: Tensor) -> Tensor:
-        t = self.t.to(like.dtype)
-        return t if t.dim() > 1 else t.reshape(1, -1)
+    def _pair(self) -> Tensor:
+        return self.t if self.t.dim() > 1 else self.t.reshape(1, -1)
 
     def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
-        return (Operand(self._pair(query), Axis.PAIR),)
+        t = self._pair()
+        if t.requires_grad and torch.is_grad_enabled():
+            t = t.to(query.dtype)  # so that its gradient is summed over tiles in the better dtype
+        # Otherwise every tile casts its own part: the whole is as large as the matrix.
+        return Operand(t, Axis.PAIR), Operand(query.new_zeros(()), Axis.FIXED)
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
         del out
-        (t,) = tensors
-        return t.expand(*t.shape[:-2], len(rows), len(cols))
+        t, like = tensors
+        return t.to(like.dtype).expand(*t.shape[:-2], len(rows), len(cols))
 
     def obstacle(self, *, grad: bool) -> str | None:
         if self.per_key or not (grad and self.t.requires_grad):
@@ -59,13 +73,15 @@ class Bias(Score):
 
     def features(self, query: Tensor, key: Tensor) -> Features:
         if self.per_key:
-            pair = self._pair(query)
+            pair = self._pair().to(query.dtype)
             return Features(key_bias=pair.expand(*pair.shape[:-1], key.shape[-2]))
         return Features(rest=(self,))
 
     def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
-        finite = self.t.detach().nan_to_num(0.0, 0.0, 0.0)
-        return finite.abs().amax() if finite.numel() else query.new_zeros(())
+        if not self.t.numel():
+            return query.new_zeros(())
+        largest = [part.nan_to_num(0.0, 0.0, 0.0).abs().amax() for part in _pieces(self.t.detach())]
+        return torch.stack(largest).amax()
 
     @property
     def compact(self) -> bool:
@@ -85,6 +101,10 @@ class Alibi(Score):
     @property
     def arity(self) -> int:
         return 1
+
+    @property
+    def positional(self) -> bool:
+        return True
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         """Positions need no features."""
