@@ -319,3 +319,21 @@ def test_biases_before_a_product_run_on_the_fused_kernel():
     score = scores.bias(one) + scores.bias(two) + scores.scaled_dot()
     output = rg.attend(q, k, v, score, plan="fused").output
     torch.testing.assert_close(output, rg.attend(q, k, v, score, plan="dense").output, atol=1e-5, rtol=1e-5)
+
+
+# --- heads
+
+
+def test_one_key_head_serves_all_query_heads():
+    q, k, v = qkv(lead=(2, 3))
+    output, weights = rg.attend(q, k[:, :1], v[:, :1])
+    expected = rg.attend(q, k[:, :1].expand(2, 3, 20, 8), v[:, :1].expand(2, 3, 20, 8))
+    torch.testing.assert_close(output, expected.output)
+    torch.testing.assert_close(weights.dense(), expected.weights.dense())
+
+
+@pytest.mark.parametrize("lead", [(1,), ()])
+def test_below_four_dimensions_one_query_head_broadcasts(lead):
+    _, k, v = qkv()
+    q = torch.randn(*lead, 20, 8)
+    torch.testing.assert_close(rg.attend(q, k, v).output, rg.attend(q.expand(3, 20, 8), k, v).output)

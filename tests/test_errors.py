@@ -72,6 +72,16 @@ SHAPES = [
         "(2, 7, 5, 4)",
         "(2, 3, 7, 4)",
     ),
+    Refused(
+        "one query head for more key heads",
+        lambda: attend(query=t(2, 1, 5, 4)),
+        Shape,
+        ValueError,
+        "1",
+        "3",
+        "(2, 1, 5, 4)",
+        "(2, 3, 7, 4)",
+    ),
     Refused("more key heads", lambda: attend(key=t(2, 6, 7, 4), value=t(2, 6, 7, 4)), Shape, ValueError, "3", "6"),
     Refused("value heads", lambda: attend(query=t(2, 6, 5, 4), value=t(2, 2, 7, 6)), Shape, ValueError, "(2, 2, 7, 6)"),
     Refused(
