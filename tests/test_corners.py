@@ -3,6 +3,7 @@
 import math
 
 import pytest
+import reference
 import torch
 from largest import Largest
 
@@ -319,6 +320,81 @@ def test_biases_before_a_product_run_on_the_fused_kernel():
     score = scores.bias(one) + scores.bias(two) + scores.scaled_dot()
     output = rg.attend(q, k, v, score, plan="fused").output
     torch.testing.assert_close(output, rg.attend(q, k, v, score, plan="dense").output, atol=1e-5, rtol=1e-5)
+
+
+# --- what changes between forward and backward
+
+HELD = {
+    "allow": (torch.bool, (20, 20), lambda t: {"mask": masks.allow(t)}),
+    "hide": (torch.bool, (20, 20), lambda t: {"mask": masks.window(4, 4) & masks.hide(t)}),
+    "q_ids": (torch.int64, (20,), lambda t: {"mask": masks.segments(t, torch.arange(20) % 3)}),
+    "bias": (torch.float32, (20, 20), lambda t: {"score": scores.scaled_dot() + scores.bias(t)}),
+    "t of bias": (
+        torch.float32,
+        (20,),
+        lambda t: {"score": scores.scaled_dot() + scores.bias(t), "mask": masks.window(4, 4)},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", list(HELD))
+def test_a_word_that_changes_before_the_backward_pass_is_noticed(what):
+    q, k, v = (t.requires_grad_() for t in qkv())
+    dtype, shape, words = HELD[what]
+    tensor = torch.randint(2, shape).to(dtype)
+    output = rg.attend(q, k, v, plan="fused", **words(tensor)).output
+    output.sum().backward(retain_graph=True)
+    tensor.copy_(tensor.roll(1))
+    with pytest.raises(errors.StaleWeightsError, match=rf"(?s){what}.*changed in place.*backward"):
+        output.sum().backward()
+
+
+def test_a_bias_that_was_copied_may_change():
+    q, k, v = (t.requires_grad_() for t in qkv())
+    t = torch.randn(20, dtype=torch.float64)
+    score = scores.scaled_dot() + scores.bias(t)
+    output = rg.attend(q, k, v, score, masks.window(4, 4), plan="fused").output
+    expected = torch.autograd.grad(output.square().sum(), q, retain_graph=True)
+    t.zero_()
+    torch.testing.assert_close(torch.autograd.grad(output.square().sum(), q), expected)
+
+
+def test_a_mask_made_in_inference_mode_serves_training():
+    q, k, v = (t.requires_grad_() for t in qkv())
+    with torch.inference_mode():
+        mask = masks.allow(torch.rand(20, 20) < 0.7)
+    rg.attend(q, k, v, mask=mask, plan="fused").output.sum().backward()
+    assert q.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("attended", [True, False])
+def test_one_tensor_of_inference_mode_does_not_excuse_the_others(attended):
+    q, _, v = qkv()
+    with torch.inference_mode():
+        k = torch.randn(3, 20, 8)
+    weights = rg.attend(q, k, v).weights if attended else rg.Weights(q, k, mask=masks.window(3, 3))
+    assert weights.entropy().isfinite().all()
+    q.zero_()
+    with pytest.raises(errors.StaleWeightsError, match="query"):
+        weights.entropy()
+
+
+# --- scales
+
+
+@pytest.mark.parametrize("plan", ["auto", "dense", "tiled", "fused"])
+@pytest.mark.parametrize("scale", [0.0, 1e-42, -0.5])
+@pytest.mark.parametrize("mask", [None, masks.window(4, 4)])
+def test_a_learned_bias_beside_any_scale(plan, scale, mask):
+    q, k, v = qkv()
+    t = torch.randn(20, requires_grad=True)
+    output = rg.attend(q, k, v, scores.scaled_dot(scale) + scores.bias(t), mask, plan=plan).output
+    visible = torch.ones(20, 20, dtype=torch.bool) if mask is None else reference.window(20, 20, 4, 4, None)
+    raw = (q.double() @ k.double().mT * scale + t.double()).masked_fill(~visible, -math.inf)
+    exact = torch.softmax(raw, -1) @ v.double()
+    torch.testing.assert_close(output.double(), exact, atol=1e-5, rtol=1e-5)
+    grads = [torch.autograd.grad(out.square().sum(), t)[0] for out in (output, exact)]
+    torch.testing.assert_close(*grads, atol=1e-4, rtol=1e-4)
 
 
 # --- heads

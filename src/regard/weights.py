@@ -85,7 +85,8 @@ class Weights:
         if draws is None and spec.normaliser.arity:
             draws = spec.normaliser.operands(shape.lead, shape.n, _inputs.working(query))
         self._draws = draws
-        self._versions = None if torch.compiler.is_compiling() else _fresh.versions(query, key, spec)
+        named = {"query": query, "key": key, **spec.tensors()}
+        self._versions = None if torch.compiler.is_compiling() else _fresh.versions(named)
         return self
 
     @classmethod
@@ -94,8 +95,10 @@ class Weights:
         self = object.__new__(cls)
         self.query, self.key, self._spec, self._lse, self._memo, self._draws = query, key, spec, lse, None, None
         self._shape, self._plan, self._budget = call.shape, call.plan, call.budget
-        plain = not (query.is_inference() or key.is_inference())
-        self._versions = (("query", query, query._version), ("key", key, key._version)) if plain else None  # noqa: SLF001
+        if query.is_inference() or key.is_inference():
+            self._versions = _fresh.versions({"query": query, "key": key})
+        else:
+            self._versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001
         return self
 
     # What it is
