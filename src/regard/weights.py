@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard import _fresh, _index, _inputs, _pool, _questions
 from regard._fold import survey
-from regard._operands import Axis, Operand
+from regard._operands import Axis, Operand, Size
 from regard._plan import BUFFERS, BUFFERS_WITH_GRADIENT, TILE, Plan
 from regard._plan import plan as choose
 from regard._tiles import Problem
@@ -50,7 +50,7 @@ class Weights:
     tensor([0.4700, 0.2600, 0.2600])
     """
 
-    __slots__ = ("_budget", "_draws", "_lse", "_memo", "_plan", "_shape", "_spec", "_versions", "key", "query")
+    __slots__ = ("_budget", "_drawn", "_lse", "_memo", "_plan", "_shape", "_spec", "_versions", "key", "query")
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Weights:
         self._lse, self._memo = lse, None
         if draws is None and spec.normaliser.arity:
             draws = spec.normaliser.operands(shape.lead, shape.n, _inputs.working(query))
-        self._draws = draws
+        self._drawn = draws
         named = {"query": query, "key": key, **spec.tensors()}
         self._versions = None if torch.compiler.is_compiling() else _fresh.versions(named)
         return self
@@ -93,7 +93,7 @@ class Weights:
     def _of_call(cls, query: Tensor, key: Tensor, spec: Spec, call: Any, lse: Tensor) -> Weights:
         """The short way for a spec without tensors and without draws: a few microseconds matter in a small model."""
         self = object.__new__(cls)
-        self.query, self.key, self._spec, self._lse, self._memo, self._draws = query, key, spec, lse, None, None
+        self.query, self.key, self._spec, self._lse, self._memo, self._drawn = query, key, spec, lse, None, None
         self._shape, self._plan, self._budget = call.shape, call.plan, call.budget
         if query.is_inference() or key.is_inference():
             self._versions = _fresh.versions({"query": query, "key": key})
@@ -236,7 +236,7 @@ class Weights:
     def mass(self, groups: Tensor) -> Tensor:
         """The weight on each group of keys, (..., n, groups): ids are (m,) or (B, m), -1 is none. Differentiable."""
         self._check_fresh()
-        marks = _questions.membership(groups, self._shape.lead, self._shape.m)
+        marks = _questions.membership(groups, self._shape.lead, self._size())
         query, key = self._precise()
         plan = self._plan_for(marks.shape[-1])
         with plain_dtypes():
@@ -308,6 +308,19 @@ class Weights:
         """For questions: in float64 where float32 would leave too few digits."""
         query, key = self._precise()
         return Problem.build(self._spec, query, key, self._shape.lead, careful=careful, draws=self._draws)
+
+    @property
+    def _draws(self) -> tuple[Operand, ...] | None:
+        """What the normaliser has drawn; keys that it chose stay chosen, in whatever digits one asks later."""
+        raw = self._spec.normaliser.arity if self._drawn is None else len(self._drawn)
+        if self._spec.normaliser.chooses and raw == self._spec.normaliser.arity and not traced():
+            with torch.inference_mode(False), torch.no_grad(), plain_dtypes():  # whoever asks later may want gradients
+                problem = Problem.build(self._spec, *self._operands(), self._shape.lead, draws=self._drawn)
+                self._drawn = _questions.chosen(problem, self._cap())
+        return self._drawn
+
+    def _size(self) -> Size:
+        return Size(self._shape.n, self._shape.m, self.device)
 
     def _precise(self) -> tuple[Tensor, Tensor]:
         query, key = self._operands()
@@ -382,13 +395,7 @@ class Weights:
                 )
                 raise ShapeError(msg)
             return torch.arange(self._shape.n, device=self.device, dtype=torch.float64)
-        if given.shape[-1:] != (self._shape.n,):
-            msg = (
-                f"query_positions needs one place for each of {self._shape.n} queries, "
-                f"but its shape is {tuple(given.shape)}"
-            )
-            raise ShapeError(msg)
-        return given.to(device=self.device, dtype=torch.float64)
+        return _questions.positions(given, self._shape.lead, self._size())
 
 
 class Transposed:
