@@ -72,6 +72,16 @@ SHAPES = [
         "(2, 7, 5, 4)",
         "(2, 3, 7, 4)",
     ),
+    Refused(
+        "one query head for more key heads",
+        lambda: attend(query=t(2, 1, 5, 4)),
+        Shape,
+        ValueError,
+        "1",
+        "3",
+        "(2, 1, 5, 4)",
+        "(2, 3, 7, 4)",
+    ),
     Refused("more key heads", lambda: attend(key=t(2, 6, 7, 4), value=t(2, 6, 7, 4)), Shape, ValueError, "3", "6"),
     Refused("value heads", lambda: attend(query=t(2, 6, 5, 4), value=t(2, 2, 7, 6)), Shape, ValueError, "(2, 2, 7, 6)"),
     Refused(
@@ -111,6 +121,9 @@ SHAPES = [
     Refused("distance", lambda: weights().distance(), Shape, ValueError, "5", "7", "query_positions"),
     Refused("positions", lambda: weights().distance(torch.arange(9)), Shape, ValueError, "5", "9"),
     Refused("groups", lambda: weights().mass(ids(9)), Shape, ValueError, "7", "9"),
+    Refused(
+        "positions of heads", lambda: weights().distance(ids(11, 5)), Shape, ValueError, "query_positions", "(11, 5)"
+    ),
     Refused("groups of batches", lambda: weights().mass(ids(11, 7)), Shape, ValueError, "(11, 7)"),
 ]
 
@@ -167,6 +180,33 @@ MASKS = [
 ]
 
 TYPES = [
+    Refused("a list of groups", lambda: weights().mass([0] * 7), Dtype, TypeError, "groups", "list", "tensor"),
+    Refused("complex groups", lambda: weights().mass(t(7, dtype=torch.cfloat)), Dtype, TypeError, "groups", "complex"),
+    Refused(
+        "a list of positions",
+        lambda: weights().distance([0] * 5),
+        Dtype,
+        TypeError,
+        "query_positions",
+        "list",
+        "tensor",
+    ),
+    Refused(
+        "complex positions",
+        lambda: weights().distance(t(5, dtype=torch.cfloat)),
+        Dtype,
+        TypeError,
+        "query_positions",
+        "complex",
+    ),
+    Refused(
+        "boolean positions",
+        lambda: weights().distance(t(5, dtype=torch.bool)),
+        Dtype,
+        TypeError,
+        "query_positions",
+        "bool",
+    ),
     Refused("a list", lambda: attend(query=[[1.0]]), Dtype, TypeError, "query", "list"),
     Refused("integers", lambda: attend(value=ids(2, 3, 7, 6)), Dtype, TypeError, "value", "int64"),
     Refused("booleans", lambda: attend(key=t(2, 3, 7, 4) == 0), Dtype, TypeError, "key", "bool"),
@@ -210,6 +250,16 @@ DEVICES = [
         "meta",
     ),
     Refused("pooling", lambda: weights() @ t(2, 3, 7, 1, device="meta"), Device, RuntimeError, "cpu", "meta"),
+    Refused("groups", lambda: weights().mass(ids(7).to("meta")), Device, RuntimeError, "groups", "cpu", "meta"),
+    Refused(
+        "positions",
+        lambda: weights().distance(ids(5).to("meta")),
+        Device,
+        RuntimeError,
+        "query_positions",
+        "cpu",
+        "meta",
+    ),
 ]
 
 CHOICES = [

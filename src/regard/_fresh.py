@@ -15,11 +15,9 @@ from regard.spec import Spec
 Versions = tuple[tuple[str, Tensor, int], ...]
 
 
-def versions(query: Tensor, key: Tensor, spec: Spec) -> Versions | None:
-    named: Mapping[str, Tensor] = {"query": query, "key": key, **spec.tensors()}
-    if any(t.is_inference() for t in named.values()):
-        return None  # such tensors keep no count of changes
-    return tuple((name, t, t._version) for name, t in named.items())  # noqa: SLF001
+def versions(named: Mapping[str, Tensor]) -> Versions:
+    """How often each tensor has been changed so far; those made in inference mode keep no count."""
+    return tuple((name, t, t._version) for name, t in named.items() if not t.is_inference())  # noqa: SLF001
 
 
 def copy(tensor: Tensor, copies: dict[int, Tensor]) -> Tensor:
@@ -37,12 +35,28 @@ def copied(words: Any, copies: dict[int, Tensor]) -> Any:
     return words
 
 
+def changed(versions: Versions | None) -> str | None:
+    """The name of a tensor that has been written over since."""
+    return next((name for name, tensor, version in versions or () if tensor._version != version), None)  # noqa: SLF001
+
+
 def check(versions: Versions | None) -> None:
     """Raise where a tensor has been written over since."""
-    for name, tensor, version in versions or ():
-        if tensor._version != version:  # noqa: SLF001
-            msg = (
-                f"{name} has been changed in place since these weights were made, so an answer would be about "
-                f"other numbers; take weights.snapshot() before the change, or make the weights anew"
-            )
-            raise StaleWeightsError(msg)
+    name = changed(versions)
+    if name is not None:
+        msg = (
+            f"{name} has been changed in place since these weights were made, so an answer would be about "
+            f"other numbers; take weights.snapshot() before the change, or make the weights anew"
+        )
+        raise StaleWeightsError(msg)
+
+
+def check_backward(versions: Versions) -> None:
+    """The same for a gradient, which is taken through the numbers of the forward pass."""
+    name = changed(versions)
+    if name is not None:
+        msg = (
+            f"{name} has been changed in place between attend and the backward pass, which needs it as it was, so "
+            f"the gradient would be that of another function; change it after the backward pass, or change a copy"
+        )
+        raise StaleWeightsError(msg)

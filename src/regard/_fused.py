@@ -18,12 +18,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from regard import _fresh
 from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
 from regard._plan import Form
 from regard._tiles import Problem, all_finite
 from regard.masks import Band, Mask
 from regard.normalisers import softmax
-from regard.scores import Features, uniform
+from regard.scores import Features, Score, uniform
 from regard.spec import Spec
 
 CANCELS = 64.0  # half squares of features above this leave fewer than five digits of a score in float32
@@ -56,18 +57,18 @@ def pool(
     n, m = query.shape[-2], key.shape[-2]
     if _cancels(features):
         features = spec.score.features(query.double(), key.double())
-    q, k, bias = _absorb(features, query, key)
+    q, k, bias, scale = _absorb(features, query, key)
     kind = q.dtype
     width = _width(q.shape[-1], value.shape[-1])
     q, k, v = (_widen(t.to(kind), width) for t in (q, k, value))
     called = form(spec, n, m)
     if called == "blocks":
         cap = max(1, cap * query.element_size() // q.element_size())  # float64 where float32 would cancel
-        out, lse = _by_blocks(spec, features, (q, k, v), bias, lead, cap)
+        out, lse = _by_blocks(spec, features.rest, (q, k, v), bias, scale, lead, cap)
     else:
         if called == "keys" and spec.mask is not None:
             bias = _key_bias(spec.mask, Size(n, m, query.device), lead, bias, kind)
-        out, lse = whole(q, k, v, lead, causal=called == "causal", scale=features.scale, bias=Bias.of(bias))
+        out, lse = whole(q, k, v, lead, causal=called == "causal", scale=scale, bias=Bias.of(bias))
     if features.row is not None:
         lse = lse + features.row.detach()
     return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)
@@ -113,19 +114,22 @@ def _four(tensor: Tensor, lead: tuple[int, ...], *, expand: bool = True) -> Tens
     return tensor.reshape(*[1] * (4 - tensor.dim()), *tensor.shape)
 
 
-def _absorb(features: Features, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Features of both sides; a bias of the keys that needs a gradient becomes one feature more."""
+def _absorb(features: Features, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor | None, float]:
+    """Features of both sides, what is added, and the scale; a bias of the keys that learns becomes one feature more."""
     q = query.new_zeros(*query.shape[:-1], 1) if features.query is None else features.query
     k = key.new_zeros(*key.shape[:-1], 1) if features.key is None else features.key
     bias = features.key_bias
     if bias is None or not (features.row is not None or (bias.requires_grad and torch.is_grad_enabled())):
-        return q, k, bias
+        return q, k, bias, features.scale
     lead = torch.broadcast_shapes(k.shape[:-2], bias.shape[:-2])
-    column = (bias / features.scale).mT.expand(*lead, k.shape[-2], 1)
+    column = bias.mT.expand(*lead, k.shape[-2], 1)
+    # The scale goes onto the queries: the bias cannot be divided by one that is 0, or next to it.
+    scaled = q if features.scale == 1 else q * features.scale
     return (
-        torch.cat([q, torch.ones_like(q[..., :1])], -1),
+        torch.cat([scaled, torch.ones_like(q[..., :1])], -1),
         torch.cat([k.expand(*lead, *k.shape[-2:]), column], -1),
         None,
+        1.0,
     )
 
 
@@ -177,6 +181,7 @@ class Blocks:
     tiles: tuple[Tile, ...]
     scale: float
     rest: bool  # whether there are position scores
+    versions: _fresh.Versions  # of the caller's tensors behind them: autograd sees none of these
     known: dict[Hashable, Bias] = field(default_factory=dict)
 
     def bias_of(self, tile: Tile, kind: torch.dtype) -> Bias:
@@ -205,21 +210,28 @@ class Blocks:
 
 def _by_blocks(
     spec: Spec,
-    features: Features,
+    rest: tuple[Score, ...],
     inputs: tuple[Tensor, Tensor, Tensor],
     bias: Tensor | None,
+    scale: float,
     lead: tuple[int, ...],
     cap: int,
 ) -> tuple[Tensor, Tensor]:
     q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in inputs)
-    score = reduce(add, features.rest) if features.rest else uniform()
+    score = reduce(add, rest) if rest else uniform()
     with torch.no_grad():
         problem = Problem.build(
             Spec(score, spec.mask, softmax()), q.new_zeros(q.shape[-2], 1), k.new_zeros(k.shape[-2], 1), lead
         )
-    return FlashBlocks.apply(
-        Blocks(problem, bias, tuple(problem.tiles(cap)), features.scale, bool(features.rest)), q, k, v
-    )  # pyright: ignore[reportReturnType]
+    held = [operand.tensor for operand in problem.operands] + ([] if bias is None else [bias])
+    blocks = Blocks(problem, bias, tuple(problem.tiles(cap)), scale, bool(rest), _versions(spec, held))
+    return FlashBlocks.apply(blocks, q, k, v)  # pyright: ignore[reportReturnType]
+
+
+def _versions(spec: Spec, held: list[Tensor]) -> _fresh.Versions:
+    """Of those tensors of the caller whose memory is held; what was copied may change."""
+    memory = {t.untyped_storage().data_ptr() for t in held}
+    return _fresh.versions({name: t for name, t in spec.tensors().items() if t.untyped_storage().data_ptr() in memory})
 
 
 class FlashBlocks(torch.autograd.Function):
@@ -243,6 +255,7 @@ class FlashBlocks(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         q, k, v, out, lse = ctx.saved_tensors
+        _fresh.check_backward(ctx.blocks.versions)
         grads = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (q, k, v)]
         for tile in ctx.blocks.tiles:
             parts, bias, lead = _cut(ctx.blocks, tile, q, k, v)

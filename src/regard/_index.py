@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -12,7 +11,7 @@ import torch
 from torch import Tensor
 
 from regard._operands import Axis, Operand, Span
-from regard._tiles import Problem
+from regard._tiles import Problem, head_slices
 from regard.errors import ChoiceError
 
 Entry = int | slice | Tensor
@@ -92,7 +91,9 @@ def block(problem: Problem, picked: Picked, cap: int, *, turned: bool = False) -
     """
     *lead, rows, cols = picked.entries
     rows, cols = (cols, rows) if turned else (rows, cols)
-    if isinstance(rows, Tensor) and isinstance(cols, Tensor) and not any(isinstance(e, Tensor) for e in lead):
+    if any(isinstance(e, Tensor) for e in lead) and sum(isinstance(e, Tensor) for e in picked.entries) > 1:
+        return _points(problem, picked, cap, turned=turned)
+    if isinstance(rows, Tensor) and isinstance(cols, Tensor):
         return _pairs(_heads(problem, lead), rows, cols, cap)[tuple(_again(e) for e in lead)]
     # The smallest box that holds the block; the entries, made relative to it, then pick as they do from a tensor.
     box = _rows(
@@ -140,6 +141,38 @@ def _heads(problem: Problem, lead: Sequence[Entry]) -> Problem:
     return Problem(problem.spec, some, problem.size, problem.dtype, problem.careful, operands)
 
 
+def _points(problem: Problem, picked: Picked, cap: int, *, turned: bool) -> Tensor:
+    """Index tensors for heads and for something else, which go together: head after head, the points that are in it."""
+    dims = [dim for dim, entry in enumerate(picked.entries) if isinstance(entry, Tensor)]
+    tensors = torch.broadcast_tensors(*(picked.entries[dim] for dim in dims))  # pyright: ignore[reportArgumentType]
+    points = {dim: tensor.reshape(-1) for dim, tensor in zip(dims, tensors, strict=True)}
+    leading = [dim for dim in dims if dim < len(problem.lead)]
+    head = torch.zeros_like(points[dims[0]])
+    for dim in leading:
+        head = head * problem.lead[dim] + points[dim]
+    plain = [len(range(e.start, e.stop, e.step)) for e in picked.entries if isinstance(e, slice)]
+    out = torch.zeros((len(head), *plain), dtype=problem.dtype, device=problem.size.device)
+    for number in head.unique().tolist():
+        here = (head == number).nonzero().squeeze(-1)
+        entries = list(picked.entries)
+        for dim in dims:
+            entries[dim] = int(points[dim][here[0]]) if dim in leading else points[dim][here]
+        part = block(problem, Picked(tuple(entries), picked.shape), cap, turned=turned)
+        if len(dims) > len(leading):
+            part = part.movedim(_place(entries), 0)
+        out[here] = part
+    at = _place(picked.entries)
+    out = out.movedim(0, at)
+    return out.reshape(*out.shape[:at], *tensors[0].shape, *out.shape[at + 1 :])
+
+
+def _place(entries: Sequence[Entry]) -> int:
+    """The dimension of an indexed tensor at which index tensors leave theirs: in front, unless they stand together."""
+    kept = [isinstance(entry, Tensor) for entry in entries if not isinstance(entry, int)]
+    first, last = kept.index(True), len(kept) - kept[::-1].index(True)
+    return first if all(kept[first:last]) else 0
+
+
 def _pairs(problem: Problem, rows: Tensor, cols: Tensor, cap: int) -> Tensor:
     """Weights at (rows[p], cols[p]): (..., *shape of the two broadcast)."""
     rows, cols = torch.broadcast_tensors(rows, cols)
@@ -147,9 +180,9 @@ def _pairs(problem: Problem, rows: Tensor, cols: Tensor, cap: int) -> Tensor:
     order = number.argsort()
     number, at = number[order], cols.reshape(-1)[order]
     out = torch.zeros((*problem.lead, at.numel()), dtype=problem.dtype, device=problem.size.device)
-    for low, part, whole in _row_blocks(problem, Span(0, 0, unique), cap):
+    for heads, low, part, whole in _row_blocks(problem, Span(0, 0, unique), cap):
         first, last = torch.searchsorted(number, torch.tensor([low, low + len(part)], device=number.device)).tolist()
-        out[..., order[first:last]] = whole[..., number[first:last] - low, at[first:last]]
+        out[(*heads, order[first:last])] = whole[..., number[first:last] - low, at[first:last]]
     return out.reshape(*problem.lead, *rows.shape)
 
 
@@ -158,23 +191,26 @@ def _rows(problem: Problem, rows: Span, cols: Entry, cap: int) -> Tensor:
     pick = slice(cols, cols + 1) if isinstance(cols, int) else cols
     width = len(range(pick.start, pick.stop, pick.step or 1)) if isinstance(pick, slice) else pick.numel()
     out = torch.zeros((*problem.lead, len(rows), width), dtype=problem.dtype, device=problem.size.device)
-    for low, part, whole in _row_blocks(problem, rows, cap):
-        out[..., low : low + len(part), :] = whole[..., pick]
+    for heads, low, part, whole in _row_blocks(problem, rows, cap):
+        out[(*heads, slice(low, low + len(part)))] = whole[..., pick]
     return out
 
 
-def _row_blocks(problem: Problem, rows: Span, cap: int) -> Any:
-    """(number of the first row, rows, their weights in full) for block after block."""
-    if 0 in problem.lead or not problem.size.m:
+def _row_blocks(problem: Problem, rows: Span, cap: int) -> Iterator[tuple[tuple[slice, ...], int, Span, Tensor]]:
+    """(heads, number of the first row, rows, their weights in full) for block after block of at most `cap` scores."""
+    m = problem.size.m
+    if 0 in problem.lead or not m:
         return
-    step = max(1, cap // (problem.size.m * math.prod(problem.lead)))
-    heads = tuple(slice(0, length) for length in problem.lead)
-    for low in range(0, len(rows), step):
-        part = rows.part(low, min(low + step, len(rows)))
-        whole = torch.zeros((*problem.lead, len(part), problem.size.m), dtype=problem.dtype, device=problem.size.device)
-        tile = problem.tile(heads, part)
-        if tile is not None:
-            tensors = [tile.cut(o) for o in problem.operands]
-            weights = problem.weights(problem.scores(tensors, tile), tensors, tile)
-            tile.cols.add(whole, -1, weights.expand(*whole.shape[:-1], len(tile.cols)))
-        yield low, part, whole
+    cap = cap * 4 // problem.dtype.itemsize  # a cap counts scores of four bytes
+    step = max(1, min(len(rows), cap // m))
+    for heads in head_slices(problem.lead, max(1, cap // (step * m))):
+        lead = [cut.stop - cut.start for cut in heads]
+        for low in range(0, len(rows), step):
+            part = rows.part(low, min(low + step, len(rows)))
+            whole = torch.zeros((*lead, len(part), m), dtype=problem.dtype, device=problem.size.device)
+            tile = problem.tile(heads, part)
+            if tile is not None:
+                tensors = [tile.cut(o) for o in problem.operands]
+                weights = problem.weights(problem.scores(tensors, tile), tensors, tile)
+                tile.cols.add(whole, -1, weights.expand(*whole.shape[:-1], len(tile.cols)))
+            yield heads, low, part, whole

@@ -117,7 +117,7 @@ def _check_tensors(named: dict[str, Tensor]) -> None:
 def _shape(query: Tensor, key: Tensor) -> Shape:
     q_lead, k_lead = tuple(query.shape[:-2]), tuple(key.shape[:-2])
     group = 1
-    if min(query.dim(), key.dim()) >= GROUPED_FROM and q_lead[-1] != k_lead[-1] and 1 not in (q_lead[-1], k_lead[-1]):
+    if min(query.dim(), key.dim()) >= GROUPED_FROM and k_lead[-1] not in (1, q_lead[-1]):
         if k_lead[-1] == 0 or q_lead[-1] % k_lead[-1]:
             msg = (
                 f"query heads must be a multiple of key heads: query has {q_lead[-1]}, key has {k_lead[-1]} "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ from regard._fold import Job, Output, run, survey
 from regard._operands import NEVER, Axis, Operand, Size, Tile
 from regard._tiles import Problem, Replace
 from regard._word import came
-from regard.errors import ChoiceError, DtypeError, ShapeError
+from regard.errors import ChoiceError, DeviceError, DtypeError, ShapeError
 from regard.normalisers import Normaliser, Softmax
 from regard.reducers import (
     Heatmap,
@@ -113,11 +113,64 @@ def differentiable(problem: Problem, question: str, cap: int, extra: tuple[Opera
     return run(job)[0].squeeze(-1)
 
 
-def membership(groups: Tensor, lead: tuple[int, ...], m: int) -> Tensor:
+def chosen(problem: Problem, cap: int) -> tuple[Operand, ...]:
+    """The keys that a normaliser takes, found once: whoever looks again, in other tiles or digits, sees the same."""
+    count, normaliser = len(problem.operands) - problem.spec.normaliser.arity, problem.spec.normaliser
+
+    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
+        return (normaliser.chosen(problem.scores(tensors, tile), tile.cols, tensors[count:]),)
+
+    outputs = (Output(Axis.QUERY, 1, -1),)
+    tiles = tuple(problem.tiles(cap))
+    (keys,) = run(Job(program, problem.operands, outputs, tiles, problem.lead, problem.size, torch.int64))
+    positions = torch.arange(problem.size.m, device=problem.size.device).unsqueeze(-1)
+    return Operand(keys, Axis.QUERY), Operand(positions, Axis.KEY)
+
+
+def _integers(groups: object) -> TypeGuard[Tensor]:
+    return isinstance(groups, Tensor) and not (
+        groups.is_floating_point() or groups.is_complex() or groups.dtype == torch.bool
+    )
+
+
+def _same_device(name: str, tensor: Tensor, device: torch.device) -> None:
+    if tensor.device != device:
+        msg = f"{name} must be on the device of the weights, {device}, but it is on {tensor.device}"
+        raise DeviceError(msg)
+
+
+def positions(given: Tensor | None, lead: tuple[int, ...], size: Size) -> Tensor:
+    """Where the queries stand among the keys, (..., n)."""
+    if given is None:
+        if size.n != size.m:
+            msg = (
+                f"distance() with {size.n} queries and {size.m} keys needs query_positions, "
+                f"the place of each query among the keys"
+            )
+            raise ShapeError(msg)
+        return torch.arange(size.n, device=size.device, dtype=torch.float64)
+    if not isinstance(given, Tensor) or given.is_complex() or given.dtype == torch.bool:
+        msg = f"query_positions must be a tensor of numbers, one a query, but it is {came(given)}"
+        raise DtypeError(msg)
+    _same_device("query_positions", given, size.device)
+    if given.shape[-1:] != (size.n,):
+        msg = f"query_positions needs one place for each of {size.n} queries, but its shape is {tuple(given.shape)}"
+        raise ShapeError(msg)
+    own = tuple(given.shape[:-1])
+    if len(own) > len(lead) or any(a not in (1, b) for a, b in zip(reversed(own), reversed(lead), strict=False)):
+        msg = f"query_positions {tuple(given.shape)} must broadcast to (..., queries) = {(*lead, size.n)}"
+        raise ShapeError(msg)
+    return given.to(torch.float64)
+
+
+def membership(groups: Tensor, lead: tuple[int, ...], size: Size) -> Tensor:
     """One column a group, 1 where a key belongs to it: (..., m, g)."""
-    if not isinstance(groups, Tensor) or groups.is_floating_point() or groups.dtype == torch.bool:
+    m = size.m
+    if not _integers(groups):
         msg = f"groups must be a tensor of integer ids, one a key, but it is {came(groups)}"
         raise DtypeError(msg)
+    _same_device("groups", groups, size.device)
+    groups = groups.long()
     if groups.shape[-1:] != (m,) or groups.dim() - 1 > len(lead):
         msg = f"groups needs one id for each of {m} keys, (m,) or (B, m), but its shape is {tuple(groups.shape)}"
         raise ShapeError(msg)
@@ -131,19 +184,3 @@ def membership(groups: Tensor, lead: tuple[int, ...], m: int) -> Tensor:
     marks = groups.unsqueeze(-1) == torch.arange(count, device=groups.device)
     missing = len(lead) - (groups.dim() - 1) if groups.dim() > 1 else 0
     return marks.reshape(*marks.shape[:-2], *[1] * missing, *marks.shape[-2:])
-
-
-def positions(given: Tensor | None, size: Size) -> Tensor:
-    """Where the queries stand among the keys, (..., n)."""
-    if given is None:
-        if size.n != size.m:
-            msg = (
-                f"distance() with {size.n} queries and {size.m} keys needs query_positions, "
-                f"the place of each query among the keys"
-            )
-            raise ShapeError(msg)
-        return torch.arange(size.n, device=size.device, dtype=torch.float64)
-    if given.shape[-1:] != (size.n,):
-        msg = f"query_positions needs one place for each of {size.n} queries, but its shape is {tuple(given.shape)}"
-        raise ShapeError(msg)
-    return given.to(device=size.device, dtype=torch.float64)

@@ -134,7 +134,7 @@ class Problem:
         lead = self.lead if lead is None else lead
         most = min(math.prod(lead), MOST_HEADS) or 1
         cuts: dict[int, list[Span]] = {}  # for each number of heads in a tile
-        for heads in _head_slices(lead, self._heads_in_tile(most, cap, call)):
+        for heads in head_slices(lead, self._heads_in_tile(most, cap, call)):
             count = math.prod([cut.stop - cut.start for cut in heads])
             if count not in cuts:
                 cuts[count] = list(self._row_cuts(cap // count, call / count))
@@ -276,7 +276,7 @@ def _halves(heads: tuple[slice, ...]) -> Iterator[tuple[slice, ...]]:
         yield (*heads[:dim], part, *heads[dim + 1 :])
 
 
-def _head_slices(lead: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
+def head_slices(lead: tuple[int, ...], most: int) -> Iterator[tuple[slice, ...]]:
     """Cut the leading dimensions into blocks of at most `most` heads, whole dimensions from the right first."""
     steps: list[int] = []
     for length in reversed(lead):

@@ -29,6 +29,7 @@ class Normaliser(Word["Normaliser"]):
     normalised = True  # whether a row sums to 1
     mergeable = False  # whether statistics of parts of a row combine into that of the row
     monotone = True  # whether a better score never has a smaller weight
+    chooses = False  # whether a row is one key, to be chosen once
 
     def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
         """What has to be drawn once and for all, before any tile."""
@@ -47,6 +48,10 @@ class Normaliser(Word["Normaliser"]):
 
     def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
         """The weights of any block, once the statistic of whole rows is known."""
+        raise NotImplementedError
+
+    def chosen(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
+        """The key that each of these whole rows chooses, (..., rows, 1), and -1 where it sees none."""
         raise NotImplementedError
 
 
@@ -177,6 +182,7 @@ class Hard(Normaliser):
     generator: torch.Generator | None
 
     monotone = False  # a draw need not take the best, and of equals only the first is taken
+    chooses = True
 
     @property
     def signature(self) -> Hashable:
@@ -201,12 +207,20 @@ class Hard(Normaliser):
         below = torch.softmax(scores.masked_fill(_empty(scores), 0), -1).cumsum(-1)
         return (below <= tensors[0] * below[..., -1:]).sum(-1, keepdim=True).clamp_max(scores.shape[-1] - 1)
 
+    def chosen(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
+        return cols.positions(scores.device)[self.choice(scores, tensors)].masked_fill(_empty(scores), -1)
+
     def weights(
         self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
     ) -> Tensor:
+        """`tensors` are nothing, or draws from 0 to 1, or the keys chosen before (rows, 1) and where columns lie."""
         del gaps, out
-        weights = torch.zeros_like(scores).scatter(-1, self.choice(scores, tensors), 1.0)
         broken = scores.isnan().any(-1, keepdim=True)
+        if len(tensors) == 2:
+            chosen, positions = tensors
+            return (positions.mT == chosen).to(scores.dtype).masked_fill(broken, math.nan)
+        choice = self.choice(scores, tensors)
+        weights = torch.zeros_like(scores.expand(*choice.shape[:-1], -1)).scatter(-1, choice, 1.0)
         return weights.masked_fill(_empty(scores), 0).masked_fill(broken, math.nan)
 
     def __repr__(self) -> str:

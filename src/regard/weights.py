@@ -51,7 +51,7 @@ class Weights:
     tensor([0.4700, 0.2600, 0.2600])
     """
 
-    __slots__ = ("_budget", "_draws", "_lse", "_memo", "_plan", "_shape", "_spec", "_versions", "key", "query")
+    __slots__ = ("_budget", "_drawn", "_lse", "_memo", "_plan", "_shape", "_spec", "_versions", "key", "query")
 
     def __init__(
         self,
@@ -85,18 +85,21 @@ class Weights:
         self._lse, self._memo = lse, None
         if draws is None and spec.normaliser.arity:
             draws = spec.normaliser.operands(shape.lead, shape.n, _inputs.working(query))
-        self._draws = draws
-        self._versions = None if torch.compiler.is_compiling() else _fresh.versions(query, key, spec)
+        self._drawn = draws
+        named = {"query": query, "key": key, **spec.tensors()}
+        self._versions = None if torch.compiler.is_compiling() else _fresh.versions(named)
         return self
 
     @classmethod
     def _of_call(cls, query: Tensor, key: Tensor, spec: Spec, call: Any, lse: Tensor) -> Weights:
         """The short way for a spec without tensors and without draws: a few microseconds matter in a small model."""
         self = object.__new__(cls)
-        self.query, self.key, self._spec, self._lse, self._memo, self._draws = query, key, spec, lse, None, None
+        self.query, self.key, self._spec, self._lse, self._memo, self._drawn = query, key, spec, lse, None, None
         self._shape, self._plan, self._budget = call.shape, call.plan, call.budget
-        plain = not (query.is_inference() or key.is_inference())
-        self._versions = (("query", query, query._version), ("key", key, key._version)) if plain else None  # noqa: SLF001
+        if query.is_inference() or key.is_inference():
+            self._versions = _fresh.versions({"query": query, "key": key})
+        else:
+            self._versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001
         return self
 
     # What it is
@@ -224,7 +227,7 @@ class Weights:
 
     def distance(self, query_positions: Tensor | None = None) -> Tensor:
         """sum_j p_ij |i - j|, (..., n); with n != m say where the queries stand. Differentiable."""
-        positions = _questions.positions(query_positions, self._size)
+        positions = _questions.positions(query_positions, self._shape.lead, self._size)
         if self._wants_gradient() or traced():
             return self._row_question("distance", (Operand(positions.unsqueeze(-1), Axis.QUERY),))
         self._needs_distribution("distance")
@@ -237,7 +240,7 @@ class Weights:
     def mass(self, groups: Tensor) -> Tensor:
         """The weight on each group of keys, (..., n, groups): ids are (m,) or (B, m), -1 is none. Differentiable."""
         self._check_fresh()
-        marks = _questions.membership(groups, self._shape.lead, self._shape.m)
+        marks = _questions.membership(groups, self._shape.lead, self._size)
         query, key = self._precise()
         with plain_dtypes():
             return self._pooled(query, key, marks.to(query.dtype)).to(self._out())
@@ -311,6 +314,16 @@ class Weights:
         """For questions: in float64 where float32 would leave too few digits."""
         query, key = self._precise()
         return Problem.build(self._spec, query, key, self._shape.lead, careful=careful, draws=self._draws)
+
+    @property
+    def _draws(self) -> tuple[Operand, ...] | None:
+        """What the normaliser has drawn; keys that it chose stay chosen, in whatever digits one asks later."""
+        raw = self._spec.normaliser.arity if self._drawn is None else len(self._drawn)
+        if self._spec.normaliser.chooses and raw == self._spec.normaliser.arity and not traced():
+            with torch.inference_mode(False), torch.no_grad(), plain_dtypes():  # whoever asks later may want gradients
+                problem = Problem.build(self._spec, *self._operands(), self._shape.lead, draws=self._drawn)
+                self._drawn = _questions.chosen(problem, self._cap(problem))
+        return self._drawn
 
     def _precise(self) -> tuple[Tensor, Tensor]:
         query, key = self._operands()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,17 +19,20 @@ CHUNK = 1 << 19  # elements of the (rows, keys, h) block in work: it should stay
 STEEP = 40.0  # beyond this e^(2a) times e^(2b) leaves float32
 
 
-def _row_chunks(left: Tensor, right: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    """Rows, and 1 / (1 + e^2a e^2b) over (rows, j, h), from which tanh(a + b) = 1 - 2 r follows with no tanh at all.
+def _chunks(left: Tensor, right: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Rows, keys and memory for (rows, keys, h): all keys of some rows, or, where keys are many, some of one row.
 
-    The block is the same memory each time.
+    The memory is the same each time.
     """
-    step = max(1, min(len(left), CHUNK // max(1, right.numel())))
-    memory, one = left.new_empty(step, *right.shape), left.new_ones(())
-    for low in range(0, len(left), step):
-        rows = slice(low, min(low + step, len(left)))
-        block = memory[: rows.stop - low]
-        yield rows, torch.addcmul(one, left[rows].unsqueeze(-2), right, out=block).reciprocal_()
+    (n, h), m = left.shape, right.shape[0]
+    wide = max(1, min(m, CHUNK // max(1, h)))
+    high = max(1, min(n, CHUNK // max(1, wide * h)))
+    memory = left.new_empty(high * wide * h)
+    for row in range(0, n, high):
+        for key in range(0, m, wide):
+            rows, keys = slice(row, min(row + high, n)), slice(key, min(key + wide, m))
+            shape = (rows.stop - row, keys.stop - key, h)
+            yield rows, keys, memory[: math.prod(shape)].view(shape)
 
 
 def _is_steep(left: Tensor, right: Tensor) -> bool:
@@ -36,38 +40,68 @@ def _is_steep(left: Tensor, right: Tensor) -> bool:
     return not (left.abs().amax() <= STEEP and right.abs().amax() <= STEEP)
 
 
+def _steep_chunks(a: Tensor, b: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+    """tanh(a + b) itself."""
+    for rows, keys, block in _chunks(a, b):
+        yield rows, keys, torch.add(a[rows].unsqueeze(-2), b[keys], out=block).tanh_()
+
+
+def _gentle_chunks(a: Tensor, b: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+    """r = 1 / (1 + e^2a e^2b), from which tanh(a + b) = 1 - 2 r follows with no tanh at all."""
+    left, right, one = (2 * a).exp(), (2 * b).exp(), a.new_ones(())
+    for rows, keys, block in _chunks(left, right):
+        yield rows, keys, torch.addcmul(one, left[rows].unsqueeze(-2), right[keys], out=block).reciprocal_()
+
+
 class _TanhScore(torch.autograd.Function):
     """sum_h v_h tanh(a_ih + b_jh) for one head, recomputed in the backward pass."""
 
     @staticmethod
-    def forward(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
+    def forward(a: Tensor, b: Tensor, v: Tensor, steep: bool) -> Tensor:
         out = a.new_empty(a.shape[0], b.shape[0])
-        twice = -2 * v
-        for rows, r in _row_chunks((2 * a).exp(), (2 * b).exp()):
-            torch.matmul(r, twice, out=out[rows])
-        return out.add_(v.sum())
+        factor = v if steep else -2 * v
+        for rows, keys, block in (_steep_chunks if steep else _gentle_chunks)(a, b):
+            torch.matmul(block, factor, out=out[rows, keys])
+        return out if steep else out.add_(v.sum())
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         del output
-        ctx.save_for_backward(*inputs)
+        ctx.save_for_backward(*inputs[:3])
+        ctx.steep = inputs[3]
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         a, b, v = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted
-            wanted = [t for t, needed in zip((a, b, v), ctx.needs_input_grad, strict=True) if needed]
+            needs = ctx.needs_input_grad[:3]
+            wanted = [t for t, needed in zip((a, b, v), needs, strict=True) if needed]
             found = iter(torch.autograd.grad(_plain(a, b, v), wanted, grad, create_graph=True))
-            return tuple(next(found) if needed else None for needed in ctx.needs_input_grad)
-        grad_a, grad_b, tilt = torch.empty_like(a), torch.zeros_like(b), torch.zeros_like(v)
-        for rows, r in _row_chunks((2 * a).exp(), (2 * b).exp()):
-            pulled = grad[rows].unsqueeze(-1) * r
-            tilt += pulled.flatten(0, 1).sum(0)
-            pulled.addcmul_(pulled, r, value=-1)  # r - r^2 is a quarter of the derivative of tanh
-            torch.sum(pulled, 1, out=grad_a[rows])
-            grad_b += pulled.sum(0)
-        slope = 4 * v
-        return grad_a * slope, grad_b * slope, grad.sum() - 2 * tilt
+            return (*(next(found) if needed else None for needed in needs), None)
+        return (*(_steep_gradient if ctx.steep else _gentle_gradient)(a, b, v, grad), None)
+
+
+def _steep_gradient(a: Tensor, b: Tensor, v: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    grads = grad_a, grad_b, grad_v = torch.zeros_like(a), torch.zeros_like(b), torch.zeros_like(v)
+    for rows, keys, tanh in _steep_chunks(a, b):
+        part = grad[rows, keys].unsqueeze(-1)
+        grad_v += (part * tanh).sum((0, 1))
+        pulled = (1 - tanh.square_()).mul_(v).mul_(part)
+        grad_a[rows] += pulled.sum(1)
+        grad_b[keys] += pulled.sum(0)
+    return grads
+
+
+def _gentle_gradient(a: Tensor, b: Tensor, v: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    grad_a, grad_b, tilt = torch.zeros_like(a), torch.zeros_like(b), torch.zeros_like(v)
+    for rows, keys, r in _gentle_chunks(a, b):
+        pulled = grad[rows, keys].unsqueeze(-1) * r
+        tilt += pulled.flatten(0, 1).sum(0)
+        pulled.addcmul_(pulled, r, value=-1)  # r - r^2 is a quarter of the derivative of tanh
+        grad_a[rows] += pulled.sum(1)
+        grad_b[keys] += pulled.sum(0)
+    slope = 4 * v
+    return grad_a * slope, grad_b * slope, grad.sum() - 2 * tilt
 
 
 def _plain(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
@@ -78,13 +112,14 @@ def tanh_score(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
     """sum_h v_h tanh(a_ih + b_jh): (..., i, h), (..., j, h), (h,) -> (..., i, j)."""
     if traced():
         return _plain(a, b, v)
-    if not a.numel() or not b.numel() or _is_steep(a.detach(), b.detach()):
+    if not a.numel() or not b.numel():
         return _plain(a, b, v)
+    steep = _is_steep(a.detach(), b.detach())
     lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not lead:
-        return _TanhScore.apply(a, b, v)  # pyright: ignore[reportReturnType]
+        return _TanhScore.apply(a, b, v, steep)  # pyright: ignore[reportReturnType]
     a, b = (t.expand(*lead, *t.shape[-2:]).flatten(0, len(lead) - 1) for t in (a, b))
-    parts = [_TanhScore.apply(x, y, v) for x, y in zip(a.unbind(), b.unbind(), strict=True)]
+    parts = [_TanhScore.apply(x, y, v, steep) for x, y in zip(a.unbind(), b.unbind(), strict=True)]
     return torch.stack(parts).unflatten(0, lead)  # pyright: ignore[reportArgumentType]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -12,12 +12,23 @@ from regard._operands import Axis, Operand, Span
 from regard.errors import ShapeError
 from regard.scores._base import Features, Score
 
+PIECE = 1 << 17  # numbers of a large tensor that are copied at a time
+
+
+def _pieces(tensor: Tensor) -> Iterator[Tensor]:
+    """A tensor in views of at most PIECE numbers."""
+    if tensor.numel() <= PIECE:
+        yield tensor
+        return
+    for half in tensor.tensor_split(2, max(range(tensor.dim()), key=lambda dim: tensor.shape[dim])):
+        yield from _pieces(half)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bias(Score):
     t: Tensor
 
-    makes = 1
+    makes = 2
 
     @property
     def positional(self) -> bool:
@@ -43,17 +54,20 @@ class Bias(Score):
     def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("t of bias", tuple(self.t.shape[:-2])),)
 
-    def _pair(self, like: Tensor) -> Tensor:
-        t = self.t.to(like.dtype)
-        return t if t.dim() > 1 else t.reshape(1, -1)
+    def _pair(self) -> Tensor:
+        return self.t if self.t.dim() > 1 else self.t.reshape(1, -1)
 
     def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
-        return (Operand(self._pair(query), Axis.PAIR),)
+        t = self._pair()
+        if t.requires_grad and torch.is_grad_enabled():
+            t = t.to(query.dtype)  # so that its gradient is summed over tiles in the better dtype
+        # Otherwise every tile casts its own part: the whole is as large as the matrix.
+        return Operand(t, Axis.PAIR), Operand(query.new_zeros(()), Axis.FIXED)
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
         del out
-        (t,) = tensors
-        return t.expand(*t.shape[:-2], len(rows), len(cols))
+        t, like = tensors
+        return t.to(like.dtype).expand(*t.shape[:-2], len(rows), len(cols))
 
     def obstacle(self, *, grad: bool) -> str | None:
         if not (self.paired and grad and self.t.requires_grad):
@@ -63,12 +77,14 @@ class Bias(Score):
     def features(self, query: Tensor, key: Tensor) -> Features:
         if self.paired:
             return Features(rest=(self,))
-        pair = self._pair(query)
+        pair = self._pair().to(query.dtype)
         return Features(key_bias=pair.expand(*pair.shape[:-1], key.shape[-2]))
 
     def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
-        finite = self.t.detach().nan_to_num(0.0, 0.0, 0.0)
-        return finite.abs().amax() if finite.numel() else query.new_zeros(())
+        if not self.t.numel():
+            return query.new_zeros(())
+        largest = [part.nan_to_num(0.0, 0.0, 0.0).abs().amax() for part in _pieces(self.t.detach())]
+        return torch.stack(largest).amax()
 
     def __repr__(self) -> str:
         return "t"
