@@ -57,7 +57,7 @@ def pool(
     n, m = query.shape[-2], key.shape[-2]
     if _cancels(features):
         features = spec.score.features(query.double(), key.double())
-    q, k, bias, scale = _absorb(features, query, key)
+    q, k, bias, scale = absorb(features, query, key)
     kind = q.dtype
     width = _width(q.shape[-1], value.shape[-1])
     q, k, v = (_widen(t.to(kind), width) for t in (q, k, value))
@@ -114,7 +114,7 @@ def _four(tensor: Tensor, lead: tuple[int, ...], *, expand: bool = True) -> Tens
     return tensor.reshape(*[1] * (4 - tensor.dim()), *tensor.shape)
 
 
-def _absorb(features: Features, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor | None, float]:
+def absorb(features: Features, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor | None, float]:
     """Features of both sides, what is added, and the scale; a bias of the keys that learns becomes one feature more."""
     q = query.new_zeros(*query.shape[:-1], 1) if features.query is None else features.query
     k = key.new_zeros(*key.shape[:-1], 1) if features.key is None else features.key

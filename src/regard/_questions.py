@@ -59,7 +59,36 @@ RowQuestion = Callable[[Tensor, Tensor, Tile, Sequence[Tensor]], Tensor]
 
 def _entropy(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
     del scores, tile, extra
-    return (weights * torch.where(weights > 0, weights, 1.0).log()).sum(-1, keepdim=True).neg().clamp_min(0)
+    terms: Any = WeightTimesLog.apply(weights)
+    return terms.sum(-1, keepdim=True).neg().clamp_min(0)
+
+
+class WeightTimesLog(torch.autograd.Function):
+    """p log p with log p for a derivative, not log p + 1: rows sum to 1, so the 1 does nothing.
+
+    It does harm though: in a sharp row log p is so small that 1 would round it away.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(weights: Tensor) -> Tensor:
+        return weights * _log(weights)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        del output
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        (weights,) = ctx.saved_tensors
+        return grad * _log(weights)
+
+
+def _log(weights: Tensor) -> Tensor:
+    """log p, and a finite number where p is 0: it is only ever multiplied by p."""
+    return weights.clamp_min(torch.finfo(weights.dtype).tiny).log()
 
 
 def _saturation(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
@@ -87,8 +116,17 @@ ROW_QUESTIONS: dict[str, RowQuestion] = {
 }
 
 
-def differentiable(problem: Problem, question: str, cap: int, extra: tuple[Operand, ...] = ()) -> Tensor:
-    """The answer (..., n) with a graph behind it; tiles are made again in the backward pass."""
+def differentiable(
+    problem: Problem,
+    question: str,
+    cap: int,
+    extra: tuple[Operand, ...] = (),
+    tiles: tuple[Tile, ...] | None = None,
+) -> Tensor:
+    """The answer (..., n) with a graph behind it; tiles are made again in the backward pass.
+
+    With `tiles` given, it is the answer for the rows in them alone.
+    """
     ask, count = ROW_QUESTIONS[question], len(problem.operands)
 
     def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
@@ -100,7 +138,7 @@ def differentiable(problem: Problem, question: str, cap: int, extra: tuple[Opera
         return (answer,)
 
     fill = NEVER if question == "logsumexp" else 0.0
-    tiles = tuple(problem.tiles(cap))
+    tiles = tuple(problem.tiles(cap)) if tiles is None else tiles
     job = Job(
         program,
         (*problem.operands, *extra),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard import _fresh, _index, _inputs, _pool, _questions
+from regard import _fresh, _fused_questions, _index, _inputs, _pool, _questions
 from regard._fold import survey
 from regard._operands import Axis, Operand, Size
 from regard._plan import BUFFERS, TILE, Plan, tile_size
@@ -358,10 +358,18 @@ class Weights:
             return self._known(question).to(self._out())
         self._check_fresh()
         careful = _pool.must_be_careful(self._spec, self.query, self.key, self.key)
-        problem = self._problem(careful=careful)
-        cap = tile_size(self._budget, problem.dtype.itemsize, grad=True)
+        query, key = self._precise()
+        cap = tile_size(self._budget, query.dtype.itemsize, grad=True)
+        answer = None
         with plain_dtypes():
-            return _questions.differentiable(problem, question, cap, extra).to(self._out())
+            if self._plan.executor == "fused" and not careful and not traced():
+                answer = _fused_questions.differentiable(
+                    self._spec, query, key, self._shape.lead, question, self._plan.tile, cap
+                )
+            if answer is None:
+                problem = self._problem(careful=careful)
+                answer = _questions.differentiable(problem, question, cap, extra)
+        return answer.to(self._out())
 
     @torch.no_grad()
     def _known(self, question: str) -> Any:
