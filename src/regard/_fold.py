@@ -133,9 +133,12 @@ class TileMap(torch.autograd.Function):
         wanted = [i for i, needed in enumerate(ctx.needs_input_grad[1:]) if needed]
         found: list[Tensor | None] = [None] * len(tensors)
         if torch.is_grad_enabled():  # a second derivative is wanted: the tiles have to stay
-            results = _assemble(job, tensors)
+            used = [(r, g) for r, g in zip(_assemble(job, tensors), grads, strict=True) if r.requires_grad]
+            if not used:  # no query sees a key
+                return (None, *found)
+            results, asked = zip(*used, strict=True)
             parts = torch.autograd.grad(
-                results, [tensors[i] for i in wanted], grads, create_graph=True, allow_unused=True
+                results, [tensors[i] for i in wanted], asked, create_graph=True, allow_unused=True
             )
         else:
             with plain_dtypes():

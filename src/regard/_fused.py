@@ -29,7 +29,7 @@ from regard.spec import Spec
 
 CANCELS = 64.0  # half squares of features above this leave fewer than five digits of a score in float32
 ALIGNED = 16  # widths up to this are padded to it: the kernel is faster and more accurate there
-flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default  # noqa: SLF001
+flash = torch._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001  # pyright: ignore[reportPrivateImportUsage]
 flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default  # noqa: SLF001
 
 
@@ -79,19 +79,14 @@ def direct(
 ) -> tuple[Tensor, Tensor] | None:
     """One call and nothing around it, or None where something that is hidden may be NaN or inf.
 
-    With at least as many queries as keys the last query sees every value, so its output tells of all of them.
-    Hidden keys do no harm to an output, but they and the queries do to gradients.
+    Hidden values do harm to an output; hidden keys do not, but they and the queries do to gradients.
     """
-    if causal and grad and not all_finite(query, key):
+    if causal and not (all_finite(query, key, value) if grad else all_finite(value)):
         return None
     if query.dim() == 4:
-        out, lse = flash(query, key, value, 0.0, causal, scale=scale)
-    else:
-        out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
-        out, lse = out.squeeze(0), lse.squeeze(0)
-    if causal and not math.isfinite(out.detach().select(-2, -1).sum().item()):
-        return None
-    return out, lse
+        return flash(query, key, value, 0.0, causal, scale=scale)
+    out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
+    return out.squeeze(0), lse.squeeze(0)
 
 
 def whole(

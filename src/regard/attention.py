@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch._C import _functorch  # pyright: ignore[reportAttributeAccessIssue]
 
 from regard import _fused, _inputs, _pool
 from regard._plan import Plan
@@ -17,8 +18,6 @@ from regard.normalisers import Normaliser
 from regard.scores import Dot, Score
 from regard.spec import Spec
 from regard.weights import Weights
-
-_common: dict[Band | None, Spec] = {}  # specs that people write again and again
 
 
 class Attention(NamedTuple):
@@ -51,23 +50,16 @@ def attend(
     >>> output.shape, weights.shape
     (torch.Size([3, 4]), torch.Size([3, 3]))
     """
-    compiling = torch.compiler.is_compiling()
-    if score is None and normaliser is None and (mask is None or type(mask) is Band) and not compiling:
-        spec = _common.get(mask) or _common.setdefault(mask, _inputs.make_spec(score, mask, normaliser))
-    else:
-        spec = _inputs.make_spec(score, mask, normaliser)
-    call = None
-    if not compiling:
-        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+    if not torch.compiler.is_compiling():
+        if torch._C._is_any_autocast_enabled():  # noqa: SLF001
             with plain_dtypes():
                 return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
-        call = _known_call(query, key, value, spec, dropout_p, plan, budget)
-    if call is None:
-        call = _make_call(query, key, value, spec, dropout_p, plan, budget)
-    if call.direct is not None and not traced():
-        found = _fused.direct(query, key, value, *call.direct)
-        if found is not None:
-            return Attention(found[0], Weights._of_call(query, key, spec, call, found[1]))  # noqa: SLF001
+        if score is None and normaliser is None and not dropout_p and plan == "auto" and budget is None:
+            found = _short_way(query, key, value, mask)
+            if found is not None:
+                return found
+    spec = _inputs.make_spec(score, mask, normaliser)
+    call = _call(query, key, value, spec, dropout_p, plan, budget)
     shape = call.shape
     q, k, v = _inputs.working(query), _inputs.working(key), _inputs.working(value)
     k, v = _inputs.ungrouped(k, shape.group), _inputs.ungrouped(v, shape.group)
@@ -83,17 +75,70 @@ class Call(NamedTuple):
     shape: _inputs.Shape
     plan: Plan
     budget: int
-    direct: tuple[bool, float, bool] | None  # causal, scale, gradients: where one call of the kernel is all there is
+
+
+class ShortWay(NamedTuple):
+    """A kind of call that is one call of the kernel."""
+
+    known: tuple[Spec, _inputs.Shape, Plan, int]
+    causal: bool
+    scale: float
 
 
 _calls: dict[Hashable, Call] = {}
+_short_ways: dict[Hashable, ShortWay | None] = {}
+UNKNOWN: Any = object()
 MOST_CALLS = 4096
 
 
-def _known_call(
+def _remember(known: dict[Hashable, Any], kind: Hashable, found: Any) -> None:
+    if len(known) >= MOST_CALLS:
+        known.clear()
+    known[kind] = found
+
+
+def _short_way(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> Attention | None:
+    """One call of the kernel and hardly a step around it, where that is all there is: small models feel the rest."""
+    if (mask is not None and type(mask) is not Band) or _functorch.peek_interpreter_stack() is not None:
+        return None
+    try:
+        if not (query.is_cpu and key.is_cpu and value.is_cpu):
+            return None
+        recording = torch.is_grad_enabled()
+        grad = recording and (query.requires_grad or key.requires_grad or value.requires_grad)
+        kind = (query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, mask, recording, grad)
+    except AttributeError:  # not tensors: the checks say so in words
+        return None
+    way = _short_ways.get(kind, UNKNOWN)
+    if way is UNKNOWN:
+        way = _find_short_way(query, key, value, mask)
+        _remember(_short_ways, kind, way)
+    if way is None:
+        return None
+    known, causal, scale = way
+    found = _fused.direct(query, key, value, causal, scale, grad)
+    return None if found is None else Attention(found[0], Weights._of_call(query, key, known, found[1]))  # noqa: SLF001
+
+
+def _find_short_way(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> ShortWay | None:
+    spec = _inputs.make_spec(None, mask, None)
+    call = _make_call(query, key, value, spec, 0.0, "auto", None)
+    same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
+    if call.plan.executor != "fused" or not same or value.shape[-1] != key.shape[-1] or query.element_size() < 4:
+        return None
+    form = _fused.form(spec, call.shape.n, call.shape.m)
+    if form not in ("whole", "causal") or not isinstance(spec.score, Dot):
+        return None
+    known = (spec, call.shape, call.plan, call.budget)
+    return ShortWay(known, form == "causal", spec.score.scale_for(key.shape[-1]))
+
+
+def _call(
     query: Tensor, key: Tensor, value: Tensor, spec: Spec, dropout_p: float, plan: str, budget: int | None
-) -> Call | None:
+) -> Call:
     """The checks and the plan, made once for each kind of call."""
+    if torch.compiler.is_compiling():
+        return _make_call(query, key, value, spec, dropout_p, plan, budget)
     try:
         grad = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
         kind = (
@@ -102,12 +147,10 @@ def _known_call(
         )  # fmt: skip
         found = _calls.get(kind)
     except (AttributeError, TypeError):  # not tensors, or not hashable: the checks say so in words
-        return None
+        return _make_call(query, key, value, spec, dropout_p, plan, budget)
     if found is None:
         found = _make_call(query, key, value, spec, dropout_p, plan, budget)
-        if len(_calls) >= MOST_CALLS:
-            _calls.clear()
-        _calls[kind] = found
+        _remember(_calls, kind, found)
     return found
 
 
@@ -121,17 +164,4 @@ def _make_call(
     chosen = choose(
         _inputs.request(query, key, spec, shape, forced=plan, budget=limit, dropout=dropout_p > 0, grad=grad)
     )
-    direct = _direct(query, key, value, spec, shape, chosen)
-    return Call(shape, chosen, limit, None if direct is None else (*direct, grad))
-
-
-def _direct(
-    query: Tensor, key: Tensor, value: Tensor, spec: Spec, shape: _inputs.Shape, plan: Plan
-) -> tuple[bool, float] | None:
-    causal = _fused.is_causal(spec.mask, shape.n, shape.m)
-    if not isinstance(spec.score, Dot) or not (spec.mask is None or causal) or query.element_size() < 4:
-        return None
-    same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
-    if plan.executor != "fused" or not same or (causal and shape.n < shape.m) or value.shape[-1] != key.shape[-1]:
-        return None
-    return causal, spec.score.scale_for(key.shape[-1])
+    return Call(shape, chosen, limit)

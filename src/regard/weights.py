@@ -91,11 +91,11 @@ class Weights:
         return self
 
     @classmethod
-    def _of_call(cls, query: Tensor, key: Tensor, spec: Spec, call: Any, lse: Tensor) -> Weights:
+    def _of_call(cls, query: Tensor, key: Tensor, known: tuple[Spec, _inputs.Shape, Plan, int], lse: Tensor) -> Weights:
         """The short way for a spec without tensors and without draws: a few microseconds matter in a small model."""
         self = object.__new__(cls)
-        self.query, self.key, self._spec, self._lse, self._memo, self._drawn = query, key, spec, lse, None, None
-        self._shape, self._plan, self._budget = call.shape, call.plan, call.budget
+        self.query, self.key, self._lse, self._memo, self._drawn = query, key, lse, None, None
+        self._spec, self._shape, self._plan, self._budget = known
         if query.is_inference() or key.is_inference():
             self._versions = _fresh.versions({"query": query, "key": key})
         else:

@@ -23,9 +23,15 @@ __all__ = [
 ]  # fmt: skip
 
 
+_causal: dict[Align | None, Band] = {}  # made once: it is written in every call of a small model
+
+
 def causal(align: Align | None = None) -> Mask:
     """A query sees its own position and what came before: j <= i."""
-    return Band(None, 0, _align(align), "causal" if align is None else f"causal({align!r})")
+    known = _causal.get(align)
+    if known is None:
+        known = _causal[align] = Band(None, 0, _align(align), "causal" if align is None else f"causal({align!r})")
+    return known
 
 
 def window(left: int, right: int, align: Align | None = None) -> Mask:
