@@ -97,11 +97,15 @@ def whole(
     out, lse = flash(_four(q, lead), _four(k, lead), _four(v, lead), 0.0, causal, attn_mask=four, scale=scale)
     if bias.empty is not None:
         lse = lse.masked_fill(_four(bias.empty, lead, expand=False).squeeze(-1), NEVER)
+    if len(lead) == 2:
+        return out, lse
     return out.reshape(*lead, *out.shape[-2:]), lse.reshape(*lead, lse.shape[-1])
 
 
 def _four(tensor: Tensor, lead: tuple[int, ...], *, expand: bool = True) -> Tensor:
     """(..., rows, d) -> (batch, heads, rows, d)."""
+    if tensor.dim() == 4 and len(lead) == 2 and (not expand or tensor.shape[:2] == lead):
+        return tensor
     if expand or len(lead) > 2:
         tensor = tensor.expand(*lead, *tensor.shape[-2:])
     if len(lead) > 2:
@@ -251,6 +255,7 @@ class FlashBlocks(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         q, k, v, out, lse = ctx.saved_tensors
         _fresh.check_backward(ctx.blocks.versions)
+        lse = torch.where(lse == NEVER, 0.0, lse)  # as the kernel has it where nothing is seen
         grads = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (q, k, v)]
         for tile in ctx.blocks.tiles:
             parts, bias, lead = _cut(ctx.blocks, tile, q, k, v)
@@ -271,7 +276,6 @@ def _block_backward(
     scale: float, parts: list[Tensor], bias: Bias, lead: tuple[int, ...], rows: list[Tensor], lse: Tensor
 ) -> list[Tensor]:
     grad, out = (_four(t, lead) for t in rows)
-    lse = torch.where(lse == NEVER, 0.0, lse)
     four_lse = _four(lse.unsqueeze(-1), lead).squeeze(-1)
     four = None if bias.added is None else _four(bias.added, lead, expand=False)
     found = flash_backward(

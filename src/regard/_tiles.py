@@ -186,7 +186,8 @@ class Problem:
         """How many heads a tile should have, judged in the middle: long blocks of one before short blocks of many."""
         middle = self.size.n // 2
         row = max(1, self._width(Span(middle, middle + 1)))
-        counts = [count for count in range(1, most + 1) if count * row <= cap] or [1]
+        even = sorted({-(-most // groups) for groups in range(1, most + 1)})
+        counts = [count for count in even if count * row <= cap] or [1]
         costs = [min(self._costs(middle, cap // count, call / count)) for count in counts]
         return counts[costs.index(min(costs))]
 

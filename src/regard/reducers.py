@@ -263,8 +263,11 @@ def best_of(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     cut = chunks * CHUNK
     body = flat[:, :cut].unflatten(-1, (chunks, CHUNK))
     picked = body.amax(-1).topk(k, sorted=False).indices  # (rows, k)
-    few = body[torch.arange(len(flat), device=flat.device).unsqueeze(-1), picked].flatten(-2)
-    if cut < flat.shape[-1]:  # what is left over at the end counts as one chunk more
+    rows = torch.arange(len(flat), device=flat.device).unsqueeze(-1)
+    if cut == flat.shape[-1]:
+        few = body.flatten(0, 1).index_select(0, (picked + rows * chunks).flatten()).view(len(flat), -1)
+    else:  # what is left over at the end counts as one chunk more
+        few = body[rows, picked].flatten(-2)
         few = torch.cat([few, flat[:, cut:]], -1)
         picked = pad(picked, (0, 1), value=chunks)
     best, at = few.topk(k)
