@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard import datasets, errors, masks, normalisers, plot, scores, study
+    from regard import datasets, errors, masks, nn, normalisers, plot, scores, study
     from regard.attention import Attention, attend
     from regard.weights import Weights
 
@@ -25,6 +25,7 @@ __all__ = [
     "scores",
     "masks",
     "normalisers",
+    "nn",
     "plot",
     "study",
     "datasets",
@@ -34,7 +35,7 @@ __all__ = [
 
 # name -> the module that defines it; a module that defines itself is its own attribute
 _HOMES = {"attend": "regard.attention", "Attention": "regard.attention", "Weights": "regard.weights"}
-_MODULES = frozenset({"datasets", "errors", "masks", "normalisers", "plot", "scores", "study"})
+_MODULES = frozenset({"datasets", "errors", "masks", "nn", "normalisers", "plot", "scores", "study"})
 
 
 def __getattr__(name: str) -> object:

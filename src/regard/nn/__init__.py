@@ -1,0 +1,1 @@
+"""Layers: every attention people name, as the papers define it, each a few lines on top of `regard.attend`."""
