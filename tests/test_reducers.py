@@ -148,7 +148,7 @@ def test_among_equals_the_first_key_is_on_top(x: Matrix, data: st.DataObject) ->
     for state in parts(level, reducer, data.draw(st.permutations(data.draw(cuts(x.size.m))))):
         total = reducer.merge(total, state)
     order = level.scores.sort(dim=-1, descending=True, stable=True)
-    assert torch.equal(reducer.finish(total)[1], order.indices.where(order.values > -torch.inf, -1))
+    assert torch.equal(reducer.finish(total)[1].long(), order.indices.where(order.values > -torch.inf, -1))
 
 
 def test_every_reducer_has_a_law() -> None:

@@ -212,7 +212,9 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         shape = (*lead, rows, self.k)
         scores = torch.full(shape, NEVER, dtype=dtype, device=size.device)
-        return scores, torch.zeros_like(scores), torch.full(shape, -1, dtype=torch.int64, device=size.device)
+        # Half the width is enough for a position, and of all answers this is the largest.
+        kind = torch.int32 if size.m < 1 << 31 else torch.int64
+        return scores, torch.zeros_like(scores), torch.full(shape, -1, dtype=kind, device=size.device)
 
     def step(self, state: tuple[Tensor, Tensor, Tensor], block: Block) -> tuple[Tensor, Tensor, Tensor]:
         return self.merge(state, self._of(block))

@@ -252,7 +252,7 @@ class Weights:
             raise ChoiceError(msg)
         few = k <= _questions.TOP
         values, indices = self._known("top") if few else self._ask(_questions.top(self._spec.normaliser, k))
-        return TopK(values[..., :k].to(self._out()), indices[..., :k])
+        return TopK(values[..., :k].to(self._out(), copy=True), indices[..., :k].to(torch.int64, copy=True))
 
     def heatmap(self, bins: int = 256, pool: str = "mean") -> Tensor:
         """The matrix in bins x bins cells (fewer where it is smaller), pooled by "mean", "max" or "sum".
@@ -379,8 +379,8 @@ class Weights:
                 problem = self._problem()
                 self._memo = _questions.overview(problem, self._cap(problem))
         answer = self._memo[question]
-        # Copied on the way out: what is remembered must not change under an in-place operation.
-        return answer.to(self._out(), copy=True) if isinstance(answer, Tensor) else tuple(t.clone() for t in answer)
+        # Copied on the way out (`top` does it itself): what is remembered must not change under an in-place operation.
+        return answer.to(self._out(), copy=True) if isinstance(answer, Tensor) else answer
 
     @torch.no_grad()
     def _ask(self, reducer: Any) -> Any:
