@@ -5,6 +5,8 @@ import torch
 
 from regard import masks, normalisers, scores
 from regard._word import Word
+from regard.masks._rules import Near, QueryLengths
+from regard.normalisers import Tapered
 
 Q, K, N, M = 3, 5, 7, 11
 SCORES = [
@@ -26,9 +28,12 @@ MASKS = [
     lambda: masks.prefix(3),
     lambda: masks.padding(torch.randint(M, (2,))),
     lambda: masks.segments(torch.randint(3, (N,)), torch.randint(3, (M,))),
+    lambda: QueryLengths(torch.randint(M, (2, N))),
+    lambda: Near(torch.rand(2, N), 3),
     lambda: masks.hide(torch.rand(N, M) > 0.5) & (masks.prefix(3) | masks.padding(torch.randint(M, (2,)))),
 ]
 NORMALISERS = [normalisers.softmax, normalisers.sparsemax, normalisers.entmax15, normalisers.sigmoid, normalisers.hard]
+NORMALISERS += [lambda: Tapered(torch.randn(2, N), M, 1.5)]
 
 
 @pytest.mark.parametrize("make", [*SCORES, *MASKS, *NORMALISERS])

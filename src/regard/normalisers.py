@@ -175,6 +175,38 @@ class Sigmoid(Normaliser):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Tapered(Normaliser):
+    """softmax, then times exp(-(j - p_i)² / 2σ²) around the place p_i of each query: rows sum to less than 1.
+
+    This is the alignment of Luong's local-p: differentiable in the centres (..., n), which is how they are learned.
+    """
+
+    centres: Tensor
+    keys: int
+    sigma: float
+
+    makes = 2
+    normalised = False
+    monotone = False  # a better score far from the centre may weigh less
+
+    def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
+        del lead, n
+        places = torch.arange(self.keys, dtype=self.centres.dtype, device=like.device)
+        return Operand(self.centres.unsqueeze(-1), Axis.QUERY), Operand(places.unsqueeze(-1), Axis.KEY)
+
+    def weights(
+        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
+    ) -> Tensor:
+        del out
+        centres, places = tensors
+        near = torch.exp((places.mT - centres).square() * (-0.5 / self.sigma**2))
+        return softmax().weights(scores, gaps=gaps) * near.to(scores.dtype)
+
+    def __repr__(self) -> str:
+        return f"exp(-(j - p)² / {2 * self.sigma**2:g}) softmax"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Hard(Normaliser):
     """All the weight on one key: the first of the best, or one drawn from the softmax."""
 

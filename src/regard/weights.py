@@ -130,9 +130,15 @@ class Weights:
         """Score, mask and normaliser."""
         return self._spec
 
+    @property
+    def normalised(self) -> bool:
+        """Whether a row that sees a key sums to 1."""
+        return self._spec.normaliser.normalised
+
     def __repr__(self) -> str:
         sizes = " x ".join(str(length) for length in self.shape)
-        return f"Weights({sizes}, {self._spec}, {self.dtype}, never built)"
+        sums = "" if self.normalised else "rows do not sum to 1, "
+        return f"Weights({sizes}, {self._spec}, {self.dtype}, {sums}never built)"
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -281,8 +287,11 @@ class Weights:
         copies: dict[int, Tensor] = {}
         spec = _fresh.copied(self._spec, copies)
         query, key = (_fresh.copy(t, copies) for t in (self.query, self.key))
+        draws = self._draws
+        if draws is not None:
+            draws = tuple(Operand(_fresh.copy(o.tensor, copies), o.axis) for o in draws)
         twin = object.__new__(Weights)
-        twin._set(query, key, spec, self._shape, self._plan, self._budget, self._lse, self._draws)
+        twin._set(query, key, spec, self._shape, self._plan, self._budget, self._lse, draws)
         twin._memo = self._memo
         return twin
 

@@ -131,6 +131,81 @@ class Padding(Mask):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class QueryLengths(Mask):
+    """Query i sees the first lengths[..., i] keys; lengths are (..., n), with leading dimensions from the left."""
+
+    lengths: Tensor
+
+    makes = 1
+
+    def called(self, field: str) -> str:
+        del field
+        return "valid_lens"
+
+    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
+        _check_rows(self.lengths.shape, lead, n, "valid_lens", "length")
+
+    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
+        return (Operand(_from_left(self.lengths, len(lead), 1)[..., None], Axis.QUERY),)
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+        del rows, size
+        (lengths,) = tensors
+        return cols.positions(lengths.device) < lengths
+
+    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        del size
+        if tensors is None or not tensors[0].numel():
+            return [SOME] * (len(edges) - 1)
+        lengths = rows.take(tensors[0], -2)
+        return _below(edges, int(lengths.min()), int(lengths.max()))
+
+    def __repr__(self) -> str:
+        return "j < length_i"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Near(Mask):
+    """|j - p_i| <= radius for the place p_i of each query, which may be any real number; centres are (..., n)."""
+
+    centres: Tensor
+    radius: int
+
+    makes = 1
+
+    def called(self, field: str) -> str:
+        del field
+        return "the positions"
+
+    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
+        _check_rows(self.centres.shape, lead, n, "positions", "position")
+
+    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
+        return (Operand(_from_left(self.centres, len(lead), 1)[..., None], Axis.QUERY),)
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+        del rows, size
+        (centres,) = tensors
+        return ~((cols.positions(centres.device) - centres).abs() > self.radius)  # NaN is not far away: it shows
+
+    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        del size
+        if tensors is None or not tensors[0].numel():
+            return [SOME] * (len(edges) - 1)
+        centres = rows.take(tensors[0], -2)
+        first, last = float(centres.min()), float(centres.max())
+        found: list[int] = []
+        for start, stop in pairwise(edges):
+            outside = stop - 1 < first - self.radius or start > last + self.radius
+            inside = start >= last - self.radius and stop - 1 <= first + self.radius
+            found.append(NONE if outside else ALL if inside else SOME)
+        return found
+
+    def __repr__(self) -> str:
+        return f"|j - p| <= {self.radius}"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Segments(Mask):
     q_ids: Tensor
     k_ids: Tensor
@@ -231,6 +306,13 @@ def _check_left(shape: Sequence[int], lead: tuple[int, ...], name: str) -> None:
     if len(shape) > len(lead) or any(a not in (1, b) for a, b in zip(shape, lead, strict=False)):
         msg = f"{name} must follow the leading dimensions {lead} from the left, but its leading shape is {tuple(shape)}"
         raise ShapeError(msg)
+
+
+def _check_rows(shape: Sequence[int], lead: tuple[int, ...], n: int, name: str, each: str) -> None:
+    if not shape or shape[-1] != n:
+        msg = f"{name} need one {each} for each of {n} queries in the last dimension, but the shape is {tuple(shape)}"
+        raise ShapeError(msg)
+    _check_left(shape[:-1], lead, name)
 
 
 def _from_left(tensor: Tensor, lead: int, own: int) -> Tensor:

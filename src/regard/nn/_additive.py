@@ -1,0 +1,75 @@
+"""Bahdanau's attention."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard import scores
+from regard.attention import Attention, attend
+from regard.masks import Mask
+from regard.nn import _build
+from regard.nn._visible import visible
+
+
+class AdditiveAttention(nn.Module):
+    r"""The attention of Bahdanau, Cho and Bengio (2015): a small network says how well a query fits a key.
+
+    output_i = sum_j softmax_j(e_ij) v_j with e_ij = v · tanh(W_q q_i + W_k k_j); the queries × keys × hidden numbers
+    in the tanh are never held at once. Dropout acts in training, on what is pooled and not on `weights`.
+
+    Shapes: query (..., n, query_dim), key (..., m, key_dim), value (..., m, d_v); output (..., n, d_v), weights
+    (..., n, m). valid_lens, how many keys are no padding: (batch,), or one for each query, (batch, n).
+    Parameters: w_q (hidden, query_dim), w_k (hidden, key_dim), v (hidden,).
+
+    >>> import torch
+    >>> from regard.nn import AdditiveAttention
+    >>> layer = AdditiveAttention(query_dim=20, key_dim=2, hidden=8)
+    >>> query, key, value = torch.randn(2, 1, 20), torch.ones(2, 10, 2), torch.randn(2, 10, 4)
+    >>> output, weights = layer(query, key, value, valid_lens=torch.tensor([2, 6]))
+    >>> output.shape, weights[0, 0, :3]
+    (torch.Size([2, 1, 4]), tensor([0.5000, 0.5000, 0.0000]))
+    """
+
+    def __init__(
+        self,
+        query_dim: int,
+        key_dim: int,
+        hidden: int,
+        dropout: float = 0.0,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        _build.whole("AdditiveAttention", query_dim=query_dim, key_dim=key_dim, hidden=hidden)
+        self.query_dim, self.key_dim, self.hidden = query_dim, key_dim, hidden
+        self.dropout = _build.probability("AdditiveAttention", dropout)
+        self.w_q = _build.parameter(hidden, query_dim, device=device, dtype=dtype)
+        self.w_k = _build.parameter(hidden, key_dim, device=device, dtype=dtype)
+        self.v = _build.parameter(hidden, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start anew."""
+        _build.start(self.w_q, self.w_k, self.v)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Mask | None = None,
+        valid_lens: Tensor | None = None,
+    ) -> Attention:
+        """Pool the values for each query."""
+        _build.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
+        score = scores.additive(self.w_q, self.w_k, self.v)
+        seen = visible(mask, valid_lens, query, key)
+        return attend(query, key, value, score, seen, dropout_p=self.dropout if self.training else 0.0)
+
+    def extra_repr(self) -> str:
+        """The formula and the sizes in it."""
+        sizes = f"query_dim={self.query_dim}, key_dim={self.key_dim}, hidden={self.hidden}"
+        dropped = f", dropout={self.dropout:g}" if self.dropout else ""
+        return f"softmax_j(v·tanh(W_q q + W_k k_j)), {sizes}{dropped}"

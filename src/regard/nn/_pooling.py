@@ -1,0 +1,176 @@
+"""Pools without a query, which look at the keys alone."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from regard import _inputs, scores
+from regard._operands import NEVER, Size, Span
+from regard._word import came
+from regard.attention import Attention, attend
+from regard.errors import DtypeError, MaskError, ShapeError
+from regard.masks import Mask
+from regard.nn import _build
+from regard.nn._visible import visible
+from regard.scores import Score
+
+
+class AveragePooling(nn.Module):
+    r"""The mean of the keys that are visible: attention that listens to no query.
+
+    output = sum_j x_j / m over the m visible keys, and 0 if there are none.
+
+    Shapes: x (..., m, d); output (..., d), weights (..., 1, m). A mask here says which keys are seen, as
+    `masks.padding`, `masks.prefix` and `masks.allow` of (m,) do; valid_lens are (batch,).
+
+    >>> import torch
+    >>> from regard.nn import AveragePooling
+    >>> x = torch.tensor([[[1.0, 2], [3, 4], [5, 9]]])
+    >>> AveragePooling()(x, valid_lens=torch.tensor([2])).output
+    tensor([[2., 3.]])
+    """
+
+    def forward(self, x: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None) -> Attention:
+        """Average the rows of x."""
+        return _pool(x, scores.uniform(), mask, valid_lens)
+
+    def extra_repr(self) -> str:
+        """The formula."""
+        return "mean_j(x_j)"
+
+
+class MaxPooled(NamedTuple):
+    """The largest number of each feature, and the key that has it: 0 and -1 if there is none."""
+
+    output: Tensor
+    indices: Tensor
+
+
+class MaxPooling(nn.Module):
+    r"""The largest number of each feature among the visible keys, and which key has it.
+
+    output_f = max_j x_jf and indices_f = argmax_j x_jf, or 0 and -1 if no key is visible. There are no weights: each
+    feature has a winner of its own.
+
+    Shapes: x (..., m, d); output (..., d), indices (..., d). Masks and valid_lens as in `AveragePooling`.
+
+    >>> import torch
+    >>> from regard.nn import MaxPooling
+    >>> x = torch.tensor([[[1.0, 4], [3, 2], [5, 9]]])
+    >>> MaxPooling()(x, valid_lens=torch.tensor([2]))
+    MaxPooled(output=tensor([[3., 4.]]), indices=tensor([[1, 0]]))
+    """
+
+    def forward(self, x: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None) -> MaxPooled:
+        """Take the largest of each column of x."""
+        seen = _seen_rows(x, _per_key(mask, valid_lens))
+        if not x.shape[-2]:
+            return MaxPooled(x.sum(-2), torch.full((*x.shape[:-2], x.shape[-1]), -1, device=x.device))
+        with torch.no_grad():
+            visible_x = torch.where(seen, x, NEVER)
+            index = visible_x.argmax(-2, keepdim=True)  # a NaN is the largest
+            # Where all that is visible is -inf, so is what is hidden: the winner is one of the visible.
+            first = seen.to(torch.uint8).argmax(-2, keepdim=True)
+            index = torch.where(visible_x.gather(-2, index) == NEVER, first, index)
+            empty = ~seen.any(-2, keepdim=True)
+        output = torch.where(empty, 0.0, x.gather(-2, index))
+        return MaxPooled(output.squeeze(-2), torch.where(empty, -1, index).squeeze(-2))
+
+    def extra_repr(self) -> str:
+        """The formula."""
+        return "max_j(x_j)"
+
+
+class LearnedPooling(nn.Module):
+    r"""Keys weighed by a learned scorer that asks no query: what stands out.
+
+    output = sum_j softmax_j(e_j) x_j with e_j = v · x_j, or with `hidden`, e_j = v · tanh(W x_j).
+
+    Shapes: x (..., m, dim); output (..., dim), weights (..., 1, m). Masks and valid_lens as in `AveragePooling`.
+    Parameters: v (dim,); or with `hidden` w (hidden, dim) and v (hidden,).
+
+    >>> import torch
+    >>> from regard.nn import LearnedPooling
+    >>> output, weights = LearnedPooling(dim=3)(torch.randn(2, 5, 3))
+    >>> output.shape, weights.shape
+    (torch.Size([2, 3]), torch.Size([2, 1, 5]))
+    """
+
+    w: nn.Parameter | None
+
+    def __init__(
+        self,
+        dim: int,
+        hidden: int | None = None,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        width = dim if hidden is None else hidden
+        _build.whole("LearnedPooling", dim=dim, hidden=width)
+        self.dim, self.hidden = dim, hidden
+        w = None if hidden is None else _build.parameter(hidden, dim, device=device, dtype=dtype)
+        self.register_parameter("w", w)
+        self.v = _build.parameter(width, device=device, dtype=dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start anew."""
+        _build.start(self.w, self.v)
+
+    def forward(self, x: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None) -> Attention:
+        """Pool the rows of x by how much they stand out."""
+        _build.check_widths(self, x=(x, self.dim))
+        return _pool(x, self._score(), mask, valid_lens)
+
+    def _score(self) -> Score:
+        """A score of two sides whose query, a single 1, says nothing."""
+        if self.w is None:
+            return scores.general(self.v.unsqueeze(0))
+        return scores.additive(self.w.new_zeros(self.w.shape[0], 1), self.w, self.v)
+
+    def extra_repr(self) -> str:
+        """The formula and the sizes in it."""
+        if self.hidden is None:
+            return f"softmax_j(v·x_j), dim={self.dim}"
+        return f"softmax_j(v·tanh(W x_j)), dim={self.dim}, hidden={self.hidden}"
+
+
+def _pool(x: Tensor, score: Score, mask: Mask | None, valid_lens: Tensor | None) -> Attention:
+    output, weights = attend(_nobody(x), x, x, score, _per_key(mask, valid_lens))
+    return Attention(output.squeeze(-2), weights)
+
+
+def _nobody(x: Tensor) -> Tensor:
+    """The query of a pool that has none."""
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        msg = f"x must be a floating point tensor of shape (..., keys, features), but it is {came(x)}"
+        raise DtypeError(msg)
+    if x.dim() < 2:
+        msg = f"x must be (..., keys, features), two dimensions at least, but its shape is {tuple(x.shape)}"
+        raise ShapeError(msg)
+    return x.new_ones(1, 1)
+
+
+def _per_key(mask: Mask | None, valid_lens: Tensor | None) -> Mask | None:
+    seen = visible(mask, valid_lens)
+    if seen is not None and not seen.per_key:
+        msg = (
+            f"a pool without queries needs a mask that says which keys are seen, as padding, prefix, or allow and hide "
+            f"of (keys,) or (..., 1, keys) do, but {mask} differs from query to query"
+        )
+        raise MaskError(msg)
+    return seen
+
+
+def _seen_rows(x: Tensor, mask: Mask | None) -> Tensor:
+    """True for the rows of x that are visible: booleans that broadcast to (..., m, 1)."""
+    shape = _inputs.check(_nobody(x), x, None, _inputs.make_spec(scores.uniform(), mask, None))
+    if mask is None:
+        return torch.ones(shape.m, 1, dtype=torch.bool, device=x.device)
+    tensors = [operand.tensor for operand in mask.operands(shape.lead)]
+    return mask.tile(tensors, Span(0, 1), Span(0, shape.m), Size(1, shape.m, x.device)).mT
