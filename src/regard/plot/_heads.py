@@ -82,9 +82,9 @@ def _part_cells(ax: Axes, shape: tuple[int, int]) -> None:
 
 
 def _size(shape: tuple[int, int]) -> tuple[float, float]:
-    """Inches: a cell of a third, within what a page has room for, and room for names and colours."""
+    """Inches: a cell of a third, within what a page has room for, and room for names, marks and colours."""
     layers, count = shape
-    return min(12.0, 3.2 + count / 3), min(10.0, 1.6 + layers / 3)
+    return min(12.0, max(5.6, 3.2 + count / 3)), min(10.0, max(2.6, 1.6 + layers / 3))
 
 
 def _tail(layer: str) -> str:

@@ -168,7 +168,7 @@ def _measure(layer: str, weights: Weights, count: int | None, real: Tensor | Non
     split = len(lead) > 1 or (len(lead) == 1 and lead[0] == count)
     # Scores of 0: their log-sum-exp is the log of how many keys a query sees.
     choice = Weights(weights.query, weights.key, scores.uniform(), spec.mask).logsumexp().double()
-    shares = choice.exp() / max(weights.shape[-1], 1)
+    shares = choice.exp().round() / max(weights.shape[-1], 1)
     if spec.normaliser.normalised:
         entropy, saturation = weights.entropy().double(), weights.saturation().double()
     else:
