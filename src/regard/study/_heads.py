@@ -154,9 +154,8 @@ def _weights_in(output: Any) -> Iterator[Weights]:
 
 def _heads_of(module: nn.Module) -> int | None:
     """How many heads a layer says it has, itself or by the layer inside it."""
-    return next(
-        (m.num_heads for m in (module, *module.children()) if isinstance(getattr(m, "num_heads", None), int)), None
-    )
+    counts = (getattr(m, "num_heads", None) for m in (module, *module.children()))
+    return next((count for count in counts if isinstance(count, int)), None)
 
 
 def _measure(layer: str, weights: Weights, count: int | None, real: Tensor | None) -> list[HeadRow]:
@@ -192,8 +191,8 @@ def _row(
     shares: Tensor,
     real: Tensor,
 ) -> HeadRow:
-    means = [values[several].mean().item() for values in (entropy, relative, saturation)]
-    return HeadRow(layer, head, *means, shares[real].mean().item(), _verdict(means[1], means[2]))
+    mean, ratio, sharpness = (values[several].mean().item() for values in (entropy, relative, saturation))
+    return HeadRow(layer, head, mean, ratio, sharpness, shares[real].mean().item(), _verdict(ratio, sharpness))
 
 
 def _verdict(relative: float, saturation: float) -> str:
