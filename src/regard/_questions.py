@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard._fold import Job, Output, run, survey
-from regard._operands import NEVER, Axis, Operand, Size, Tile
+from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
 from regard._tiles import Problem, Replace
 from regard._word import came
 from regard.errors import ChoiceError, DeviceError, DtypeError, ShapeError
@@ -159,7 +159,11 @@ def chosen(problem: Problem, cap: int) -> tuple[Operand, ...]:
         return (normaliser.chosen(problem.scores(tensors, tile), tile.cols, tensors[count:]),)
 
     outputs = (Output(Axis.QUERY, 1, -1),)
-    tiles = tuple(problem.tiles(cap))
+    if 0 < math.prod((*problem.lead, problem.size.n, problem.size.m)) <= cap:  # many heads of few rows are one tile too
+        whole = problem.tile(tuple(slice(0, length) for length in problem.lead), Span(0, problem.size.n))
+        tiles = () if whole is None else (whole,)
+    else:
+        tiles = tuple(problem.tiles(cap))
     (keys,) = run(Job(program, problem.operands, outputs, tiles, problem.lead, problem.size, torch.int64))
     positions = torch.arange(problem.size.m, device=problem.size.device).unsqueeze(-1)
     return Operand(keys, Axis.QUERY), Operand(positions, Axis.KEY)

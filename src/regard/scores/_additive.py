@@ -147,6 +147,10 @@ class Tanh(Score):
         del rows, cols, out
         return tanh_score(*tensors)
 
+    def matched(self, query: Tensor, key: Tensor) -> Tensor:
+        left, right, v = (operand.tensor for operand in self.operands(query, key))
+        return torch.tanh(left + right) @ v
+
     def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
         del query, key
         return self.v.detach().abs().sum()

@@ -68,6 +68,10 @@ class Score(Word["Score"]):
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
         raise NotImplementedError
 
+    def matched(self, query: Tensor, key: Tensor) -> Tensor:
+        """s(q_i, k_i), each query with the key in its own row: (..., n, d_q), (..., n, d_k) -> (..., n)."""
+        raise NotImplementedError
+
     def obstacle(self, *, grad: bool) -> str | None:
         """Why a fused kernel cannot compute this score, or None if it can."""
         del grad

@@ -44,6 +44,10 @@ class Linear(Score):
             return out
         return torch.matmul(left, right.mT, out=out)
 
+    def matched(self, query: Tensor, key: Tensor) -> Tensor:
+        left, right = self.project(query, key)
+        return self.scale_for(right.shape[-1]) * (left * right).sum(-1)
+
     def obstacle(self, *, grad: bool) -> str | None:
         del grad
         return None
@@ -119,6 +123,8 @@ class Location(Linear):
         if tuple(self.w.shape) != (m, d_q):
             msg = f"location(w) needs w of shape (keys, d_q) = ({m}, {d_q}), but w is {tuple(self.w.shape)}"
             raise ShapeError(msg)
+
+    matched = Score.matched  # which key it is matters, and that is not known of a key taken out of its place
 
     def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         return query, self.w.to(query.dtype).expand(*key.shape[:-2], *self.w.shape)

@@ -1,8 +1,8 @@
-"""Measurements that show why attention is built as it is."""
+"""Why scores are divided by sqrt(d_k)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -10,6 +10,7 @@ from torch import Tensor
 from regard import scores
 from regard.attention import attend
 from regard.errors import ChoiceError
+from regard.study._table import Table
 
 POWERS_OF_TWO = tuple(2**i for i in range(11))
 
@@ -29,11 +30,13 @@ class SaturationRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SaturationTable:
+class SaturationTable(Table[SaturationRow]):
     """What `saturation` measured. Iterate over its rows, ask for a column, print it, or make a frame of `to_dict()`."""
 
     rows: tuple[SaturationRow, ...]
     keys: int
+
+    columns = SaturationRow._fields
 
     @property
     def scaled(self) -> "SaturationTable":
@@ -42,20 +45,6 @@ class SaturationTable:
     @property
     def unscaled(self) -> "SaturationTable":
         return SaturationTable(tuple(row for row in self.rows if not row.scaled), self.keys)
-
-    def column(self, name: str) -> tuple[Any, ...]:
-        if name not in SaturationRow._fields:
-            raise ChoiceError(f"the table has no column {name!r}, its columns are {', '.join(SaturationRow._fields)}")
-        return tuple(getattr(row, name) for row in self.rows)
-
-    def to_dict(self) -> dict[str, list[Any]]:
-        return {name: list(self.column(name)) for name in SaturationRow._fields}
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[SaturationRow]:
-        return iter(self.rows)
 
     def __str__(self) -> str:
         head = f"{'d_k':>5}  {'score':<13}" + "".join(f"{name:>11}" for name in SaturationRow._fields[2:])

@@ -1,0 +1,241 @@
+"""Hard attention: one key is taken, the others are not. What cannot be differentiated is estimated."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard import scores
+from regard._inputs import working
+from regard._word import came
+from regard.attention import Attention, attend
+from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError
+from regard.masks import Mask
+from regard.nn._visible import visible
+from regard.normalisers import Hard, hard
+from regard.scores import Score
+from regard.weights import Weights
+
+SCORES = ("general", "scaled_dot", "additive")
+ESTIMATORS = ("reinforce", "straight-through")
+BASELINES = ("moving", "learned", None)
+REDUCTIONS = ("mean", "sum", "none")
+
+
+class HardAttention(nn.Module):
+    r"""Take the value of one key: in training one drawn from the softmax, in eval the best.
+
+    a_i ~ softmax_j(s(q_i, k_j)),   output_i = v_{a_i}
+
+    A draw has no derivative with respect to the scores. There are two ways around it.
+
+    estimator="reinforce" (Williams 1992): `surrogate(weights, reward)` is a loss whose gradient is the score-function
+    estimator of the gradient of -E[R],
+
+        -(R_i - b_i) grad log p(a_i),   log p(a_i) = s(q_i, k_{a_i}) - log sum_j exp(s(q_i, k_j)),
+
+    which is right on average whatever the baseline b, as long as b does not depend on the draw; a good b makes it vary
+    less. baseline="moving" is the mean of the rewards of earlier calls, fading with `momentum`. baseline="learned" is
+    b_i = u·q_i + c, trained by its squared error (R_i - b_i)², which is part of the surrogate loss and reaches u and c
+    alone. baseline=None is 0. `entropy` times the entropy of the softmax is the bonus for not settling early.
+
+    estimator="straight-through" (Bengio et al. 2013): forward is hard, and query, key and score have the gradient that
+    soft attention would have; the value has its own. It is biased, and needs neither reward nor surrogate.
+
+    score: "general" q·Wk, "scaled_dot" q·k / √d, or "additive" v·tanh(W_q q + W_k k) with `hidden_dim` rows
+    (default key_dim). generator: where draws come from, in place of torch's global state; its state is not part of
+    the state_dict.
+
+    Shapes: query (..., n, query_dim), key (..., m, key_dim), value (..., m, d_v); output (..., n, d_v), weights
+    (..., n, m), one-hot. A query that sees no key has output 0, and nothing to do with the surrogate.
+
+    >>> import torch
+    >>> from regard.nn import HardAttention
+    >>> layer = HardAttention(query_dim=3, key_dim=5, generator=torch.Generator().manual_seed(0))
+    >>> query, key, value = torch.randn(2, 7, 3), torch.randn(2, 11, 5), torch.arange(11.0).expand(2, 11)[..., None]
+    >>> output, weights = layer(query, key, value, valid_lens=torch.tensor([4, 11]))
+    >>> output.shape, bool((output[0] < 4).all())
+    (torch.Size([2, 7, 1]), True)
+    >>> reward = (output.squeeze(-1) == 3).float()  # the fourth key is the right one
+    >>> layer.surrogate(weights, reward).backward()
+    >>> layer.w.grad.shape
+    torch.Size([3, 5])
+    """
+
+    average: Tensor
+    calls: Tensor
+
+    def __init__(
+        self,
+        query_dim: int,
+        key_dim: int,
+        score: str = "general",
+        *,
+        hidden_dim: int | None = None,
+        estimator: str = "reinforce",
+        baseline: str | None = "moving",
+        momentum: float = 0.9,
+        entropy: float = 0.0,
+        generator: torch.Generator | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        _check_choice("score", score, SCORES)
+        _check_choice("estimator", estimator, ESTIMATORS)
+        _check_choice("baseline", baseline, BASELINES)
+        if not 0 <= momentum < 1:
+            raise ChoiceError(f"momentum is the share of the past in the baseline, from 0 up to 1, not {momentum}")
+        if score == "scaled_dot" and query_dim != key_dim:
+            raise ShapeError(
+                f"scaled_dot compares feature by feature, so query_dim and key_dim must be equal, not {query_dim} "
+                f"and {key_dim}; 'general' and 'additive' take different widths"
+            )
+        self.query_dim, self.key_dim, self.hidden_dim = query_dim, key_dim, hidden_dim or key_dim
+        self.score, self.estimator, self.momentum, self.entropy = score, estimator, momentum, entropy
+        self.baseline = baseline if estimator == "reinforce" else None
+        self.generator = generator
+        kind: dict[str, Any] = {"device": device, "dtype": dtype}
+        if score == "general":
+            self.w = nn.Parameter(torch.empty(query_dim, key_dim, **kind))
+        elif score == "additive":
+            self.w_q = nn.Parameter(torch.empty(self.hidden_dim, query_dim, **kind))
+            self.w_k = nn.Parameter(torch.empty(self.hidden_dim, key_dim, **kind))
+            self.v = nn.Parameter(torch.empty(self.hidden_dim, **kind))
+        if self.baseline == "learned":
+            self.expected = nn.Linear(query_dim, 1, **kind)
+        elif self.baseline == "moving":
+            self.register_buffer("average", torch.zeros((), device=device))
+            self.register_buffer("calls", torch.zeros((), device=device, dtype=torch.int64))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the parameters of the score anew."""
+        for name, parameter in self.named_parameters(recurse=False):
+            if name == "v":
+                nn.init.uniform_(parameter, -1 / math.sqrt(len(parameter)), 1 / math.sqrt(len(parameter)))
+            else:
+                nn.init.xavier_uniform_(parameter)
+
+    def extra_repr(self) -> str:
+        draw = f"output = value of a ~ softmax({self._word()})"
+        if self.estimator == "straight-through":
+            return f"{draw}, {self.estimator}"
+        bonus = f" - {self.entropy:g} entropy" if self.entropy else ""
+        baseline = {"moving": "mean R", "learned": "(u·q + c)", None: "0"}[self.baseline]
+        return f"{draw}, loss = -(R - {baseline}) log p(a){bonus}"
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None
+    ) -> Attention:
+        """The value of one visible key for each query, and the one-hot weights that say which."""
+        score, mask = self._word(), visible(mask, valid_lens)
+        choice = hard(sample=self.training, generator=self.generator)
+        output, weights = attend(query, key, value, score, mask, choice)
+        if self.estimator == "straight-through":
+            # The value is known to be right, so it keeps the gradient of the draw itself.
+            soft = attend(query, key, value.detach(), score, mask).output
+            output = output + (soft - soft.detach())
+        return Attention(output, weights)
+
+    def log_prob(self, weights: Weights) -> Tensor:
+        """log p(a_i) of the keys that were taken, (..., n), and 0 where there was none to take. Differentiable."""
+        return self._log_prob(weights)[0]
+
+    def surrogate(self, weights: Weights, reward: Tensor, reduction: str = "mean") -> Tensor:
+        """The loss whose gradient is the score-function estimator; see the class for its formula.
+
+        weights: as `forward` returned them in training. reward: (..., n), or anything that broadcasts to it, such as
+        (batch, 1) for one reward that all queries have earned together; the reward of a loss is its negative. It is
+        taken as a number: where it has a gradient of its own (through the output, for a value that is learned too),
+        add that, as in ``loss.mean() + layer.surrogate(weights, -loss)``.
+        reduction: "mean" over the queries that drew a key, "sum", or "none" for (..., n).
+        """
+        _check_choice("reduction", reduction, REDUCTIONS)
+        self._check_drawn(weights)
+        log_prob, drawn = self._log_prob(weights)
+        reward = torch.where(drawn, _as_rewards(reward, weights).to(log_prob.dtype), 0)
+        expected = self._expected(weights, reward)
+        loss = -(reward - expected.detach()) * log_prob
+        if self.baseline == "learned":
+            loss = loss + (reward - expected).square()
+        if self.entropy:
+            loss = loss - self.entropy * _soft(weights).entropy()
+        if self.baseline == "moving" and self.training:
+            self._remember(reward, drawn)
+        loss = torch.where(drawn, loss, 0)
+        if reduction == "none":
+            return loss
+        return loss.sum() if reduction == "sum" else loss.sum() / drawn.sum().clamp_min(1)
+
+    def _word(self) -> Score:
+        if self.score == "general":
+            return scores.general(self.w)
+        return scores.additive(self.w_q, self.w_k, self.v) if self.score == "additive" else scores.scaled_dot()
+
+    def _log_prob(self, weights: Weights) -> tuple[Tensor, Tensor]:
+        """log p(a_i), and whether there was a draw. One score for each query, not n x m: its own key is pooled."""
+        if not isinstance(weights.spec.normaliser, Hard):
+            raise NotNormalisedError(f"log_prob is about a key that was taken, and these weights are {weights.spec}")
+        total = _soft(weights).logsumexp()
+        drawn = total.detach() != -math.inf
+        # Where nothing was drawn all is 0 before the score, not after: there the gradient might be NaN already.
+        query = torch.where(drawn.unsqueeze(-1), working(weights.query), 0)
+        score = weights.spec.score.matched(query, working(weights @ weights.key))
+        return torch.where(drawn, score - torch.where(drawn, total, 0), 0), drawn
+
+    def _expected(self, weights: Weights, reward: Tensor) -> Tensor:
+        """The baseline: what is known of the reward without the draw."""
+        if self.baseline == "learned":
+            query = weights.query.detach().to(self.expected.weight.dtype)
+            return self.expected(query).squeeze(-1).to(reward.dtype)
+        if self.baseline == "moving":
+            seen = 1 - self.momentum ** self.calls.float()  # the rest of the average is the 0 that it began with
+            return (self.average / seen.clamp_min(1 - self.momentum)).to(reward.dtype)
+        return reward.new_zeros(())
+
+    @torch.no_grad()
+    def _remember(self, reward: Tensor, drawn: Tensor) -> None:
+        """After use, never before: a baseline that knows this draw's reward would bias the gradient."""
+        if bool(drawn.any()):
+            self.average.lerp_(reward[drawn].mean().to(self.average), 1 - self.momentum)
+            self.calls += 1
+
+    def _check_drawn(self, weights: Weights) -> None:
+        if self.estimator != "reinforce":
+            raise ChoiceError(
+                "surrogate is the loss of estimator='reinforce'; a straight-through layer has its gradient already"
+            )
+        normaliser = weights.spec.normaliser
+        if not (isinstance(normaliser, Hard) and normaliser.sample):
+            raise ChoiceError(
+                f"surrogate is right on average over keys that were drawn, and these weights are {weights.spec}: "
+                f"call the layer in training mode, layer.train()"
+            )
+
+
+def _soft(weights: Weights) -> Weights:
+    """The distribution that the keys were drawn from."""
+    return Weights(weights.query, weights.key, weights.spec.score, weights.spec.mask)
+
+
+def _as_rewards(reward: Tensor, weights: Weights) -> Tensor:
+    if not isinstance(reward, Tensor) or reward.is_complex():
+        raise DtypeError(f"reward must be a tensor of numbers, one a query, but it is {came(reward)}")
+    shape = weights.shape[:-1]
+    try:
+        return reward.detach().expand(shape)
+    except RuntimeError:
+        raise ShapeError(
+            f"reward must broadcast to one number a query, (..., queries) = {tuple(shape)}, "
+            f"but its shape is {tuple(reward.shape)}"
+        ) from None
+
+
+def _check_choice(name: str, given: object, choices: tuple[object, ...]) -> None:
+    if given not in choices:
+        *others, last = map(repr, choices)
+        raise ChoiceError(f"{name} is {', '.join(others)} or {last}, not {given!r}")
