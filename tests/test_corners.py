@@ -459,3 +459,29 @@ def test_a_draw_from_scores_of_positions_alone():
     for plan in PLANS:
         output, weights = rg.attend(q, k, v, scores.bias(bias), normaliser=normalisers.hard(sample=True), plan=plan)
         torch.testing.assert_close(weights.dense() @ v, output)
+
+
+@pytest.mark.parametrize("mask", [None, masks.causal(), masks.window(3, 0), masks.prefix(13)], ids=str)
+@pytest.mark.parametrize("lead", [(), (3,), (2, 3), (2, 3, 2)], ids=str)
+@pytest.mark.parametrize("d", [8, 16])
+def test_the_numbers_of_a_row_need_not_lie_side_by_side(d, lead, mask):
+    plain = [t.requires_grad_() for t in qkv(d=d, lead=lead, dtype=torch.float64)]
+    turned = [t.detach().mT.contiguous().mT.requires_grad_() for t in plain]
+    outputs = [rg.attend(*tensors, mask=mask, plan="fused").output for tensors in (plain, turned)]
+    torch.testing.assert_close(*outputs)
+    towards = torch.randn_like(outputs[0]).mT.contiguous().mT
+    gradients = [
+        torch.autograd.grad(output, tensors, towards) for output, tensors in zip(outputs, (plain, turned), strict=True)
+    ]
+    torch.testing.assert_close(*gradients)
+
+
+@pytest.mark.parametrize("question", ["entropy", "logsumexp"])
+def test_a_question_lets_go_of_its_graph(question):
+    q, k, _ = qkv(lead=(2, 3))
+    answer = getattr(rg.Weights(q.requires_grad_(), k), question)()
+    answer.sum().backward(retain_graph=True)
+    answer.sum().backward()
+    assert answer.grad_fn.answer is None
+    with pytest.raises(RuntimeError, match="second time"):
+        answer.sum().backward()

@@ -83,6 +83,7 @@ def direct(
     """
     if causal and not (all_finite(query, key, value) if grad else all_finite(value)):
         return None
+    query, key, value = _readable(query), _readable(key), _readable(value)
     if query.dim() == 4:
         return flash(query, key, value, 0.0, causal, scale=scale)
     out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
@@ -102,8 +103,14 @@ def whole(
     return out.reshape(*lead, *out.shape[-2:]), lse.reshape(*lead, lse.shape[-1])
 
 
+def _readable(tensor: Tensor) -> Tensor:
+    """The kernel takes the numbers of a row to lie side by side, and reads others where they do not."""
+    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+
+
 def _four(tensor: Tensor, lead: tuple[int, ...], *, expand: bool = True) -> Tensor:
     """(..., rows, d) -> (batch, heads, rows, d)."""
+    tensor = _readable(tensor)
     if tensor.dim() == 4 and len(lead) == 2 and (not expand or tensor.shape[:2] == lead):
         return tensor
     if expand or len(lead) > 2:

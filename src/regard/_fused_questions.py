@@ -113,6 +113,11 @@ def _scores(tiles: tuple[Tile, ...]) -> int:
     return sum(math.prod(cut.stop - cut.start for cut in t.lead) * len(t.rows) * len(t.cols) for t in tiles)
 
 
+def _graph_is_kept() -> bool:
+    """Whether this backward pass was asked for with `retain_graph`."""
+    return torch._C._autograd._get_current_graph_task_keep_graph()  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue]
+
+
 class Once(torch.autograd.Function):
     """A function whose graph can be differentiated once; a second derivative goes by way of another function."""
 
@@ -131,10 +136,13 @@ class Once(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         tensors = ctx.saved_tensors
         again = torch.is_grad_enabled()
+        keep = again or _graph_is_kept()
         answer, leaves = ctx.answer, ctx.leaves
+        if not keep:  # as torch does with its own: the loss may live until the next step, and that needs the memory
+            ctx.answer = ctx.leaves = None
         with plain_dtypes():
             if again:
                 answer, leaves = ctx.slow(*tensors), tensors
             wanted = [t for t, needed in zip(leaves, ctx.needs_input_grad[2:], strict=True) if needed]
-            found = iter(torch.autograd.grad(answer, wanted, grad, create_graph=again, retain_graph=True))
+            found = iter(torch.autograd.grad(answer, wanted, grad, create_graph=again, retain_graph=keep))
         return (None, None, *(next(found) if needed else None for needed in ctx.needs_input_grad[2:]))

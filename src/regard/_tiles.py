@@ -238,6 +238,20 @@ class Replace(torch.autograd.Function):
         return torch.where(where, torch.where(grad == 0, 0.0, math.nan), grad), None, None
 
 
+class ReplaceEagerly(Replace):
+    """The same with a forward derivative, which torch.compile does not take."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        Replace.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(inputs[1])
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        (where,) = ctx.saved_tensors
+        return torch.where(where, math.nan, tangent)
+
+
 def _hull(rows: Span, n: int) -> Span:
     if rows.index is None:
         return rows

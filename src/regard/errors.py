@@ -29,6 +29,18 @@ class PlanError(RegardError, ValueError, RuntimeError):
     """A forced plan that cannot serve the request."""
 
 
+class CallError(RegardError, RuntimeError):
+    """A call that torch's function of the same name refuses with a RuntimeError."""
+
+
+class AxisError(CallError, IndexError):
+    """The same for a tensor without the axis that is asked for, which torch calls an IndexError."""
+
+
+class UnsupportedError(CallError, NotImplementedError):
+    """The same for numbers of a kind that nobody has taught to attend."""
+
+
 class StaleWeightsError(RegardError, RuntimeError):
     """A question about weights whose tensors have changed since."""
 
