@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard._fold import Job, Output, run, survey
-from regard._operands import NEVER, Axis, Operand, Size, Tile
+from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
 from regard._tiles import Problem, Replace
 from regard._word import came
 from regard.errors import ChoiceError, DeviceError, DtypeError, ShapeError
@@ -149,6 +149,30 @@ def differentiable(
         problem.dtype,
     )
     return run(job)[0].squeeze(-1)
+
+
+def dense(problem: Problem, cap: int) -> Tensor:
+    """All weights (..., n, m) with a graph behind them; tiles are made again in the backward pass."""
+    m = problem.size.m
+
+    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
+        scores = problem.scores(tensors, tile)
+        weights = problem.weights(scores, tensors, tile)
+        if problem.careful:
+            broken = problem.broken(tensors, tile, scores) & (scores != NEVER)
+            weights = Replace.apply(weights, broken, torch.full_like(weights, math.nan))
+        return (_among_all(weights, tile.cols, m),)
+
+    outputs = (Output(Axis.QUERY, m),)
+    tiles = tuple(problem.tiles(cap))
+    return run(Job(program, problem.operands, outputs, tiles, problem.lead, problem.size, problem.dtype))[0]
+
+
+def _among_all(weights: Tensor, cols: Span, m: int) -> Tensor:
+    """The weights of some columns at their places among all m, 0 elsewhere."""
+    if cols.index is None:
+        return torch.nn.functional.pad(weights, (cols.start, m - cols.stop))
+    return weights.new_zeros(*weights.shape[:-1], m).index_add(-1, cols.index, weights)
 
 
 def chosen(problem: Problem, cap: int) -> tuple[Operand, ...]:

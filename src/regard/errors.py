@@ -29,6 +29,10 @@ class PlanError(RegardError, ValueError, RuntimeError):
     """A forced plan that cannot serve the request."""
 
 
+class LayerError(RegardError, ValueError, AssertionError, RuntimeError):
+    """Inputs that do not fit a layer of torch's; torch raises now one and now another of these for them."""
+
+
 class StaleWeightsError(RegardError, RuntimeError):
     """A question about weights whose tensors have changed since."""
 
