@@ -424,6 +424,22 @@ def test_lazy_weights_answer_questions():
     torch.testing.assert_close(weights.top(3).values, dense.topk(3).values)
 
 
+WRITTEN_OUT = torch.ones(17, 17, dtype=torch.bool).triu(1)
+ALMOST = WRITTEN_OUT.clone()
+ALMOST[5, 9] = False
+
+
+@pytest.mark.parametrize(("hidden", "known"), [(WRITTEN_OUT, True), (ALMOST, False), (WRITTEN_OUT.mT, False)])
+@pytest.mark.parametrize("kind", ["bool", "float"])
+def test_a_causal_mask_is_known_without_a_hint(hidden, known, kind):
+    theirs, ours = pair(21, 3)
+    x = torch.randn(17, 2, 21, dtype=torch.float64)
+    mask = hidden if kind == "bool" else torch.zeros(17, 17, dtype=torch.float64).masked_fill(hidden, NEVER)
+    output, weights = ours(x, x, x, attn_mask=mask, need_weights="lazy")
+    assert ("causal" in repr(weights.spec)) == known
+    torch.testing.assert_close(output, theirs(x, x, x, attn_mask=mask)[0], rtol=1e-9, atol=1e-9)
+
+
 def test_no_sequence_and_no_batch():
     theirs, ours = pair(21, 3)
     for shape in [(0, 2, 21), (5, 0, 21)]:

@@ -14,7 +14,7 @@ from regard.masks import Mask
 from regard.nn._multihead import MultiheadAttention
 from regard.nn._positions import Positions
 from regard.nn._visible import visible
-from regard.scores import scaled_dot
+from regard.scores import Score, scaled_dot
 
 
 class SelfAttention(torch.nn.Module):
@@ -60,9 +60,9 @@ class SelfAttention(torch.nn.Module):
             msg = f"x is (..., rows, features) with {self.attention.embed_dim} features, but it is {tuple(x.shape)}"
             raise ShapeError(msg)
         q, k, v = (t.transpose(-3, -2) for t in self.attention.project(x, x, x))  # (..., heads, n, dim)
-        score = scaled_dot() if self.positions else None
+        score: Score | None = None
         for one in cast("Iterable[Positions]", self.positions):
             q, k = one.place(q, k)
-            score = one.bend(score, q)
+            score = one.bend(score or scaled_dot(), q)
         pooled, weights = self.attention.attend(q, k, v, score, visible(mask, valid_lens))
         return Attention(self.attention.join(pooled.transpose(-3, -2)), weights)
