@@ -151,6 +151,30 @@ def differentiable(
     return run(job)[0].squeeze(-1)
 
 
+def dense(problem: Problem, cap: int) -> Tensor:
+    """All weights (..., n, m) with a graph behind them; tiles are made again in the backward pass."""
+    m = problem.size.m
+
+    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
+        scores = problem.scores(tensors, tile)
+        weights = problem.weights(scores, tensors, tile)
+        if problem.careful:
+            broken = problem.broken(tensors, tile, scores) & (scores != NEVER)
+            weights = Replace.apply(weights, broken, torch.full_like(weights, math.nan))
+        return (_among_all(weights, tile.cols, m),)
+
+    outputs = (Output(Axis.QUERY, m),)
+    tiles = tuple(problem.tiles(cap))
+    return run(Job(program, problem.operands, outputs, tiles, problem.lead, problem.size, problem.dtype))[0]
+
+
+def _among_all(weights: Tensor, cols: Span, m: int) -> Tensor:
+    """The weights of some columns at their places among all m, 0 elsewhere."""
+    if cols.index is None:
+        return torch.nn.functional.pad(weights, (cols.start, m - cols.stop))
+    return weights.new_zeros(*weights.shape[:-1], m).index_add(-1, cols.index, weights)
+
+
 def chosen(problem: Problem, cap: int) -> tuple[Operand, ...]:
     """The keys that a normaliser takes, found once: whoever looks again, in other tiles or digits, sees the same."""
     count, normaliser = len(problem.operands) - problem.spec.normaliser.arity, problem.spec.normaliser

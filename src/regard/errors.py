@@ -41,6 +41,10 @@ class UnsupportedError(CallError, NotImplementedError):
     """The same for numbers of a kind that nobody has taught to attend."""
 
 
+class LayerError(RegardError, ValueError, AssertionError, RuntimeError):
+    """Inputs that do not fit a layer of torch's; torch raises now one and now another of these for them."""
+
+
 class StaleWeightsError(RegardError, RuntimeError):
     """A question about weights whose tensors have changed since."""
 

@@ -356,6 +356,15 @@ class Weights:
         tensors = (self.query, self.key, *self._spec.tensors().values())
         return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
 
+    def _dense_with_graph(self) -> Tensor:
+        """The whole matrix with a gradient, for layers that return it as torch's do."""
+        self._check_fresh()
+        careful = _pool.must_be_careful(self._spec, self.query, self.key, self.key)
+        with plain_dtypes():
+            problem = self._problem(careful=careful)
+            cap = tile_size(self._budget, problem.dtype.itemsize, grad=True)
+            return _questions.dense(problem, cap).to(self.dtype)
+
     def _needs_distribution(self, question: str) -> None:
         if not self._spec.normaliser.normalised:
             msg = f"{question} needs rows that sum to 1, and rows of {self._spec.normaliser} do not"

@@ -1,0 +1,29 @@
+"""Weights as torch's layer returns them: dense, averaged over heads or not, and differentiable."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import torch
+from torch import Tensor
+
+from regard._traced import traced
+from regard.weights import Weights
+
+BLOCK = 1 << 22  # weights of all heads that are averaged at a time
+
+
+def dense(weights: Weights, *, average: bool) -> Tensor:
+    """(..., heads, n, m), or (..., n, m) for the average over heads."""
+    if traced() or weights._wants_gradient():  # noqa: SLF001
+        whole = weights._dense_with_graph()  # noqa: SLF001
+        return whole.mean(-3) if average else whole
+    if not average:
+        return weights.dense(limit=sys.maxsize)
+    *lead, n, m = weights.shape
+    out = torch.empty((*lead[:-1], n, m), dtype=weights.dtype, device=weights.device)
+    rows = max(1, BLOCK // max(1, math.prod(lead) * m))
+    for low in range(0, n, rows):
+        out[..., low : low + rows, :] = weights[..., low : low + rows, :].mean(-3)
+    return out

@@ -1,0 +1,227 @@
+"""Multi-head attention: a drop-in for torch's layer whose weights can be asked."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import linear, pad
+from torch.nn.init import constant_, xavier_normal_, xavier_uniform_
+
+from regard.attention import Attention, attend
+from regard.errors import ChoiceError, LayerError
+from regard.masks import Mask
+from regard.nn import _torch_masks
+from regard.nn._dense import dense
+from regard.scores import Score
+from regard.weights import Weights
+
+
+class MultiheadAttention(torch.nn.MultiheadAttention):
+    r"""Attention in several heads at once: a drop-in for `torch.nn.MultiheadAttention`.
+
+    output = [softmax(q_h · k_h / √d_h) v_h for each head h] W_o + b, with q_h, k_h, v_h linear in query, key, value.
+
+    Shapes: query (n, batch, embed_dim), key (m, batch, kdim), value (m, batch, vdim), output (n, batch, embed_dim);
+    with batch_first=True the batch comes first, and all may come without a batch.
+
+    Constructor, arguments, masks, parameters and initialisation are torch's, so a state_dict loads both ways. Beyond:
+
+    - need_weights="lazy" gives `regard.Weights`, (batch, heads, n, m), never built; True and False give what torch
+      gives: dense weights, or None.
+    - Asking for weights does not change the output, and they are those before dropout.
+    - A query that sees no key gets zeros from attention, not NaN, so its output is the bias b.
+    - is_causal=True is taken at its word in every case; attn_mask must still be given, as torch demands.
+    - torch.nn.TransformerEncoderLayer calls it in eval too: torch's fast path, which would not, steps aside.
+
+    >>> import torch, regard as rg
+    >>> layer = rg.nn.MultiheadAttention(16, 4, batch_first=True)
+    >>> x = torch.randn(2, 7, 16)
+    >>> output, weights = layer(x, x, x, need_weights="lazy")
+    >>> output.shape, weights.shape, weights.entropy().shape
+    (torch.Size([2, 7, 16]), torch.Size([2, 4, 7, 7]), torch.Size([2, 4, 7]))
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        add_bias_kv: bool = False,
+        add_zero_attn: bool = False,
+        kdim: int | None = None,
+        vdim: int | None = None,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
+            msg = f"embed_dim is a positive multiple of num_heads: embed_dim={embed_dim}, num_heads={num_heads}"
+            raise LayerError(msg)
+        super().__init__(
+            embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype
+        )
+        step_aside(self)
+
+    def _reset_parameters(self) -> None:
+        for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
+            if weight is not None:
+                xavier_uniform_(weight)
+        if self.in_proj_bias is not None:
+            constant_(self.in_proj_bias, 0.0)
+            constant_(self.out_proj.bias, 0.0)
+        for vector in (self.bias_k, self.bias_v):
+            if vector is not None:
+                xavier_normal_(vector)
+
+    def forward(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool | Literal["lazy"] = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | Weights | None]:
+        """As torch's; see the class for what is more."""
+        if isinstance(need_weights, str) and need_weights != "lazy":
+            msg = f"need_weights is True, False or 'lazy', not {need_weights!r}"
+            raise ChoiceError(msg)
+        if query.is_nested:
+            return self._nested(query, key, value, need_weights, average_attn_weights)
+        return self._plain(
+            query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal
+        )
+
+    def _plain(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None,
+        need_weights: bool | Literal["lazy"],
+        attn_mask: Tensor | None,
+        average: bool,
+        is_causal: bool,
+    ) -> tuple[Tensor, Tensor | Weights | None]:
+        if is_causal and attn_mask is None:
+            msg = "is_causal=True says that attn_mask is the causal mask, so attn_mask must be given, as for torch"
+            raise LayerError(msg)
+        extra = (self.bias_k is not None) + self.add_zero_attn
+        causal = is_causal and not extra  # keys that the layer adds are seen by all
+        attn_mask = None if causal else attn_mask
+        self._check(query, key, value, key_padding_mask, attn_mask)
+        score, mask = _torch_masks.translate(
+            attn_mask, key_padding_mask, heads=self.num_heads, is_causal=causal, extra=extra
+        )
+        q, k, v = (self._by_head(t) for t in self.project(query, key, value))
+        if extra:
+            k, v = self._with_extra(k, self.bias_k), self._with_extra(v, self.bias_v)
+        pooled, weights = self.attend(q, k, v, score, mask)
+        rows_first = pooled.dim() == 4 and not self.batch_first
+        output = self.join(pooled.permute(2, 0, 1, 3) if rows_first else pooled.transpose(-3, -2))
+        if isinstance(need_weights, str):
+            return output, weights
+        return output, dense(weights, average=average) if need_weights else None
+
+    # The three steps, also for layers that put something between them
+
+    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(..., embed_dim), (..., kdim), (..., vdim) -> (..., heads, dim) three times; one product where it can be."""
+        heads, width, biases = (self.num_heads, self.head_dim), self.embed_dim, self.in_proj_bias
+        packed = self.in_proj_weight
+        if packed is not None and key is value:
+            if query is key:
+                return linear(query, packed, biases).unflatten(-1, (3, *heads)).unbind(-3)  # pyright: ignore[reportReturnType]
+            sizes = (width, 2 * width)
+            w_q, w_kv = packed.split(sizes)
+            b_q, b_kv = (None, None) if biases is None else biases.split(sizes)
+            k, v = linear(key, w_kv, b_kv).unflatten(-1, (2, *heads)).unbind(-3)
+            return linear(query, w_q, b_q).unflatten(-1, heads), k, v
+        weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight) if packed is None else packed.chunk(3)
+        parts = (None, None, None) if biases is None else biases.chunk(3)
+        triples = zip((query, key, value), weights, parts, strict=True)
+        return tuple(linear(x, w, b).unflatten(-1, heads) for x, w, b in triples)  # pyright: ignore[reportReturnType]
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, score: Score | None, mask: Mask | None) -> Attention:
+        """`regard.attend` with the layer's dropout: (..., heads, rows, dim) -> (..., heads, n, dim)."""
+        p = self.dropout if self.training else 0.0
+        if p != 1:
+            return attend(q, k, v, score, mask, dropout_p=p)
+        pooled, weights = attend(q, k, v, score, mask)
+        return Attention(pooled * 0.0, weights)  # torch lets one drop everything
+
+    def join(self, pooled: Tensor) -> Tensor:
+        """(..., heads, dim) -> (..., embed_dim)."""
+        return linear(pooled.flatten(-2), self.out_proj.weight, self.out_proj.bias)
+
+    # Inside
+
+    def _by_head(self, projected: Tensor) -> Tensor:
+        """(n, batch, heads, dim), or the batch first, or none -> (batch, heads, n, dim)."""
+        if projected.dim() == 4 and not self.batch_first:
+            return projected.permute(1, 2, 0, 3)
+        return projected.transpose(-3, -2)
+
+    def _with_extra(self, rows: Tensor, learned: Tensor | None) -> Tensor:
+        """One row more that the layer has learned, and one of zeros."""
+        if learned is not None:
+            row = learned.view(self.num_heads, 1, self.head_dim)
+            rows = torch.cat([rows, row.expand(*rows.shape[:-2], 1, self.head_dim)], -2)
+        return pad(rows, (0, 0, 0, 1)) if self.add_zero_attn else rows
+
+    def _nested(
+        self, query: Tensor, key: Tensor, value: Tensor, need_weights: bool | Literal["lazy"], average: bool
+    ) -> tuple[Tensor, Tensor | Weights | None]:
+        """torch.nn.TransformerEncoder may have packed padded sequences in eval: padded here, and packed again."""
+        if query is not key or key is not value or not self.batch_first:
+            msg = "nested tensors are for self-attention (query, key and value the same tensor) with batch_first=True"
+            raise LayerError(msg)
+        lengths = [len(sequence) for sequence in query.unbind()]
+        x = query.to_padded_tensor(0.0)
+        hidden = torch.arange(x.shape[1], device=x.device) >= torch.tensor(lengths, device=x.device)[:, None]
+        output, weights = self._plain(x, x, x, hidden, need_weights, None, average, is_causal=False)
+        return torch.nested.as_nested_tensor([row[:n] for row, n in zip(output, lengths, strict=True)]), weights
+
+    def _check(
+        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None
+    ) -> None:
+        rows = 1 if self.batch_first and query.dim() == 3 else 0  # the dimension of the rows
+        if not self._fits(query, key, value, 1 - rows):
+            layout = "batch, rows" if self.batch_first else "rows, batch"
+            came = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
+            msg = (
+                f"query, key and value are ({layout}, features) or (rows, features), with {self.embed_dim}, "
+                f"{self.kdim} and {self.vdim} features, one batch and as many values as keys, but they are {came}"
+            )
+            raise LayerError(msg)
+        lead = () if query.dim() == 2 else (query.shape[1 - rows],)
+        n, m = query.shape[rows], key.shape[rows]
+        _torch_masks.check(attn_mask, key_padding_mask, lead=lead, heads=self.num_heads, n=n, m=m)
+
+    def _fits(self, query: Tensor, key: Tensor, value: Tensor, batch: int) -> bool:
+        return (
+            query.dim() in (2, 3)
+            and query.dim() == key.dim() == value.dim()
+            and (query.shape[-1], key.shape[-1], value.shape[-1]) == (self.embed_dim, self.kdim, self.vdim)
+            and key.shape[:-1] == value.shape[:-1]
+            and (query.dim() == 2 or query.shape[batch] == key.shape[batch])
+        )
+
+    def extra_repr(self) -> str:
+        """The formula and its sizes."""
+        head = f"softmax(q·k / √{self.head_dim}) v"
+        return f"[{head} for each of {self.num_heads} heads] W, {self.embed_dim} features"
+
+
+def step_aside(layer: torch.nn.MultiheadAttention) -> None:
+    """Make the conditions of torch's fast path fail, which computes attention without calling the layer.
+
+    torch.nn.TransformerEncoderLayer takes it if this says that query, key and value share one projection; beside
+    it, only `torch.nn.MultiheadAttention` itself reads this, to learn which of the parameters it has.
+    """
+    layer._qkv_same_embed_dim = False  # noqa: SLF001
