@@ -61,6 +61,7 @@ def test_exported_names():
         "scores",
         "masks",
         "normalisers",
+        "nn",
         "plot",
         "study",
         "datasets",

@@ -206,7 +206,8 @@ class Problem:
         for step in STEPS:
             rows = Span(low, min(low + step, self.size.n))
             width = self._width(rows)
-            cost = width * (1 + REREAD / step) + call / step
+            taken = min(step, self.size.n)
+            cost = width * (1 + REREAD / taken) + call / taken
             if costs and (step * width > cap or cost > costs[-1]):
                 break
             costs.append(cost)

@@ -132,7 +132,7 @@ class HardAttention(nn.Module):
         self, query: Tensor, key: Tensor, value: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None
     ) -> Attention:
         """The value of one visible key for each query, and the one-hot weights that say which."""
-        score, mask = self._word(), visible(mask, valid_lens)
+        score, mask = self._word(), visible(mask, valid_lens, query, key)
         choice = hard(sample=self.training, generator=self.generator)
         output, weights = attend(query, key, value, score, mask, choice)
         if self.estimator == "straight-through":
