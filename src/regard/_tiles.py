@@ -206,7 +206,7 @@ class Problem:
         for step in STEPS:
             rows = Span(low, min(low + step, self.size.n))
             width = self._width(rows)
-            taken = min(step, self.size.n)
+            taken = min(step, self.size.n) or 1
             cost = width * (1 + REREAD / taken) + call / taken
             if costs and (step * width > cap or cost > costs[-1]):
                 break

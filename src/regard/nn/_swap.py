@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import torch
 
@@ -23,7 +23,7 @@ class Swapped(NamedTuple):
     def names(self) -> tuple[str, ...]:
         return tuple(self.layers)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Swapped:  # noqa: PYI034  a checker of types cannot see what Self is in a tuple
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -72,7 +72,7 @@ def restore(model: torch.nn.Module) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _turn_back(layers: Iterable[MultiheadAttention]) -> None:
+def _turn_back(layers: Iterable[Torchs]) -> None:
     for layer in layers:
         if hasattr(layer, MARK):
             delattr(layer, MARK)
