@@ -16,7 +16,7 @@ from regard.masks._base import ALL, NONE, SOME, Mask
 Align = Literal["top-left", "bottom-right"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Band(Mask):
     """-left <= j - i <= right, where None is no limit."""
 
