@@ -1,0 +1,1 @@
+"""Kernel regression: attention's oldest form, tuned by itself, at a million points."""
