@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch._C import _functorch  # pyright: ignore[reportAttributeAccessIssue]
 
 from regard import _fused, _inputs, _pool
 from regard._plan import Plan
 from regard._plan import plan as choose
-from regard._traced import plain_dtypes, traced
+from regard._traced import plain_dtypes, traced, transformed
 from regard.masks import Band, Mask
 from regard.normalisers import Normaliser
 from regard.scores import Dot, Score
@@ -99,7 +98,7 @@ def _remember(known: dict[Hashable, Any], kind: Hashable, found: Any) -> None:
 
 def _short_way(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> Attention | None:
     """One call of the kernel and hardly a step around it, where that is all there is: small models feel the rest."""
-    if (mask is not None and type(mask) is not Band) or _functorch.peek_interpreter_stack() is not None:
+    if (mask is not None and type(mask) is not Band) or transformed():
         return None
     try:
         if not (query.is_cpu and key.is_cpu and value.is_cpu):
