@@ -2,7 +2,8 @@
 
 The kernel takes (batch, heads, n, d) with values as wide as keys, one scale, the causal mask of the top left
 corner, and a bias that has no gradient. What does not fit is made to fit: values are padded, a learned bias of
-the keys becomes one more feature, and any other mask is run block by block of queries on the keys they see.
+the keys becomes one more feature, a small mask that the caller has written out is turned into a bias, and any other
+is run block by block of queries on the keys they see.
 """
 
 from __future__ import annotations
@@ -20,14 +21,17 @@ from torch.nn.functional import pad
 
 from regard import _fresh
 from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
-from regard._plan import Form
+from regard._plan import TILE, Form
 from regard._tiles import Problem, all_finite
 from regard.masks import Band, Mask
+from regard.masks._rules import Allow
 from regard.normalisers import softmax
 from regard.scores import Features, Score, uniform
+from regard.scores._compose import Bias as Given
 from regard.spec import Spec
 
 CANCELS = 64.0  # half squares of features above this leave fewer than five digits of a score in float32
+PAIRS = 1 << 22  # numbers of a bias that is made in one piece; above, blocks of it come and go
 ALIGNED = 16  # widths up to this are padded to it: the kernel is faster and more accurate there
 flash = torch._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001  # pyright: ignore[reportPrivateImportUsage]
 flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default  # noqa: SLF001
@@ -38,15 +42,28 @@ def is_causal(mask: Mask | None, n: int, m: int) -> bool:
     return isinstance(mask, Band) and mask.left is None and mask.right == 0 and (n == m or mask.align == "top-left")
 
 
-def form(spec: Spec, n: int, m: int) -> Form:
-    """How the kernel has to be called, from sizes and kinds alone."""
-    if spec.score.paired:
-        return "blocks"
-    if spec.mask is None:
-        return "whole"
-    if is_causal(spec.mask, n, m):
-        return "causal"
-    return "keys" if spec.mask.per_key else "blocks"
+def form(spec: Spec, lead: tuple[int, ...], n: int, m: int, cap: int) -> Form:
+    """How the kernel has to be called, from sizes and kinds alone; a tile may hold `cap` scores."""
+    if not spec.score.paired:
+        if spec.mask is None:
+            return "whole"
+        if is_causal(spec.mask, n, m):
+            return "causal"
+        if spec.mask.per_key:
+            return "keys"
+    return "pairs" if _is_written_out(spec, lead, n * m, PAIRS if cap >= TILE else cap) else "blocks"
+
+
+def _is_written_out(spec: Spec, lead: tuple[int, ...], pairs: int, most: int) -> bool:
+    """Whether what varies by query and key is in tensors of the caller's, and at most so many numbers as one."""
+    scores = [leaf for leaf in spec.score.leaves() if leaf.paired]
+    hiding = [] if spec.mask is None else list(spec.mask.leaves())
+    if len(lead) > 2 or pairs > most:
+        return False
+    if not all(isinstance(leaf, Given) for leaf in scores) or not all(isinstance(leaf, Allow) for leaf in hiding):
+        return False
+    leads = [tensor.shape[:-2] for leaf in (*scores, *hiding) for tensor in leaf.tensors().values()]
+    return math.prod(torch.broadcast_shapes(*leads)) * pairs <= most
 
 
 def pool(
@@ -61,13 +78,15 @@ def pool(
     kind = q.dtype
     width = _width(q.shape[-1], value.shape[-1])
     q, k, v = (_widen(t.to(kind), width) for t in (q, k, value))
-    called = form(spec, n, m)
+    called = form(spec, lead, n, m, cap)
     if called == "blocks":
         cap = max(1, cap * query.element_size() // q.element_size())  # float64 where float32 would cancel
         out, lse = _by_blocks(spec, features.rest, (q, k, v), bias, scale, lead, cap)
     else:
-        if called == "keys" and spec.mask is not None:
-            bias = _key_bias(spec.mask, Size(n, m, query.device), lead, bias, kind)
+        if called == "pairs":
+            bias = _pair_bias(features.rest, m, bias, kind)
+        if called in ("keys", "pairs") and spec.mask is not None:
+            bias = _masked(spec.mask, Size(n, m, query.device), lead, bias, kind)
         out, lse = whole(q, k, v, lead, causal=called == "causal", scale=scale, bias=Bias.of(bias))
     if features.row is not None:
         lse = lse + features.row.detach()
@@ -157,11 +176,22 @@ def _widen(tensor: Tensor, width: int) -> Tensor:
     return tensor if tensor.shape[-1] == width else pad(tensor, (0, width - tensor.shape[-1]))
 
 
-def _key_bias(mask: Mask, size: Size, lead: tuple[int, ...], bias: Tensor | None, kind: torch.dtype) -> Tensor:
-    """-inf at the keys that a mask hides from every query of a head, as (..., 1, m)."""
+def _pair_bias(rest: tuple[Score, ...], m: int, key_bias: Tensor | None, kind: torch.dtype) -> Tensor | None:
+    """The sum of what the caller has written out, (..., n, m), and of a bias of the keys."""
+    added = [leaf.t.to(kind).expand(*leaf.t.shape[:-1], m) for leaf in rest if isinstance(leaf, Given)]
+    if len(added) == 1 and key_bias is None and torch.is_grad_enabled():
+        return added[0].detach().clone()  # the backward pass needs it as it is now, and the caller may change his own
+    return reduce(add, added if key_bias is None else [*added, key_bias]) if added else key_bias
+
+
+def _masked(mask: Mask, size: Size, lead: tuple[int, ...], bias: Tensor | None, kind: torch.dtype) -> Tensor:
+    """The bias with -inf where a mask hides: (..., n, m), or (..., 1, m) if it hides a key from every query."""
     operands = [o.tensor for o in mask.operands(lead)]
-    visible = mask.tile(operands, Span(0, 1), Span(0, size.m), size)
-    return torch.where(visible, torch.zeros((), dtype=kind, device=size.device) if bias is None else bias, NEVER)
+    visible = mask.tile(operands, Span(0, 1 if mask.per_key else size.n), Span(0, size.m), size)
+    visible = visible.expand(*visible.shape[:-1], size.m)
+    if bias is None:
+        return torch.zeros(visible.shape, dtype=kind, device=size.device).masked_fill_(~visible, NEVER)
+    return torch.where(visible, bias, NEVER)
 
 
 class Bias(NamedTuple):
@@ -174,7 +204,7 @@ class Bias(NamedTuple):
     def of(cls, added: Tensor | None) -> Bias:
         if added is None:
             return cls(None, None)
-        empty = (added == NEVER).all(-1, keepdim=True)
+        empty = added.amax(-1, keepdim=True) == NEVER
         return cls(added, empty if bool(empty.any()) else None)
 
 

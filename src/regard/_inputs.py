@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard._fused import form
-from regard._plan import Request
+from regard._plan import Request, tile_size
 from regard._traced import traced
 from regard.errors import ChoiceError, DeviceError, DtypeError, MaskError, ShapeError
 from regard.masks import Mask
@@ -193,16 +193,17 @@ def request(
     if grad is None:
         tensors = (query, key, *spec.tensors().values())
         grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    itemsize = max(4, query.element_size())
     return Request(
         forced=forced,
         formula=repr(spec),
         obstacle=spec.score.obstacle(grad=grad),
-        form=form(spec, shape.n, shape.m),
+        form=form(spec, shape.lead, shape.n, shape.m, tile_size(budget, itemsize, grad=grad)),
         softmax=isinstance(spec.normaliser, Softmax),
         lead=shape.lead,
         n=shape.n,
         m=shape.m,
-        itemsize=max(4, query.element_size()),
+        itemsize=itemsize,
         budget=budget,
         grad=grad,
         dropout=dropout,

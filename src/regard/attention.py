@@ -125,7 +125,7 @@ def _find_short_way(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None
     same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
     if call.plan.executor != "fused" or not same or value.shape[-1] != key.shape[-1] or query.element_size() < 4:
         return None
-    form = _fused.form(spec, call.shape.n, call.shape.m)
+    form = _fused.form(spec, call.shape.lead, call.shape.n, call.shape.m, call.plan.tile)
     if form not in ("whole", "causal") or not isinstance(spec.score, Dot):
         return None
     known = (spec, call.shape, call.plan, call.budget)
