@@ -291,7 +291,7 @@ class FlashBlocks(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         q, k, v, out, lse = ctx.saved_tensors
-        _fresh.check_backward(ctx.blocks.versions)
+        _fresh.check(ctx.blocks.versions, _fresh.GRADIENT)
         lse = torch.where(lse == NEVER, 0.0, lse)  # as the kernel has it where nothing is seen
         grads = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (q, k, v)]
         for tile in ctx.blocks.tiles:

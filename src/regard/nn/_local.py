@@ -83,8 +83,7 @@ class LocalAttention(Scored):
         positions: Tensor | None = None,
     ) -> Attention:
         """Pool the values in each query's window."""
-        _build.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
-        seen, score = visible(mask, valid_lens, query, key), self.score(key.shape[-2])
+        score, seen = self.checked_score(query, key), visible(mask, valid_lens, query, key)
         shape = _inputs.check(query, key, value, _inputs.make_spec(score, seen, None))
         normaliser = None
         if self.method == "m":
@@ -97,8 +96,7 @@ class LocalAttention(Scored):
             normaliser = Tapered(centres, shape.m, self.window / 2)
             window = Near(torch.where(known, centres.detach(), math.nan), self.window)
         seen = window if seen is None else window & seen
-        dropout = self.dropout if self.training else 0.0
-        return attend(query, key, value, score, seen, normaliser, dropout_p=dropout)
+        return attend(query, key, value, score, seen, normaliser, dropout_p=self.dropout_now)
 
     def _window_of(self, positions: Tensor | None, shape: _inputs.Shape) -> Mask:
         if positions is None:
