@@ -9,6 +9,7 @@ from torch import Tensor
 import regard as rg
 from regard import _fused, masks, scores
 from regard._runs import Run
+from regard.masks._rules import Align
 
 N = 1009
 LEADS = [(), (3,), (2, 3), (2, 1, 3)]
@@ -60,7 +61,7 @@ def test_a_window_is_the_same_in_runs(
 
 @pytest.mark.parametrize("align", ["top-left", "bottom-right"])
 @pytest.mark.parametrize("m", [701, 1301])
-def test_rows_that_see_nothing_stay_empty_beside_runs(m: int, align: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_see_nothing_stay_empty_beside_runs(m: int, align: Align, monkeypatch: pytest.MonkeyPatch) -> None:
     found = runs_made(monkeypatch)
     assert_same_as_dense(inputs((2, 3), m), mask=masks.window(61, 3, align))
     assert max(len(run.tiles) for run in found) > 1
