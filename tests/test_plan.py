@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import regard as rg
-from regard import _pool, masks, normalisers, scores, weights
+from regard import _inputs, _pool, masks, normalisers, scores, weights
 from regard._plan import BUFFERS, BUFFERS_WITH_GRADIENT, Request, plan
 from regard._tiles import Problem
 from regard.errors import PlanError
@@ -44,6 +44,13 @@ def test_a_plan_remembers_what_was_asked_for(forced: str) -> None:
 def test_a_tile_keeps_to_the_budget(itemsize: int, grad: bool) -> None:
     found = plan(replace(REQUEST, itemsize=itemsize, grad=grad))
     assert found.tile * itemsize * (BUFFERS_WITH_GRADIENT if grad else BUFFERS) <= REQUEST.budget
+
+
+@pytest.mark.parametrize("itemsize", [4, 8])
+def test_within_the_usual_budget_a_plan_is_the_same_with_gradients(itemsize: int) -> None:
+    """So the short way need not ask for them."""
+    usual = replace(REQUEST, itemsize=itemsize, budget=_inputs.BUDGET)
+    assert plan(replace(usual, grad=True)) == plan(usual)
 
 
 def test_a_forced_plan_is_still_forced_when_the_weights_are_used() -> None:

@@ -21,7 +21,8 @@ from torch.nn.functional import pad
 
 from regard import _fresh
 from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
-from regard._plan import TILE, Form
+from regard._plan import BUFFERS, TILE, Form
+from regard._runs import Run, runs
 from regard._tiles import Problem, all_finite
 from regard.masks import Band, Mask
 from regard.masks._rules import Allow
@@ -93,20 +94,21 @@ def pool(
     return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)
 
 
-def direct(
-    query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float, grad: bool
-) -> tuple[Tensor, Tensor] | None:
+def direct(query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor] | None:
     """One call and nothing around it, or None where something that is hidden may be NaN or inf.
 
     Hidden values do harm to an output; hidden keys do not, but they and the queries do to gradients.
     """
-    if causal and not (all_finite(query, key, value) if grad else all_finite(value)):
-        return None
     query, key, value = _readable(query), _readable(key), _readable(value)
     if query.dim() == 4:
-        return flash(query, key, value, 0.0, causal, scale=scale)
-    out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
-    return out.squeeze(0), lse.squeeze(0)
+        out, lse = flash(query, key, value, 0.0, causal, scale=scale)
+    else:
+        out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
+        out, lse = out.squeeze(0), lse.squeeze(0)
+    # Looked at after the call, which has brought the numbers near: before it, the same look takes twice as long.
+    if causal and not (all_finite(query, key, value) if out.requires_grad else all_finite(value)):
+        return None
+    return out, lse
 
 
 def whole(
@@ -124,7 +126,7 @@ def whole(
 
 def _readable(tensor: Tensor) -> Tensor:
     """The kernel takes the numbers of a row to lie side by side, and reads others where they do not."""
-    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+    return tensor if tensor.is_contiguous() or tensor.stride(-1) == 1 else tensor.contiguous()
 
 
 def _four(tensor: Tensor, lead: tuple[int, ...], *, expand: bool = True) -> Tensor:
@@ -214,16 +216,18 @@ class Blocks:
 
     problem: Problem  # its scores are the bias: position scores, and -inf where hidden
     bias: Tensor | None
-    tiles: tuple[Tile, ...]
     scale: float
     rest: bool  # whether there are position scores
     versions: _fresh.Versions  # of the caller's tensors behind them: autograd sees none of these
     known: dict[Hashable, Bias] = field(default_factory=dict)
 
+    def runs(self, cap: int, width: int) -> tuple[Run, ...]:
+        """All tiles, those with one bias together; as many numbers are found at a time as the budget's tiles hold."""
+        return runs(self.problem.tiles(cap), width, BUFFERS * cap if self._relative else 0)
+
     def bias_of(self, tile: Tile, kind: torch.dtype) -> Bias:
         """The bias of a tile; for a window it is the same for every block of queries but those at the ends."""
-        mask = self.problem.spec.mask
-        if mask is None or not mask.relative or tile.cols.index is not None or self._added:
+        if not self._relative or tile.cols.index is not None:
             return Bias.of(self._make(tile, kind))
         place = (len(tile.rows), len(tile.cols), tile.cols.start - tile.rows.start, tile.masked)
         if place not in self.known:
@@ -232,9 +236,10 @@ class Blocks:
         return self.known[place]
 
     @property
-    def _added(self) -> bool:
-        """Whether there is more than the mask."""
-        return self.bias is not None or self.rest
+    def _relative(self) -> bool:
+        """Whether there is nothing but a mask that looks at j - i alone."""
+        mask = self.problem.spec.mask
+        return mask is not None and mask.relative and self.bias is None and not self.rest
 
     def _make(self, tile: Tile, kind: torch.dtype) -> Tensor | None:
         bias = None if self.bias is None else tile.cut(Operand(self.bias, Axis.PAIR)).to(kind)
@@ -260,8 +265,8 @@ def _by_blocks(
             Spec(score, spec.mask, softmax()), q.new_zeros(q.shape[-2], 1), k.new_zeros(k.shape[-2], 1), lead
         )
     held = [operand.tensor for operand in problem.operands] + ([] if bias is None else [bias])
-    blocks = Blocks(problem, bias, tuple(problem.tiles(cap)), scale, bool(rest), _versions(spec, held))
-    return FlashBlocks.apply(blocks, q, k, v)  # pyright: ignore[reportReturnType]
+    blocks = Blocks(problem, bias, scale, bool(rest), _versions(spec, held))
+    return FlashBlocks.apply(blocks, blocks.runs(cap, q.shape[-1]), q, k, v)  # pyright: ignore[reportReturnType]
 
 
 def _versions(spec: Spec, held: list[Tensor]) -> _fresh.Versions:
@@ -271,18 +276,20 @@ def _versions(spec: Spec, held: list[Tensor]) -> _fresh.Versions:
 
 
 class FlashBlocks(torch.autograd.Function):
-    """The kernel on one block of queries after another."""
+    """The kernel on one run of blocks of queries after another."""
 
     @staticmethod
-    def forward(ctx: Any, blocks: Blocks, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, blocks: Blocks, cuts: tuple[Run, ...], q: Tensor, k: Tensor, v: Tensor
+    ) -> tuple[Tensor, Tensor]:
         out = q.new_zeros(*q.shape[:-1], v.shape[-1])
         lse = q.new_full(q.shape[:-1], NEVER)
-        for tile in blocks.tiles:
-            parts, bias, lead = _cut(blocks, tile, q, k, v)
+        for run in cuts:
+            parts, bias, lead = _cut(blocks, run, q, k, v)
             part, part_lse = whole(parts[0], parts[1], parts[2], lead, causal=False, scale=blocks.scale, bias=bias)
-            tile.rows.take(tile.heads(out), -2).copy_(part)
-            tile.rows.take(tile.heads(lse, trailing=1), -1).copy_(part_lse)
-        ctx.blocks = blocks
+            run.rows(out).copy_(part)
+            run.rows(lse, trailing=1).copy_(part_lse)
+        ctx.blocks, ctx.cuts = blocks, cuts
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.mark_non_differentiable(lse)
         return out, lse
@@ -294,19 +301,18 @@ class FlashBlocks(torch.autograd.Function):
         _fresh.check(ctx.blocks.versions, _fresh.GRADIENT)
         lse = torch.where(lse == NEVER, 0.0, lse)  # as the kernel has it where nothing is seen
         grads = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (q, k, v)]
-        for tile in ctx.blocks.tiles:
-            parts, bias, lead = _cut(ctx.blocks, tile, q, k, v)
-            rows = [tile.rows.take(tile.heads(t), -2) for t in (grad, out)]
-            row_lse = tile.rows.take(tile.heads(lse, trailing=1), -1)
+        for run in ctx.cuts:
+            parts, bias, lead = _cut(ctx.blocks, run, q, k, v)
+            rows, row_lse = [run.rows(t) for t in (grad, out)], run.rows(lse, trailing=1)
             found = _block_backward(ctx.blocks.scale, parts, bias, lead, rows, row_lse)
             for total, part, axis in zip(grads, found, (Axis.QUERY, Axis.KEY, Axis.KEY), strict=True):
-                tile.add(Operand(total, axis), part)
-        return (None, *grads)
+                run.add(total, axis, part)
+        return (None, None, *grads)
 
 
-def _cut(blocks: Blocks, tile: Tile, q: Tensor, k: Tensor, v: Tensor) -> tuple[list[Tensor], Bias, tuple[int, ...]]:
-    parts = [tile.cut(Operand(t, a)) for t, a in ((q, Axis.QUERY), (k, Axis.KEY), (v, Axis.KEY))]
-    return parts, blocks.bias_of(tile, q.dtype), tuple(parts[0].shape[:-2])
+def _cut(blocks: Blocks, run: Run, q: Tensor, k: Tensor, v: Tensor) -> tuple[list[Tensor], Bias, tuple[int, ...]]:
+    parts = [run.cut(t, axis) for t, axis in ((q, Axis.QUERY), (k, Axis.KEY), (v, Axis.KEY))]
+    return parts, blocks.bias_of(run.first, q.dtype), tuple(parts[0].shape[:-2])
 
 
 def _block_backward(
