@@ -13,14 +13,14 @@ S: the limit is right at any distance. A kernel with an edge adds exactly nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.regression import _direct, _products
+from regard.regression import _direct, _products, _workers
 from regard.regression._scaled import Scaled
 from regard.regression._state import Pooled, empty, merge
 from regard.regression._tiles import Tiles, tiles
@@ -28,7 +28,7 @@ from regard.regression._tiles import Tiles, tiles
 POINTS = 256  # in a tile
 QUERIES = 256
 BOXES = 1 << 18  # pairs of tiles looked at together
-KEYS = 1 << 15  # points at once
+KEYS = 1 << 14  # points at once
 WIDEST = 32.0  # bandwidths from the middle of a block to its corner: squares lose at most 12 of float64's 53 bits
 FEWEST_KEYS = 16  # the fused kernel wants as many
 ROUNDING = 2.0**-60  # what float64 cannot tell from nothing
@@ -44,22 +44,33 @@ class Reach(NamedTuple):
 
 
 def pool(problem: Scaled, tol: float) -> Pooled:
-    """The average at each query, each with its own bound."""
+    """The average at each query, each with its own bound, in float64."""
+    return by_tiles(problem, tol, POINTS, QUERIES, _block)
+
+
+Block = Callable[[Scaled], Pooled]
+
+
+def by_tiles(problem: Scaled, tol: float, points: int, queries: int, block: Block) -> Pooled:
+    """Tiles of so many points and queries; `block` averages what is left of the points for one tile of queries."""
     columns = problem.values.shape[1]
     if not len(problem.x) or not len(problem.query):
         return empty(len(problem.query), columns, problem.query)
-    points, asked = tiles(problem.x, POINTS), tiles(problem.query, QUERIES)
-    near = problem.taking(lambda part: part[points.order]).asking(problem.query[asked.order])
+    there, asked = tiles(problem.x, points), tiles(problem.query, queries)
+    near = problem.taking(lambda part: part[there.order]).asking(problem.query[asked.order])
     span = problem.span
-    log_weights = tile_weights(points, near.log_weight)
+    log_weights = tile_weights(there, near.log_weight)
     parts: list[Pooled] = []
-    for some in _groups(len(asked), max(1, BOXES // len(points))):
-        reach = reach_of(asked, some, points, log_weights, problem.kernel, max(tol, ROUNDING) / span)
-        for row, tile in enumerate(some):
-            state = _tile(near, near.query[asked.cut(tile)], _runs(reach.kept[row], points))
+    for some in _groups(len(asked), max(1, BOXES // len(there))):
+        reach = reach_of(asked, some, there, log_weights, problem.kernel, max(tol, ROUNDING) / span)
+
+        def one(tile: int, first: int = some.start, reach: Reach = reach) -> Pooled:
+            row = tile - first
+            state = _tile(near, near.query[asked.cut(tile)], _runs(reach.kept[row], there), block)
             missing = reach.missing[row] * torch.exp(reach.log_least[row] - state.lse) * span
-            error = torch.where(missing > ROUNDING * span, missing, 0.0)
-            parts.append(state._replace(error=error))
+            return state._replace(error=state.error + torch.where(missing > ROUNDING * span, missing, 0.0))
+
+        parts += _workers.each(one, some)
     return Pooled(*(asked.back(part) for part in _direct.gathered(parts, columns, problem.query)))
 
 
@@ -102,10 +113,10 @@ def _runs(kept: Bool[Tensor, " tiles"], points: Tiles) -> list[slice]:
     return [slice(points.start[a], points.start[b]) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _tile(problem: Scaled, query: Float[Tensor, "q dim"], runs: Sequence[slice]) -> Pooled:
+def _tile(problem: Scaled, query: Float[Tensor, "q dim"], runs: Sequence[slice], block: Block) -> Pooled:
     state = empty(len(query), problem.values.shape[1], query)
     for some in _pieces(runs):
-        state = merge(state, _block(_taken(problem, query, some)))
+        state = merge(state, block(_taken(problem, query, some)))
     return state
 
 

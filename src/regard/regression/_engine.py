@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression import _cells, _pairs
+from regard.regression import _pairs
 from regard.regression._plan import EXACT_PAIRS, Question, Way, choose
 from regard.regression._reach import share_within_reach
 from regard.regression._sample import Sample
@@ -32,7 +32,7 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, pl
         return _fast.pool(sample, query, tol)
     if not problem.x.shape[1]:
         return problem.lift(_everywhere_the_same(problem, tol))
-    return problem.lift((_cells if way.name == "cells" else _pairs).pool(problem, tol))
+    return problem.lift(_pairs.pool(problem, tol, skip=way.name == "cells"))
 
 
 def way_of(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Way:

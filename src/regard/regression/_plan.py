@@ -20,8 +20,8 @@ PAIR_SINGLE = 0.9e-9
 PAIR_DOUBLE = 2.6e-9
 PAIR_DIRECT = 8e-9  # a kernel other than the Gaussian
 PAIR_DIRECT_FEATURE = 1e-9  # more for each feature
-CELL_PAIR = 1.3  # times as much as the same pair among all: blocks are small
-CELL_POINT = 1.5e-6  # to order a point or a query, and to look at boxes
+CELL_PAIR = 1.1  # times as much as the same pair among all: blocks are small
+CELL_POINT = 1e-6  # to order a point or a query, and to look at boxes
 FAST_POINT = (1e-7, 4e-7, 2.5e-6)  # a point or a query in 1, 2, 3 dimensions
 FAST_MODE = 1e-7
 FAST_DIGITS = 7.5  # sqrt(2 log(2 / 1e-12)): how far a Gaussian reaches, in space and in frequency
@@ -119,15 +119,15 @@ def seconds(name: Name, question: Question) -> float:
     if name == "fast":
         return everything * FAST_POINT[question.dim - 1] + modes(question) * FAST_MODE
     if name == "cells":
-        return question.pairs * question.share * pair(question, exact=True) * CELL_PAIR + everything * CELL_POINT
-    return question.pairs * pair(question, exact=question.pairs <= EXACT_PAIRS or question.tol < SINGLE_TOL)
+        return question.pairs * question.share * pair(question) * CELL_PAIR + everything * CELL_POINT
+    return question.pairs * pair(question)
 
 
-def pair(question: Question, *, exact: bool) -> float:
+def pair(question: Question) -> float:
     """What one pair costs."""
     if question.kernel != "gaussian":
         return PAIR_DIRECT + PAIR_DIRECT_FEATURE * question.dim
-    return PAIR_DOUBLE if exact else PAIR_SINGLE
+    return PAIR_DOUBLE if question.pairs <= EXACT_PAIRS or question.tol < SINGLE_TOL else PAIR_SINGLE
 
 
 def _reason(name: Name, question: Question, costs: dict[Name, float]) -> str:
