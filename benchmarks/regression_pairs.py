@@ -79,7 +79,7 @@ def statsmodels_fit(x: Tensors) -> Tensor:
 
     some = x.q[: max(1, round(len(x.q) * SHARE))].numpy()
     dim = x.k.shape[1]
-    model = KernelReg(x.v.numpy(), x.k.numpy(), var_type="c" * dim, reg_type="lc", bw=[WIDTH] * dim)
+    model = KernelReg(x.v.numpy(), x.k.numpy(), var_type="c" * dim, reg_type="lc", bw=[WIDTH] * dim)  # pyright: ignore[reportArgumentType]
     return torch.from_numpy(model.fit(some)[0])
 
 
