@@ -68,7 +68,7 @@ def _leaves(count: int, largest: int) -> list[tuple[int, int]]:
 
 
 def _split(points: np.ndarray, largest: int) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    order, place = np.arange(len(points)), points.copy()
+    order, place = np.arange(len(points)), np.ascontiguousarray(points.T)  # a feature lies side by side
     starts: list[int] = []
     waiting = [(0, len(points))] if len(points) else []
     while waiting:
@@ -76,9 +76,9 @@ def _split(points: np.ndarray, largest: int) -> tuple[np.ndarray, np.ndarray, li
         if high - low <= largest:
             starts.append(low)
             continue
-        part, middle = place[low:high], (low + high) // 2
-        axis = int(np.argmax(part.max(0) - part.min(0)))
-        moved = np.argpartition(part[:, axis], middle - low)
-        place[low:high], order[low:high] = part[moved], order[low:high][moved]
+        part, middle = place[:, low:high], (low + high) // 2
+        axis = int(np.argmax(part.max(1) - part.min(1)))
+        moved = np.argpartition(part[axis], middle - low)
+        place[:, low:high], order[low:high] = part[:, moved], order[low:high][moved]
         waiting += [(middle, high), (low, middle)]
-    return order, place, starts
+    return order, place.T, starts
