@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 CHUNK = 2**21  # cells touched at once: what fits into the cache of a core a few times over
-RUN = 10_000  # points added into a fresh grid before that is added to the rest, as in `_nufft`
+RUN = 2_000  # points added into a fresh grid before that is added to the rest, as in `_nufft`
 WIDEST = 16
 
 

@@ -28,7 +28,7 @@ Coefficients = Complex[Tensor, "rows *modes"]
 ROUNDING = 2.0**-53
 # A sum in a cell of the grid adds at most this many points before it is added to the rest: rounding then grows with
 # this number and not with n.
-RUN = 10_000
+RUN = 2_000
 # What one point of strength 1 adds to the error of all modes together, each weighted as in `promise`, in units of eps
 # and for each axis. Measured over points and eps in tests/test_regression_nufft.py: below 0.6. By linearity no other
 # strengths can do worse for the same sum of |c|.
@@ -46,7 +46,7 @@ def promise(eps: float, points: int, dim: int) -> float:
     It is the error of sum_k g_k F_k e^{ikx} that either transform causes, where the weights g_k are those of a
     Gaussian: positive, of sum 1, and down to `eps` at the last mode. (A single mode at the edge may be off by 6 eps.)
     """
-    return dim * FACTOR * eps + ROUNDING * (min(points, RUN) + points / RUN + 100)
+    return dim * FACTOR * eps + ROUNDING * (min(points, RUN) + points / RUN + 100 * 3**dim)
 
 
 def type1(points: Points, strengths: Rows, modes: Modes, eps: float) -> Coefficients:
@@ -84,7 +84,7 @@ def _by_finufft(kind: int, points: Points, modes: Modes, eps: float, rows: int) 
         dtype="complex128",
         nthreads=torch.get_num_threads(),
         upsampfac=2.0,
-        spread_sort=1,  # unsorted points are not cut into runs
+        spread_sort=1 if kind == 1 else 2,  # unsorted points are not cut into runs
         spread_max_sp_size=RUN,
     )
     plan.setpts(*(_numpy(axis) for axis in points))
