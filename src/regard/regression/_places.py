@@ -28,9 +28,7 @@ def in_cells(cloud: Cloud, radius: float) -> bool:
     return math.prod(float(width) / side + 1 for width in cloud.high - cloud.low) * FINE < MOST_KEYS
 
 
-def cells(
-    cloud: Cloud, at: Float[Tensor, "dim q"], radius: Float[Tensor, " q"]
-) -> tuple[Points, Iterator[Lists]]:
+def cells(cloud: Cloud, at: Float[Tensor, "dim q"], radius: Float[Tensor, " q"]) -> tuple[Points, Iterator[Lists]]:
     """Points sorted by cell, row after row; each query reads the part of each row that its ball touches."""
     radius = radius * SLACK
     largest = float(radius.max())
@@ -117,10 +115,10 @@ class Tree:
     """Two or three features: scipy's tree."""
 
     def __init__(self, cloud: Cloud) -> None:
-        from scipy.spatial import cKDTree
+        from scipy.spatial import KDTree
 
         # A balanced tree takes twice as long to build and answers no faster here.
-        self.tree: Any = cKDTree(cloud.x.T.contiguous().numpy(), balanced_tree=False, compact_nodes=False)
+        self.tree: Any = KDTree(cloud.x.T.contiguous().numpy(), balanced_tree=False, compact_nodes=False)
         self.points = Points.of(cloud)
         self.workers = torch.get_num_threads()
 
