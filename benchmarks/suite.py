@@ -14,6 +14,7 @@ from benchmarks import (
     layers,
     precision,
     questions,
+    regression_fast,
     regression_pairs,
     value_width,
     window,
@@ -31,6 +32,7 @@ MODULES = (
     additive,
     precision,
     layers,
+    regression_fast,
     regression_pairs,
 )
 Lines = Callable[[bool], list[Line]]
