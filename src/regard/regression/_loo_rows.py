@@ -70,7 +70,8 @@ def kernels(problem: Problem, x: Float[Tensor, "n dim"], rows: Tensor, *, slopes
     if alone.any():
         lonely = alone.squeeze(1)
         weights[lonely] = _nearest(square[lonely], rows[lonely], log_weight)
-        steep[lonely] = 0.0  # whom a point is nearest to changes by jumps
+        if slopes:
+            steep[lonely] = 0.0  # whom a point is nearest to changes by jumps
     return Kernels(weights, steep)
 
 

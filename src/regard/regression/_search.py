@@ -89,10 +89,10 @@ def _print(state: Progress) -> None:
 def _settled(sample: Sample, found: Selection, degree: int, left_out: Tensor | None, tol: float) -> Selection:
     """The residuals with the error that was asked for: a search may be content with less."""
     problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out)
-    exact = len(problem.x) ** 2 <= 10**7 and len(found.residuals) == len(problem.x)
-    if exact and Objective(problem).fast.series(found.bandwidth) is None:
-        return found
     final = Objective(problem, tol=tol)
+    by_pairs = final.fast.series(found.bandwidth) is None
+    if (math.isfinite(found.value) and by_pairs) or len(problem.x) == 1:
+        return found
     if final.seconds(found.bandwidth) <= LONGEST_SECONDS:
         answer = final(found.bandwidth, gradient=False)
         return found._replace(value=answer.value, residuals=answer.residuals)
