@@ -14,6 +14,7 @@ from benchmarks import (
     layers,
     precision,
     questions,
+    regression_bandwidth,
     regression_fast,
     regression_pairs,
     value_width,
@@ -32,6 +33,7 @@ MODULES = (
     additive,
     precision,
     layers,
+    regression_bandwidth,
     regression_fast,
     regression_pairs,
 )
