@@ -16,6 +16,7 @@ from regard.scores._distance import LOG_KERNELS
 
 KERNELS = ("gaussian", *sorted(LOG_KERNELS))
 RULES = ("cv", "scott")
+NEARLY = 1e-12
 OUTSIDE = ("nearest", "nan", "raise")
 
 T = TypeVar("T")
@@ -40,8 +41,11 @@ def _one_of(name: str, value: object, offered: tuple[str, ...]) -> None:
         raise ChoiceError(msg)
 
 
-def bandwidth(value: object, features: int) -> str | np.ndarray:
-    """The name of a rule, or one positive width a feature (inf: the feature does not matter)."""
+def bandwidth(value: object, features: int, most: dict[int, float] | None = None) -> str | np.ndarray:
+    """The name of a rule, or one positive width a feature (inf: the feature does not matter).
+
+    Those of categories, of which `most` knows the largest, may be 0 and not more than that.
+    """
     if isinstance(value, str):
         _one_of("bandwidth, where it is a word,", value, RULES)
         return value
@@ -53,10 +57,16 @@ def bandwidth(value: object, features: int) -> str | np.ndarray:
     if widths.ndim > 1 or widths.size not in (1, features):
         msg = f"bandwidth must be one number or {features}, one a feature, but its shape is {widths.shape}"
         raise ShapeError(msg)
-    if not (widths > 0).all():
+    widths = np.broadcast_to(widths.reshape(-1), (features,)).copy()
+    for column, largest in (most or {}).items():
+        if not 0 <= widths[column] <= largest + NEARLY:
+            msg = f"the bandwidth of the categories in column {column} must be from 0 to {largest:.4g}, but it is {widths[column]:g}"
+            raise ChoiceError(msg)
+    measured = np.delete(widths, list(most or {}))
+    if not (measured > 0).all():
         msg = f"a bandwidth must be positive, but it is {value!r}"
         raise ChoiceError(msg)
-    return np.broadcast_to(widths.reshape(-1), (features,)).copy()
+    return widths
 
 
 def table(model: Any, X: Any, y: Any = None, *, reset: bool, **options: Any) -> Any:

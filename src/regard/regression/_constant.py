@@ -36,16 +36,16 @@ class LocalConstant:
         """df/dx. For the Gaussian it is the covariance of x and y under p, over h^2; for others, by autograd."""
         data = self.data
         if data.sample.kernel == "gaussian":
-            return covariance(data, query) / data.sample.bandwidth.square().unsqueeze(1)
+            return data.spread_out(covariance(data, query) / data.sample.bandwidth.square().unsqueeze(1))
         slope = by_autograd(lambda place: data.differentiable(place, data.sample.values), query)
-        return _outside.slope(data, query, slope)
+        return data.spread_out(data.points(_outside.slope(data, query, slope)))
 
     def weights(self, query: Float[Tensor, "q dim"]) -> Weights:
         return self.data.weights(query)
 
     def leverage(self) -> Float[Tensor, " n"]:
         """p_ii, how much a point's own y decides its fit: K(0) = 1 over the sum of its row."""
-        x = self.data.sample.x
+        x = self.data.table()
         return own_weight(self.data, self.data.pool(x, torch.zeros_like(x[:, :1])).lse)
 
 

@@ -29,9 +29,22 @@ class Data:
         """The bandwidth of each feature in which there are distances."""
         return self.sample.bandwidth
 
-    def points(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q dim"]:
+    def points(self, table: Float[Tensor, "q features ..."]) -> Float[Tensor, "q dim ..."]:
         """These features of a table."""
         return table
+
+    def table(self) -> Float[Tensor, "n features"]:
+        """The data itself as queries."""
+        return self.sample.x
+
+    def spread_out(self, slopes: Float[Tensor, "q dim outputs"]) -> Float[Tensor, "q features outputs"]:
+        """Slopes of the features with distances, among all features."""
+        return slopes
+
+    def squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> Data:
+        """The same points under the square of their kernel, which is `kernel` with a narrower bandwidth."""
+        width = self.sample.bandwidth / narrower
+        return replace(self, sample=replace(self.sample, values=values, kernel=kernel, bandwidth=width))
 
     def share(self) -> Float[Tensor, " n"]:
         """The weight of each point among all, before any kernel."""

@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from regard.errors import ShapeError
-from regard.regression import _bands, _checks, _engine, _fitting
+from regard.regression import _bands, _checks, _engine, _fitting, _levels
+from regard.regression._categorical import Mixed
 from regard.regression._data import Data
 from regard.regression._fitting import Local
 from regard.regression._frames import Framed, target_names
@@ -39,11 +40,14 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
     `tol`: the error promised, in standard deviations of y. Below 10^7 pairs the answer is exact in float64.
     `outside`: what a row gets that a kernel with an end does not reach: "nearest" (the nearest points' mean), "nan", or
     "raise". Without an end a far row gets the limit, the nearest points' mean, by itself.
+    `categorical`: columns of categories by position or name, or "auto" for those of a pandas frame that are not numbers.
+    Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own (Aitchison and
+    Aitken), where lambda, from 0 to (c - 1) / c, is the bandwidth of that column.
     `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it.
 
     Learned: `bandwidth_` (features,), `loo_residuals_` like y, `loo_score_` (R² of rows predicted by the others), `cv_`
     (their mean squared error), `plan_`, `X_`, `y_`, `sample_weight_`, `n_samples_fit_`, `n_features_in_`,
-    `feature_names_in_`.
+    `feature_names_in_`, `categories_`.
 
     >>> import numpy as np, regard as rg
     >>> x = np.linspace(0, 6, 40)[:, None]
@@ -82,13 +86,15 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Keep the data, and choose the bandwidth where it is not given."""
         _checks.choices(self)
         self.target_names_ = target_names(y)
-        X, y = _checks.table(self, X, y, reset=True)
-        asked = _checks.bandwidth(self.bandwidth, X.shape[1])
+        self.categories_ = _levels.levels(X, _levels.columns(self.categorical, X))
+        X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=True)
+        most = {column: 1 - 1 / len(levels) for column, levels in self.categories_.items()}
+        asked = _checks.bandwidth(self.bandwidth, X.shape[1], most)
         self._keep(X, y, _checks.weight(sample_weight, len(X)))
         if isinstance(asked, np.ndarray):
             self.bandwidth_ = asked
         else:
-            self.bandwidth_ = np.ones(X.shape[1])
+            self.bandwidth_ = np.full(X.shape[1], 0.5)  # something to be replaced
             bandwidth, self._residuals = _fitting.choose(asked, self._local(), verbose=self.verbose)
             self.bandwidth_ = bandwidth.numpy(force=True)
         self.plan_ = self._plan()
@@ -98,7 +104,7 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Add rows to the data. The bandwidth stays what it is; the first call is `fit`."""
         if not hasattr(self, "bandwidth_"):
             return self.fit(X, y, sample_weight)
-        X, y = _checks.table(self, X, y, reset=False)
+        X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=False)
         if y.shape[1:] != self.y_.shape[1:]:
             msg = f"y must have the shape of the y that was fitted, (n, {self.y_.shape[1:]}), but it is {y.shape}"
             raise ShapeError(msg)
@@ -199,7 +205,7 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _query(self, X: Any) -> Tensor:
         check_is_fitted(self)
-        return self._tensor(_checks.table(self, X, reset=False))
+        return self._tensor(_checks.table(self, _levels.encoded(X, self.categories_), reset=False))
 
     def _columns(self, columns: Tensor, X: Any) -> Any:
         return self._framed(columns.numpy(force=True), X)
@@ -219,4 +225,8 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.kernel,
             None if self.sample_weight_ is None else self._tensor(self.sample_weight_).log(),
         )
-        return _fitting.LOCAL[self.degree](Data(sample, self.tol, self.plan, self.outside))
+        data = Data(sample, self.tol, self.plan, self.outside)
+        if self.categories_:
+            counts = self._tensor(np.array([len(levels) for levels in self.categories_.values()], dtype=np.float64))
+            data = Mixed.of(data, tuple(self.categories_), counts)
+        return _fitting.LOCAL[self.degree](data)

@@ -9,7 +9,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard._operands import NEVER
-from regard.regression import _copies, _residuals, _rules, _search
+from regard.regression import _copies, _mixed, _residuals, _rules, _search
+from regard.regression._categorical import Mixed
 from regard.regression._constant import LocalConstant
 from regard.regression._linear import LocalLinear
 
@@ -21,6 +22,8 @@ def choose(
     rule: str, local: Local, *, verbose: bool = False
 ) -> tuple[Float[Tensor, " dim"], Float[Tensor, "n outputs"] | None]:
     """The bandwidth by a rule, and the residuals where the rule has computed them."""
+    if isinstance(local.data, Mixed):
+        return _mixed.choose(rule, local), None
     sample, rows = local.data.sample, _copies.merged(local.data.sample)
     if rule == "scott":
         return _rules.scott(rows.x, rows.weight, sample.kernel, rows.count), None
@@ -39,6 +42,8 @@ def choose(
 
 def residuals(local: Local) -> Float[Tensor, "n outputs"]:
     """y_i less what all the other rows predict at x_i; a row without weight is in nobody's way, its own included."""
+    if isinstance(local.data, Mixed):
+        return _mixed.residuals(local)
     sample = local.data.sample
     if sample.log_weight is None:
         return _residuals.residuals(sample, degree=local.degree, tol=local.data.tol)

@@ -52,7 +52,7 @@ class LocalLinear:
         return _outside.noise(self.data, query, variance, pooled, Noise(pooled.mean, kept, 1 / total))
 
     def _corners(self, found: Moments) -> Tensor:
-        v = found.frame.place(self.data.points(self.data.sample.x))
+        v = found.frame.place(self.data.sample.x)
         return torch.cat([torch.ones_like(v[:, :1]), v], 1)
 
     def derivative(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
@@ -61,7 +61,8 @@ class LocalLinear:
         def fit(place: Tensor) -> Tensor:
             return _value(moments(self.data, place, differentiable=True))
 
-        return _outside.slope(self.data, query, by_autograd(fit, query))
+        data = self.data
+        return data.spread_out(data.points(_outside.slope(data, query, by_autograd(fit, query))))
 
     def weights(self, query: Float[Tensor, "q dim"]) -> LinearSmoother:
         found = moments(self.data, query)
@@ -69,7 +70,7 @@ class LocalLinear:
 
     def leverage(self) -> Float[Tensor, " n"]:
         """l_ii = p_ii (1 + (v_i - m) S^-1 (v_i - m))."""
-        x = self.data.sample.x
+        x = self.data.table()
         found = moments(self.data, x)
         return own_weight(self.data, found.lse) * (_factors(found) * self._corners(found)).sum(1)
 

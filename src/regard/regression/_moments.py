@@ -32,7 +32,7 @@ class Frame:
 
     @classmethod
     def of(cls, data: Data) -> Frame:
-        x, share = data.points(data.sample.x), data.share()
+        x, share = data.sample.x, data.share()
         centre = share @ x
         # A feature of infinite width is weighted everywhere alike, and is still a direction of a local line.
         unit = torch.minimum(data.widths, (share @ (x - centre).square()).sqrt())
@@ -77,7 +77,7 @@ class Moments:
 def moments(data: Data, query: Float[Tensor, "q dim"], *, differentiable: bool = False) -> Moments:
     """All that a line needs at each query."""
     frame = Frame.of(data)
-    v, y = frame.place(data.points(data.sample.x)), data.sample.values - frame.level
+    v, y = frame.place(data.sample.x), data.sample.values - frame.level
     dim, outputs = v.shape[1], y.shape[1]
     rows, cols = torch.triu_indices(dim, dim, device=v.device)
     columns = torch.cat([v, y, _products(v, y), v[:, rows] * v[:, cols]], 1)
@@ -103,7 +103,7 @@ def moments(data: Data, query: Float[Tensor, "q dim"], *, differentiable: bool =
 def covariance(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
     """Of x and y around each query, in their own units."""
     frame = Frame.of(data)
-    v, y = frame.place(data.points(data.sample.x)), data.sample.values - frame.level
+    v, y = frame.place(data.sample.x), data.sample.values - frame.level
     mean = data.pool(query, torch.cat([v, y, _products(v, y)], 1), _finer(data.tol, 1 + float(v.abs().max()))).mean
     mean_v, mean_y, mean_vy = mean.split([v.shape[1], y.shape[1], v.shape[1] * y.shape[1]], 1)
     found = mean_vy.unflatten(1, (v.shape[1], y.shape[1])) - mean_v.unsqueeze(2) * mean_y.unsqueeze(1)

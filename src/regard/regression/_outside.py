@@ -80,7 +80,9 @@ def nearest(
     weight = torch.ones_like(values[:, 0]) if sample.log_weight is None else sample.log_weight.exp()
     keep = weight > 0
     x, values, weight = sample.scaled(sample.x)[keep], values[keep], weight[keep]
-    parts = [_nearest(part, x, values, weight) for part in sample.scaled(query).split(max(1, PAIRS // len(x)))]
+    parts = [
+        _nearest(part, x, values, weight) for part in sample.scaled(data.points(query)).split(max(1, PAIRS // len(x)))
+    ]
     mean, total = zip(*parts, strict=True)
     return torch.cat(mean), torch.cat(total)
 

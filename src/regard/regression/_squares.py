@@ -11,7 +11,6 @@ the engine; otherwise blocks of the weights are squared, one after another.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -47,8 +46,7 @@ def pool(
     if sample.kernel not in SQUARES:
         return _by_blocks(data, query, values)
     kernel, narrower = SQUARES[sample.kernel]
-    squared = replace(sample, values=values, kernel=kernel, bandwidth=sample.bandwidth / narrower)
-    found = replace(data, sample=squared).pool(query)
+    found = data.squared(kernel, narrower, values).pool(query)
     return found._replace(lse=torch.where(lse == NEVER, NEVER, found.lse - 2 * lse))
 
 
