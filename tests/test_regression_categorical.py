@@ -73,12 +73,13 @@ def test_slopes_are_those_of_the_other_features(kernel, degree):
 
 
 def test_the_choice_is_no_worse_than_that_of_statsmodels():
-    x, y = mixed()
-    judge = KernelReg(y, x, "cuu", reg_type="lc", bw="cv_ls")
-    theirs = rg.NadarayaWatson(bandwidth=np.clip(judge.bw, 0, [np.inf, 2 / 3, 0.5]), categorical=[1, 2]).fit(x, y)
-    ours = rg.NadarayaWatson(categorical=[1, 2]).fit(x, y)
+    x, y = mixed(n=31)
+    x = x[:, :2]
+    judge = KernelReg(y, x, "cu", reg_type="lc", bw="cv_ls")
+    theirs = rg.NadarayaWatson(bandwidth=np.clip(judge.bw, 0, [np.inf, 2 / 3]), categorical=[1]).fit(x, y)
+    ours = rg.NadarayaWatson(categorical=[1]).fit(x, y)
     assert ours.cv_ <= theirs.cv_ * (1 + 1e-6)
-    assert rg.NadarayaWatson(bandwidth="scott", categorical=[1, 2]).fit(x, y).cv_ > ours.cv_
+    assert rg.NadarayaWatson(bandwidth="scott", categorical=[1]).fit(x, y).cv_ > ours.cv_
 
 
 def frame():

@@ -60,7 +60,8 @@ def bandwidth(value: object, features: int, most: dict[int, float] | None = None
     widths = np.broadcast_to(widths.reshape(-1), (features,)).copy()
     for column, largest in (most or {}).items():
         if not 0 <= widths[column] <= largest + NEARLY:
-            msg = f"the bandwidth of the categories in column {column} must be from 0 to {largest:.4g}, but it is {widths[column]:g}"
+            bounds = f"must be from 0 to {largest:.4g}, but it is {widths[column]:g}"
+            msg = f"the bandwidth of the categories in column {column} {bounds}"
             raise ChoiceError(msg)
     measured = np.delete(widths, list(most or {}))
     if not (measured > 0).all():

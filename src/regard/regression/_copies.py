@@ -29,7 +29,7 @@ class Rows(NamedTuple):
     merged: bool  # fewer rows than came, in an order of their own
 
     @property
-    def count(self) -> float | None:
+    def total(self) -> float | None:
         """How many rows there are with their copies, where weights are counts."""
         return float(self.weight.sum()) if self.weight is not None and self.left_out is not None else None
 

@@ -40,9 +40,9 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
     `tol`: the error promised, in standard deviations of y. Below 10^7 pairs the answer is exact in float64.
     `outside`: what a row gets that a kernel with an end does not reach: "nearest" (the nearest points' mean), "nan", or
     "raise". Without an end a far row gets the limit, the nearest points' mean, by itself.
-    `categorical`: columns of categories by position or name, or "auto" for those of a pandas frame that are not numbers.
-    Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own (Aitchison and
-    Aitken), where lambda, from 0 to (c - 1) / c, is the bandwidth of that column.
+    `categorical`: columns of categories by position or name, or "auto" for those of a pandas frame that are no
+    numbers. Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own
+    (Aitchison and Aitken), where lambda, from 0 to (c - 1) / c, is the bandwidth of that column.
     `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it.
 
     Learned: `bandwidth_` (features,), `loo_residuals_` like y, `loo_score_` (R² of rows predicted by the others), `cv_`

@@ -26,7 +26,7 @@ def choose(
         return _mixed.choose(rule, local), None
     sample, rows = local.data.sample, _copies.merged(local.data.sample)
     if rule == "scott":
-        return _rules.scott(rows.x, rows.weight, sample.kernel, rows.count), None
+        return _rules.scott(rows.x, rows.weight, sample.kernel, rows.total), None
     found = _search.select(
         rows.x,
         rows.y,
@@ -50,8 +50,9 @@ def residuals(local: Local) -> Float[Tensor, "n outputs"]:
     found = torch.empty_like(sample.values)
     kept = sample.log_weight > NEVER
     some = replace(sample, x=sample.x[kept], values=sample.values[kept], log_weight=sample.log_weight[kept])
-    counts = _copies.as_counts(some.log_weight.exp())
-    left_out = None if counts is None else some.log_weight.exp() / counts
+    weight = sample.log_weight[kept].exp()
+    counts = _copies.as_counts(weight)
+    left_out = None if counts is None else weight / counts
     found[kept] = _residuals.residuals(some, degree=local.degree, left_out=left_out, tol=local.data.tol)
     if not bool(kept.all()):
         found[~kept] = sample.values[~kept] - local.predict(sample.x[~kept])

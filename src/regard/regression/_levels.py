@@ -11,7 +11,7 @@ from regard.errors import ChoiceError, DataError
 
 
 def columns(asked: Any, X: Any) -> tuple[int, ...]:
-    """Positions of the columns that `categorical` names: by position, by name, or "auto" for those of a pandas frame."""
+    """Positions of the columns that `categorical` gives by position, by name, or as "auto", those of a pandas frame."""
     names = list(getattr(X, "columns", []))
     if asked is None:
         return ()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from regard.regression._fitting import Local
 
 ALONE = 1e-9  # a row that the others weigh less than this for is predicted by the mean
+DESCENTS = 2  # from the best of the starts
 FARTHEST = 1e3  # times Scott's bandwidth: as good as infinite
 
 
@@ -56,9 +57,23 @@ def _search(local: Local, scott: Tensor, most: Tensor) -> Tensor:
         return mean_square(there, residuals(there))
 
     bounds = [(-np.log(100), np.log(FARTHEST))] * len(scott) + [(0.0, 1.0)] * len(most)
-    start = np.concatenate([np.zeros(len(scott)), np.full(len(most), 0.5)])
-    found = minimize(value, start, method="Powell", bounds=bounds, options={"xtol": 1e-4, "ftol": 1e-8})
-    return _joined(_mixed(local), *widths(found.x))
+    tried = sorted((value(start), *start) for start in _starts(len(scott), len(most)))
+    options = {"xtol": 1e-4, "ftol": 1e-8, "maxiter": 20}
+    found = [
+        minimize(value, np.array(start), method="Powell", bounds=bounds, options=options)
+        for _, *start in tried[:DESCENTS]
+    ]
+    best = min(found, key=lambda one: one.fun)
+    return _joined(_mixed(local), *widths(best.x if best.fun < tried[0][0] else np.array(tried[0][1:])))
+
+
+def _starts(measured: int, kinds: int) -> list[np.ndarray]:
+    """Narrow and wide, with categories that matter much, little, and not at all."""
+    return [
+        np.concatenate([np.full(measured, wide), np.full(kinds, part)])
+        for wide in (np.log(0.3), 0.0, np.log(3.0))
+        for part in (0.0, 0.1, 0.5, 1.0)
+    ]
 
 
 def _at(local: Local, width: Tensor, chance: Tensor) -> Local:
