@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from regard.regression import _checks, _copies, _engine
+from regard.regression import _checks, _copies, _engine, _files
 from regard.regression._constant import Data, LocalConstant
 from regard.regression._sample import Sample
 from regard.weights import Weights
@@ -91,6 +92,24 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def effective_df(self) -> float:
         """How many parameters a model of this roughness would have: the trace of the hat matrix."""
         return float(self.leverage().sum())
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator to a file, without pickle: the format is in docs/formats/model.md.
+
+        >>> import numpy as np
+        >>> from regard import NadarayaWatson
+        >>> x = np.linspace(0, 5, 50)[:, None]
+        >>> NadarayaWatson(bandwidth=0.5).fit(x, np.sin(x[:, 0])).save("sine.regard-fit")
+        >>> NadarayaWatson.load("sine.regard-fit").predict([[1.0]]).round(2)
+        array([0.75])
+        """
+        check_is_fitted(self)
+        _files.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> NadarayaWatson:
+        """The estimator that `save` wrote; a file that is damaged or something else is refused."""
+        return _files.load(cls, path)
 
     def _query(self, X: Any) -> Tensor:
         check_is_fitted(self)
