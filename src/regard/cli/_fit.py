@@ -68,13 +68,17 @@ def fit(
         given = {"DATA": data, "--y": y, "--x": x, **{f"--{name}": value for name, value in options.items()}}
         superfluous = [name for name, value in given.items() if value is not None]
         if superfluous:
-            raise typer.BadParameter(f"--model is a fit already made: leave out {', '.join(superfluous)}")
-        fitted, title = _load(model), str(model)
+            raise typer.BadParameter(
+                f"the fit is already made: leave out {', '.join(superfluous)}", param_hint="--model"
+            )
+        fitted = _load(model)
     elif data is None or y is None:
-        raise typer.BadParameter("give a table and the column to predict, DATA --y COLUMN, or a saved fit, --model")
+        raise typer.BadParameter(
+            "give a table and the column to predict, or a saved fit", param_hint="DATA --y COLUMN | --model FILE"
+        )
     else:
-        fitted, title = _fit(data, y, x, options)
-    _use(fitted, title, y or "y", wanted)
+        fitted = _fit(data, y, x, options)
+    _use(fitted, wanted)
 
 
 def _check(wanted: Wanted) -> None:
@@ -82,7 +86,7 @@ def _check(wanted: Wanted) -> None:
     from regard.cli import _tables
 
     if (wanted.predict is None) != (wanted.out is None):
-        raise typer.BadParameter("--predict and --out go together: a table of new rows, and where predictions go")
+        raise typer.BadParameter("new rows, and where their predictions go: give both", param_hint="--predict, --out")
     for path in (wanted.plot, wanted.out, wanted.save):
         if path is not None and not path.absolute().parent.is_dir():
             raise ChoiceError(f"{path}: there is no folder {path.parent}")
@@ -94,7 +98,7 @@ def _check(wanted: Wanted) -> None:
         _picture.check(wanted.plot)
 
 
-def _fit(data: Path, y: str, x: str | None, options: dict[str, Any]) -> tuple[NadarayaWatson, str]:
+def _fit(data: Path, y: str, x: str | None, options: dict[str, Any]) -> NadarayaWatson:
     from regard.cli import _progress, _tables
 
     with _progress.step(f"reading {data}"):
@@ -109,7 +113,7 @@ def _fit(data: Path, y: str, x: str | None, options: dict[str, Any]) -> tuple[Na
     with _progress.step(f"fitting {len(frame):,} rows"):
         from regard.regression import NadarayaWatson
 
-        return NadarayaWatson(**chosen).fit(features, target), f"{y} from {', '.join(names)}"
+        return NadarayaWatson(**chosen).fit(features, target)
 
 
 def widths(text: str) -> str | float | list[float]:
@@ -134,12 +138,12 @@ def _load(path: Path) -> NadarayaWatson:
         return NadarayaWatson.load(path)
 
 
-def _use(model: NadarayaWatson, title: str, y: str, wanted: Wanted) -> None:
+def _use(model: NadarayaWatson, wanted: Wanted) -> None:
     from regard.cli import _progress, _summary
 
     with _progress.step("summing up"):
         model.effective_df()
-    _summary.show(model, title)
+    _summary.show(model)
     if wanted.save is not None:
         model.save(wanted.save)
         print(f"saved    {wanted.save}")
@@ -150,7 +154,7 @@ def _use(model: NadarayaWatson, title: str, y: str, wanted: Wanted) -> None:
         from regard.cli import _picture
 
         with _progress.step("drawing"):
-            _picture.draw(model, y, wanted.plot)
+            _picture.draw(model, wanted.plot)
         print(f"drawn    {wanted.plot}")
 
 

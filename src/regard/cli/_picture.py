@@ -10,7 +10,7 @@ import numpy as np
 
 from regard import plot
 from regard._whole_file import whole_file
-from regard.cli._summary import features
+from regard.cli._summary import features, target
 from regard.errors import ChoiceError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def check(path: Path) -> None:
         raise ChoiceError(f"{path}: a picture is known by its ending, one of .{', .'.join(offered)}")
 
 
-def draw(model: NadarayaWatson, y: str, path: Path) -> None:
+def draw(model: NadarayaWatson, path: Path) -> None:
     """Write the picture, all of it or nothing."""
     names = features(model)
     across = min(ACROSS, len(names))
@@ -35,14 +35,14 @@ def draw(model: NadarayaWatson, y: str, path: Path) -> None:
     axes: Any = figure.subplots(down, across, squeeze=False)
     for feature, ax in enumerate(axes.flat):
         if feature < len(names):
-            _panel(ax, model, feature, names[feature], y)
+            _panel(ax, model, feature, names[feature])
         else:
             ax.set_axis_off()
     with whole_file(path) as file:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)
 
 
-def _panel(ax: Any, model: Any, feature: int, name: str, y: str) -> None:
+def _panel(ax: Any, model: Any, feature: int, name: str) -> None:
     """The prediction along one feature; the others stand at their medians."""
     data = np.asarray(model.X_)
     line = np.linspace(data[:, feature].min(), data[:, feature].max(), POINTS)
@@ -51,7 +51,7 @@ def _panel(ax: Any, model: Any, feature: int, name: str, y: str) -> None:
     X = table(model, X)
     dots, band = (data[:, feature], model.y_), model.confidence_band(X, level=LEVEL)
     title = "" if data.shape[1] == 1 else "others at their medians"
-    texts: Any = {"xlabel": name, "ylabel": y, "title": title, "labels": ("", "fit, and 95 % band")}
+    texts: Any = {"xlabel": name, "ylabel": target(model), "title": title, "labels": ("", "fit, and 95 % band")}
     plot.regression(line, model.predict(X), train=dots, band=band, ax=ax, **texts)
 
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 DEGREES = {0: "0, local constant", 1: "1, local linear"}
 
 
-def show(model: NadarayaWatson, title: str) -> None:
+def show(model: NadarayaWatson) -> None:
     """Print it."""
     console = Console(highlight=False)
-    console.print(Text(title, style="bold"))
+    console.print(Text(f"{target(model)} from {', '.join(features(model))}", style="bold"))
     console.print(_widths(model))
     console.print(_facts(model))
 
@@ -28,6 +28,12 @@ def features(model: Any) -> list[str]:
     """Names, or x0, x1, ... where the fit was made without."""
     names = getattr(model, "feature_names_in_", None)
     return [f"x{i}" for i in range(model.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+def target(model: Any) -> str:
+    """The name of what is predicted, or y where the fit was made without."""
+    names = getattr(model, "target_names_", None)
+    return "y" if not names or names[0] is None else str(names[0])
 
 
 def _widths(model: Any) -> Table:
@@ -52,4 +58,5 @@ def _lines(model: Any) -> Iterator[tuple[str, str]]:
     yield "degree", DEGREES[model.degree]
     yield "R² by leave-one-out", f"{model.loo_score_:.4f}"
     yield "effective degrees of freedom", f"{model.effective_df():.1f}"
-    yield "plan", str(model.plan_)
+    if hasattr(model, "plan_"):
+        yield "plan", str(model.plan_)

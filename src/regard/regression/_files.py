@@ -12,6 +12,7 @@ import numpy as np
 from regard.errors import FormatError
 from regard.regression import _bytes
 
+IN_WORDS = ("device", "plan_")  # objects whose text says everything
 Model = TypeVar("Model", bound=Any)
 
 
@@ -64,7 +65,7 @@ def _plain(name: str, value: Any) -> Any:
         return {"names" if value.dtype == object else "array": [_plain(name, part) for part in value.tolist()]}
     if isinstance(value, list | tuple):
         return [_plain(name, part) for part in value]
-    if type(value).__module__.startswith("torch") and type(value).__name__ == "device":
+    if name in IN_WORDS:
         return str(value)
     msg = f"{name} cannot be saved: it is a {type(value).__name__}, and a file holds numbers, texts and arrays"
     raise FormatError(msg)
