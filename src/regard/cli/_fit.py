@@ -19,13 +19,13 @@ ADDED = ("predicted", "low", "high")
 
 Data = Annotated[Path | None, typer.Argument(help="A table: .csv, .tsv or .parquet.", show_default=False)]
 Y = Annotated[str | None, typer.Option("--y", help="The column to predict.")]
-X = Annotated[str | None, typer.Option("--x", help="The columns to predict it from: a,b,c. [default: all others]")]
-Kernel = Annotated[str | None, typer.Option(help="gaussian, epanechnikov, ... [default: gaussian]")]
+X = Annotated[str | None, typer.Option("--x", help="The columns to predict it from: a,b,c. All others if left out.")]
+Kernel = Annotated[str | None, typer.Option(help="gaussian if left out; epanechnikov, laplace, ...")]
 Bandwidth = Annotated[
     str | None,
-    typer.Option(help="cv (leave-one-out), scott, a number, or one for each feature: 0.5,2,inf. [default: cv]"),
+    typer.Option(help="cv (leave-one-out) if left out; scott, a number, or one for each feature: 0.5,2,inf."),
 ]
-Degree = Annotated[int | None, typer.Option(help="0 = local constant, 1 = local linear. [default: 0]")]
+Degree = Annotated[int | None, typer.Option(help="0 = local constant, if left out; 1 = local linear.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw the fit to this file: .png, .svg, .pdf.")]
 Predict = Annotated[Path | None, typer.Option(help="A table of new rows to predict, with --out.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where the predictions go: .csv, .tsv or .parquet.")]
@@ -142,8 +142,8 @@ def _use(model: NadarayaWatson, wanted: Wanted) -> None:
     from regard.cli import _progress, _summary
 
     with _progress.step("summing up"):
-        model.effective_df()
-    _summary.show(model)
+        lines = _summary.of(model)
+    _summary.show(lines)
     if wanted.save is not None:
         model.save(wanted.save)
         print(f"saved    {wanted.save}")

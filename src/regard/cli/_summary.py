@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 DEGREES = {0: "0, local constant", 1: "1, local linear"}
 
 
-def show(model: NadarayaWatson) -> None:
-    """Print it."""
+def of(model: NadarayaWatson) -> list[Text | Table]:
+    """Everything there is to print; for a large table this takes a while."""
+    title = Text(f"{target(model)} from {', '.join(features(model))}", style="bold")
+    return [title, _widths(model), _facts(model)]
+
+
+def show(lines: list[Text | Table]) -> None:
     console = Console(highlight=False)
-    console.print(Text(f"{target(model)} from {', '.join(features(model))}", style="bold"))
-    console.print(_widths(model))
-    console.print(_facts(model))
+    for line in lines:
+        console.print(line)
 
 
 def features(model: Any) -> list[str]:
