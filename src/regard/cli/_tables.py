@@ -37,7 +37,7 @@ def read(path: Path) -> DataFrame:
         if kind == ".parquet":
             return pandas.read_parquet(path).reset_index(drop=True)
         separator = "\t" if kind == ".tsv" else ","
-        return pandas.read_csv(path, sep=separator, encoding="utf-8-sig", float_precision="round_trip")
+        return pandas.read_csv(path, sep=separator, encoding="utf-8-sig")
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
     except UnicodeDecodeError as error:
