@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from regard.errors import ShapeError
-from regard.regression import _bands, _checks, _files, _fitting
+from regard.regression import _bands, _checks, _engine, _fitting
 from regard.regression._data import Data
+from regard.regression._files import Saved
 from regard.regression._fitting import Local
 from regard.regression._frames import Framed, target_names
 from regard.regression._sample import Sample
@@ -24,7 +24,7 @@ from regard.regression._squares import Noise
 from regard.weights import Weights
 
 
-class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Kernel regression: each prediction is an average of y over the data near by, which is attention.
 
     f(x) = sum_i s_i K(|(x - x_i) / h|) y_i / sum_i s_i K(|(x - x_i) / h|), with h a width for each feature; with
@@ -34,8 +34,8 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     `kernel`: "gaussian", "laplace", or one that ends at one bandwidth: "boxcar", "epanechnikov", "biweight",
     "triweight", "triangular", "tricube", "cosine".
-    `bandwidth`: a number, one a feature, "scott" (a rule of thumb) or "cv": each row is predicted by the others, and the
-    widths are those that do it best; a feature that does not help gets an infinite one.
+    `bandwidth`: a number, one a feature, "scott" (a rule of thumb) or "cv": each row is predicted by the others, and
+    the widths are those that do it best; a feature that does not help gets an infinite one.
     `degree`: 0, local constant, or 1, local linear.
     `tol`: the error promised, in standard deviations of y. Below 10^7 pairs the answer is exact in float64.
     `outside`: what a row gets that a kernel with an end does not reach: "nearest" (the nearest points' mean), "nan", or
@@ -92,7 +92,9 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.bandwidth_ = asked
         else:
             self.bandwidth_ = np.ones(X.shape[1])
-            self.bandwidth_, self._residuals = _fitting.choose(asked, self._local(), verbose=self.verbose)
+            bandwidth, self._residuals = _fitting.choose(asked, self._local(), verbose=self.verbose)
+            self.bandwidth_ = bandwidth.numpy(force=True)
+        self.plan_ = self._plan()
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
@@ -108,6 +110,7 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
             known = np.ones(len(self.X_)) if self.sample_weight_ is None else self.sample_weight_
             weight = np.concatenate([known, np.ones(len(X)) if weight is None else weight])
         self._keep(np.concatenate([self.X_, X]), np.concatenate([self.y_, y]), weight)
+        self.plan_ = self._plan()
         return self
 
     def _keep(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
@@ -187,27 +190,12 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
             self._residuals = _fitting.residuals(self._local())
         return self._residuals
 
-    # Files
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted estimator to a file, without pickle: the format is in docs/formats/model.md.
-
-        >>> import numpy as np
-        >>> from regard import NadarayaWatson
-        >>> x = np.linspace(0, 5, 50)[:, None]
-        >>> NadarayaWatson(bandwidth=0.5).fit(x, np.sin(x[:, 0])).save("sine.regard-fit")
-        >>> NadarayaWatson.load("sine.regard-fit").predict([[1.0]]).round(2)
-        array([0.75])
-        """
-        check_is_fitted(self)
-        _files.save(self, path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> NadarayaWatson:
-        """The estimator that `save` wrote; a file that is damaged or something else is refused."""
-        return _files.load(cls, path)
-
     # Inside
+
+    def _plan(self) -> str:
+        """How as many queries as there are rows would be answered, and why."""
+        sample = self._local().data.sample
+        return str(_engine.way_of(sample, sample.x, tol=self.tol, plan=self.plan))
 
     def _noise(self, query: Tensor) -> Noise:
         return self._local().noise(query, self._left_out().square())
@@ -222,7 +210,7 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _tensor(self, array: np.ndarray) -> Tensor:
         if not array.flags.writeable:  # torch would share the memory, and warns that it could be written to
             array = array.copy()
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device or "cpu")
+        return torch.from_numpy(np.ascontiguousarray(array)).to(_checks.device(self.device))
 
     def _local(self) -> Local:
         """The data and the bandwidth as they are now, ready to be asked."""

@@ -5,15 +5,38 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from regard.errors import FormatError
 from regard.regression import _bytes
 
 IN_WORDS = ("device", "plan_")  # objects whose text says everything
 Model = TypeVar("Model", bound=Any)
+
+
+class Saved:
+    """An estimator that can be written to a file and read again."""
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator to a file, without pickle: the format is in docs/formats/model.md.
+
+        >>> import numpy as np
+        >>> from regard import NadarayaWatson
+        >>> x = np.linspace(0, 5, 50)[:, None]
+        >>> NadarayaWatson(bandwidth=0.5).fit(x, np.sin(x[:, 0])).save("sine.regard-fit")
+        >>> NadarayaWatson.load("sine.regard-fit").predict([[1.0]]).round(2)
+        array([0.75])
+        """
+        check_is_fitted(self)
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """The estimator that `save` wrote; a file that is damaged or something else is refused."""
+        return load(cls, path)
 
 
 def save(model: Any, path: str | Path) -> None:
