@@ -252,7 +252,7 @@ def test_a_damaged_model_is_refused(folder, regard):
         (["--model", "m", "--y", "price", "--degree", "1"], "leave out --y, --degree"),
         (["houses.csv", "--y", "price", "--predict", "new.csv"], "give both"),
         (["houses.csv", "--y", "price", "-o", "out.csv"], "give both"),
-        (["houses.csv", "--y", "price", "--degree", "one"], "one"),
+        (["houses.csv", "--y", "price", "--degree", "one"], "--degree"),
     ],
 )
 def test_a_question_that_is_not_understood_exits_with_2(folder, regard, arguments, message):
@@ -287,6 +287,22 @@ def test_ctrl_c_ends_it_with_130_and_keeps_what_is_done(folder):
     assert run.returncode == 130
     assert names(folder) == ["houses.csv", "m", "new.csv", "pipe.csv"]
     assert NadarayaWatson.load("m").n_samples_fit_ == 61
+
+
+def test_progress_is_told_on_a_terminal_only(folder, regard, monkeypatch):
+    from rich.console import Console
+
+    from regard.cli import _progress
+
+    said = []
+    monkeypatch.setattr(_progress.Step, "say", lambda self, text: said.append((self._progress.disable, text)))
+    assert regard("fit", "houses.csv", "--y", "price")[2] == ""
+    assert said[0][1].startswith("choosing bandwidths: try 1, mean squared error ")
+    assert {disabled for disabled, _ in said} == {True}
+    said.clear()
+    monkeypatch.setattr(Console, "is_terminal", True)
+    assert "fitting 61 rows" in regard("fit", "houses.csv", "--y", "price")[2]
+    assert {disabled for disabled, _ in said} == {False}
 
 
 def test_tables_without_pandas_name_the_extra(folder, regard, monkeypatch):

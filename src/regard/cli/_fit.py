@@ -110,10 +110,13 @@ def _fit(data: Path, y: str, x: str | None, options: dict[str, Any]) -> Nadaraya
     chosen = {name: value for name, value in options.items() if value is not None}
     if "bandwidth" in chosen:
         chosen["bandwidth"] = widths(chosen["bandwidth"])
-    with _progress.step(f"fitting {len(frame):,} rows"):
+    with _progress.step(f"fitting {len(frame):,} rows") as line:
         from regard.regression import NadarayaWatson
 
-        return NadarayaWatson(**chosen).fit(features, target)
+        def tell(state: Any) -> None:
+            line.say(f"choosing bandwidths: try {state.evaluations}, mean squared error {state.value:.4g}")
+
+        return NadarayaWatson(**chosen, verbose=tell).fit(features, target).set_params(verbose=False)
 
 
 def widths(text: str) -> str | float | list[float]:
@@ -168,12 +171,12 @@ def _predict(model: Any, path: Path, out: Path) -> None:
         raise DataError(f"{path}: has a column {taken[0]!r} already, where the prediction would go; rename it")
     X = _features(model, frame, path)
     columns: dict[str, list[Any]] = {name: [] for name in ADDED}
-    with _progress.step(f"predicting {len(X):,} rows", total=len(X)) as done:
+    with _progress.step(f"predicting {len(X):,} rows", total=len(X)) as line:
         for start in range(0, len(X), BLOCK):
             part = X[start : start + BLOCK]
             for name, values in zip(ADDED, (model.predict(part), *model.confidence_band(part)), strict=True):
                 columns[name].append(values)
-            done(len(part))
+            line.advance(len(part))
     _tables.write(_beside(frame, columns), out)
 
 

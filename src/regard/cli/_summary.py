@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from regard.regression import NadarayaWatson
 
 DEGREES = {0: "0, local constant", 1: "1, local linear"}
+INFINITE = {0: "inf = does not matter", 1: "inf = a straight line"}
 
 
 def of(model: NadarayaWatson) -> list[Text | Table]:
@@ -45,7 +46,7 @@ def _widths(model: Any) -> Table:
     table.add_column("bandwidth", justify="right")
     table.add_column("")
     for name, width in zip(features(model), model.bandwidth_.tolist(), strict=True):
-        table.add_row(Text(name), f"{width:.4g}", "" if math.isfinite(width) else "inf = does not matter")
+        table.add_row(Text(name), f"{width:.4g}", "" if math.isfinite(width) else INFINITE[model.degree])
     return table
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     `outside`: what a row gets that a kernel with an end does not reach: "nearest" (the nearest points' mean), "nan", or
     "raise". Without an end a far row gets the limit, the nearest points' mean, by itself.
     `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it.
+    `verbose`: True reports the search for a bandwidth; a function is called after each step of it.
 
     Learned: `bandwidth_` (features,), `loo_residuals_` like y, `loo_score_` (R² of rows predicted by the others), `cv_`
     (their mean squared error), `plan_`, `X_`, `y_`, `sample_weight_`, `n_samples_fit_`, `n_features_in_`,
@@ -67,7 +68,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         categorical: Any = None,
         plan: str = "auto",
         device: Any = None,
-        verbose: bool = False,
+        verbose: bool | Callable[..., None] = False,
     ) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
