@@ -85,7 +85,8 @@ def numbers(frame: DataFrame, names: Sequence[str], path: Path, advice: str) -> 
         raise DataError(f"{path}: has no rows")
     if not names:
         raise DataError(f"{path}: has no column to predict from")
-    columns = {name: _column(frame[name], f"{path}: column {name!r}", advice) for name in names}
+    found: Any = frame  # two columns of one name would be a frame; neither pandas' reader nor Parquet's makes them
+    columns = {name: _column(found[name], f"{path}: column {name!r}", advice) for name in names}
     return _pandas().DataFrame(columns)
 
 
