@@ -28,7 +28,7 @@ class Saved:
         >>> x = np.linspace(0, 5, 50)[:, None]
         >>> NadarayaWatson(bandwidth=0.5).fit(x, np.sin(x[:, 0])).save("sine.regard-fit")
         >>> NadarayaWatson.load("sine.regard-fit").predict([[1.0]]).round(2)
-        array([0.75])
+        array([0.76])
         """
         check_is_fitted(self)
         save(self, path)
