@@ -34,7 +34,7 @@ OPTIONAL = {
     "scipy": ("regression",),
     "finufft": ("regression",),
     "dask": ("regression",),
-    "pandas": ("regression",),
+    "pandas": ("regression", "cli"),
     "pyarrow": ("regression",),
     "safetensors": ("regression",),
 }

@@ -67,3 +67,7 @@ class OutsideError(RegardError, ValueError):
 
 class MissingExtraError(RegardError, ImportError):
     """An optional package that is not installed."""
+
+
+class FormatError(RegardError, ValueError):
+    """A file that is not what it should be, or something that a file cannot hold."""

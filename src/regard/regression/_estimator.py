@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from regard.errors import ShapeError
 from regard.regression import _bands, _checks, _engine, _fitting, _levels
 from regard.regression._categorical import Mixed
 from regard.regression._data import Data
+from regard.regression._files import Saved
 from regard.regression._fitting import Local
 from regard.regression._frames import Framed, target_names
 from regard.regression._sample import Sample
@@ -24,7 +25,7 @@ from regard.regression._squares import Noise
 from regard.weights import Weights
 
 
-class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
+class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Kernel regression: each prediction is an average of y over the data near by, which is attention.
 
     f(x) = sum_i s_i K(|(x - x_i) / h|) y_i / sum_i s_i K(|(x - x_i) / h|), with h a width for each feature; with
@@ -44,6 +45,7 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
     numbers. Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own
     (Aitchison and Aitken), where lambda, from 0 to (c - 1) / c, is the bandwidth of that column.
     `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it.
+    `verbose`: True reports the search for a bandwidth; a function is called after each step of it.
 
     Learned: `bandwidth_` (features,), `loo_residuals_` like y, `loo_score_` (R² of rows predicted by the others), `cv_`
     (their mean squared error), `plan_`, `X_`, `y_`, `sample_weight_`, `n_samples_fit_`, `n_features_in_`,
@@ -53,10 +55,12 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> x = np.linspace(0, 6, 40)[:, None]
     >>> model = rg.NadarayaWatson().fit(x, np.sin(x[:, 0]))
     >>> model.predict([[1.5], [100.0]]).round(2)
-    array([ 0.98, -0.28])
+    array([ 1.  , -0.28])
     >>> model.weights([[1.5]]).shape
     torch.Size([1, 40])
     """
+
+    _residuals: Tensor | None = None  # of rows predicted by the others; found when they are asked for
 
     def __init__(
         self,
@@ -68,7 +72,7 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
         categorical: Any = None,
         plan: str = "auto",
         device: Any = None,
-        verbose: bool = False,
+        verbose: bool | Callable[..., None] = False,
     ) -> None:
         self.kernel = kernel
         self.bandwidth = bandwidth
@@ -119,7 +123,7 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _keep(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
         self.X_, self.y_, self.sample_weight_ = X, y, weight
         self.n_samples_fit_ = len(X)
-        self._residuals: Tensor | None = None  # of rows predicted by the others; found when they are asked for
+        self._residuals = None
 
     # Predicting
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -19,7 +20,7 @@ Local = LocalConstant | LocalLinear
 
 
 def choose(
-    rule: str, local: Local, *, verbose: bool = False
+    rule: str, local: Local, *, verbose: bool | Callable[[_search.Progress], None] = False
 ) -> tuple[Float[Tensor, " dim"], Float[Tensor, "n outputs"] | None]:
     """The bandwidth by a rule, and the residuals where the rule has computed them."""
     if isinstance(local.data, Mixed):
@@ -35,7 +36,8 @@ def choose(
         None if rows.weight is None else rows.weight.log(),
         left_out=rows.left_out,
         tol=local.data.tol,
-        verbose=verbose,
+        verbose=verbose is True,
+        progress=verbose if callable(verbose) else None,
     )
     return found.bandwidth, None if rows.merged else found.residuals
 
