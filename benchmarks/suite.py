@@ -15,6 +15,7 @@ from benchmarks import (
     precision,
     questions,
     regression_bandwidth,
+    regression_fast,
     value_width,
     window,
 )
@@ -32,6 +33,7 @@ MODULES = (
     precision,
     layers,
     regression_bandwidth,
+    regression_fast,
 )
 Lines = Callable[[bool], list[Line]]
 GROUPS: dict[str, Lines] = {module.__name__.rsplit(".", 1)[-1]: module.lines for module in MODULES}
