@@ -6,6 +6,8 @@ the goal is divided by k^2: 4 x on a tenth of the points stands for 400 x.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -54,7 +56,7 @@ def ours(x: Tensors) -> Tensor:
 def statsmodels(x: Tensors) -> Tensor:
     from statsmodels.nonparametric.kernel_regression import KernelReg
 
-    peer = KernelReg(x.v[:, 0].numpy(), x.q.numpy(), "c" * x.q.shape[1], reg_type="lc", bw="cv_ls")
+    peer: Any = KernelReg(x.v[:, 0].numpy(), x.q.numpy(), "c" * x.q.shape[1], reg_type="lc", bw="cv_ls")
     return torch.tensor(peer.cv_loo(peer.bw, peer.est["lc"]).item())
 
 

@@ -1,6 +1,7 @@
 """Bandwidths by leave-one-out: residuals are refits, gradients are derivatives, and nobody finds a lower value."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -414,7 +415,8 @@ def table(name):
     if name == "diabetes":
         from sklearn.datasets import load_diabetes
 
-        x, y = load_diabetes(return_X_y=True)
+        diabetes: Any = load_diabetes(return_X_y=True)
+        x, y = diabetes
         return x[:, [2, 8]], y
     frame = getattr(sm.datasets, name).load_pandas().data
     if name == "engel":
@@ -431,7 +433,7 @@ def not_worse_than_statsmodels(x, y, degree, *, lonely=False):
     from statsmodels.nonparametric.kernel_regression import KernelReg
 
     kind = "ll" if degree else "lc"
-    peer = KernelReg(y, x, "c" * x.shape[1], reg_type=kind, bw="cv_ls")
+    peer: Any = KernelReg(y, x, "c" * x.shape[1], reg_type=kind, bw="cv_ls")
     theirs = float(np.squeeze(peer.cv_loo(peer.bw, peer.est[kind])))
     tx, ty = torch.tensor(x), torch.tensor(y).unsqueeze(1)
     function = Pairs(Problem.of(tx, ty, "gaussian", degree))
@@ -457,7 +459,8 @@ def test_statsmodels_finds_nothing_better_in_minutes(name, degree):
 def test_all_features_of_diabetes():
     from sklearn.datasets import load_diabetes
 
-    not_worse_than_statsmodels(*load_diabetes(return_X_y=True), 0)
+    diabetes: Any = load_diabetes(return_X_y=True)
+    not_worse_than_statsmodels(diabetes[0], diabetes[1], 0)
 
 
 @pytest.mark.long
