@@ -12,8 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard import datasets, errors, masks, nn, normalisers, plot, scores, study
+    from regard import datasets, errors, masks, nn, normalisers, plot, regression, scores, study
     from regard.attention import Attention, attend
+    from regard.regression import NadarayaWatson
     from regard.weights import Weights
 
     __version__: str
@@ -22,11 +23,13 @@ __all__ = [
     "attend",
     "Attention",
     "Weights",
+    "NadarayaWatson",
     "scores",
     "masks",
     "normalisers",
     "nn",
     "plot",
+    "regression",
     "study",
     "datasets",
     "errors",
@@ -34,8 +37,13 @@ __all__ = [
 ]
 
 # name -> the module that defines it; a module that defines itself is its own attribute
-_HOMES = {"attend": "regard.attention", "Attention": "regard.attention", "Weights": "regard.weights"}
-_MODULES = frozenset({"datasets", "errors", "masks", "nn", "normalisers", "plot", "scores", "study"})
+_HOMES = {
+    "attend": "regard.attention",
+    "Attention": "regard.attention",
+    "Weights": "regard.weights",
+    "NadarayaWatson": "regard.regression",
+}
+_MODULES = frozenset({"datasets", "errors", "masks", "nn", "normalisers", "plot", "regression", "scores", "study"})
 
 
 def __getattr__(name: str) -> object:

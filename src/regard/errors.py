@@ -61,5 +61,13 @@ class NotNormalisedError(RegardError, TypeError, ValueError):
     """A question that needs a distribution, asked of weights that are none."""
 
 
+class DataError(RegardError, ValueError):
+    """A table that cannot be learned from or predicted for: missing numbers, wrong sizes."""
+
+
+class OutsideError(RegardError, ValueError):
+    """A query that no point of the data reaches, where the caller asked to be told."""
+
+
 class MissingExtraError(RegardError, ImportError):
     """An optional package that is not installed."""

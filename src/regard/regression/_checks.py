@@ -1,0 +1,118 @@
+"""What comes in: choices that are offered, and tables of finite numbers. Every refusal says where and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from regard.errors import ChoiceError, DataError, ShapeError
+from regard.scores._distance import LOG_KERNELS
+
+KERNELS = ("gaussian", *sorted(LOG_KERNELS))
+RULES = ("cv", "scott")
+OUTSIDE = ("nearest", "nan", "raise")
+
+T = TypeVar("T")
+
+
+def choices(model: Any) -> None:
+    """The parameters of an estimator that are words and numbers; its bandwidth is looked at by `bandwidth`."""
+    _one_of("kernel", model.kernel, KERNELS)
+    _one_of("outside", model.outside, OUTSIDE)
+    if isinstance(model.degree, bool) or model.degree not in (0, 1):
+        msg = f"degree must be 0 (local constant) or 1 (local linear), but it is {model.degree!r}"
+        raise ChoiceError(msg)
+    if not isinstance(model.tol, Real) or not 0 < float(model.tol) < math.inf:
+        msg = f"tol, the error promised in standard deviations of y, must be a positive number, but it is {model.tol!r}"
+        raise ChoiceError(msg)
+
+
+def _one_of(name: str, value: object, offered: tuple[str, ...]) -> None:
+    if not isinstance(value, str) or value not in offered:
+        msg = f"{name} must be one of {', '.join(map(repr, offered))}, but it is {value!r}"
+        raise ChoiceError(msg)
+
+
+def bandwidth(value: object, features: int) -> str | np.ndarray:
+    """The name of a rule, or one positive width a feature (inf: the feature does not matter)."""
+    if isinstance(value, str):
+        _one_of("bandwidth, where it is a word,", value, RULES)
+        return value
+    try:
+        widths = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        msg = f"bandwidth must be a number, one number a feature, 'scott' or 'cv', but it is {value!r}"
+        raise ChoiceError(msg) from None
+    if widths.ndim > 1 or widths.size not in (1, features):
+        msg = f"bandwidth must be one number or {features}, one a feature, but its shape is {widths.shape}"
+        raise ShapeError(msg)
+    if not (widths > 0).all():
+        msg = f"a bandwidth must be positive, but it is {value!r}"
+        raise ChoiceError(msg)
+    return np.broadcast_to(widths.reshape(-1), (features,)).copy()
+
+
+def table(model: Any, X: Any, y: Any = None, *, reset: bool, **options: Any) -> Any:
+    """X, or X and y, as arrays of finite float64; what scikit-learn refuses is refused in regard's name."""
+    names = [str(name) for name in getattr(X, "columns", [])]
+    common = {"reset": reset, "dtype": np.float64, "ensure_all_finite": False, **options}
+    if reset is False and y is None:
+        found = _owned(lambda: validate_data(model, X, **common))
+        finite("X", found, names)
+        return found
+    found, target = _owned(lambda: validate_data(model, X, y, multi_output=True, y_numeric=True, **common))
+    finite("X", found, names)
+    finite("y", target, [str(name) for name in getattr(y, "columns", [])])
+    return found, np.ascontiguousarray(target, dtype=np.float64)
+
+
+def finite(name: str, array: np.ndarray, columns: list[str]) -> None:
+    """Refuse NaN and infinity, and say where the first one is."""
+    # One sum is much cheaper than a test of each number, and is finite whenever all are (but for overflow).
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum()):
+            return
+    places = np.argwhere(~np.isfinite(array))
+    if not len(places):
+        return
+    row, *column = places[0].tolist()
+    where = f"row {row}" + "".join(f", column {columns[c] if columns else c}" for c in column)
+    what = "NaN" if np.isnan(array[tuple(places[0])]) else "infinity"
+    msg = (
+        f"{name} must hold finite numbers, but {what} stands in {where} "
+        f"({len(places)} of {array.size} numbers are NaN or infinite); drop or fill them first"
+    )
+    raise DataError(msg)
+
+
+def weight(value: Any, rows: int) -> np.ndarray | None:
+    """One non-negative number a row, not all zero."""
+    if value is None:
+        return None
+    found = np.asarray(value, dtype=np.float64)
+    if found.ndim == 0:
+        found = np.full(rows, float(found))
+    if found.shape != (rows,):
+        msg = f"sample_weight must be one number a row, ({rows},), but its shape is {found.shape}"
+        raise ShapeError(msg)
+    finite("sample_weight", found, [])
+    if (found < 0).any():
+        row = int(np.argmax(found < 0))
+        msg = f"sample_weight must not be negative, but it is {found[row]:g} in row {row}"
+        raise DataError(msg)
+    if not found.any():
+        msg = "sample_weight must be positive for at least one row, but all are zero"
+        raise DataError(msg)
+    return found
+
+
+def _owned(check: Callable[[], T]) -> T:
+    try:
+        return check()
+    except ValueError as error:
+        raise DataError(str(error)) from error
