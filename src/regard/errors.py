@@ -21,10 +21,6 @@ class ChoiceError(RegardError, ValueError):
     """A name or a number outside what is offered."""
 
 
-class DataError(RegardError, ValueError):
-    """Data with a hole: a NaN, a column that is not there or holds no numbers, no rows at all."""
-
-
 class MaskError(RegardError, ValueError, TypeError):
     """A mask whose meaning is not certain."""
 

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import DataError, ShapeError
+from regard.regression import _checks
 
 Item = TypeVar("Item")
 State = TypeVar("State")
@@ -38,12 +39,12 @@ class Block(NamedTuple):
 
     def checked(self, names: tuple[str, ...] | None = None) -> Block:
         """The same block, or an error that says where a number is missing."""
-        _refuse_holes(self.x, "X", self.name, names)
-        _refuse_holes(self.y, "y", self.name)
+        _checks.finite(f"X in {self.name}", self.x.numpy(force=True), list(names or ()))
+        _checks.finite(f"y in {self.name}", self.y.numpy(force=True), [])
         if self.weight is not None:
-            _refuse_holes(self.weight, "sample_weight", self.name)
+            _checks.finite(f"sample_weight in {self.name}", self.weight.numpy(force=True), [])
             if bool((self.weight < 0).any()):
-                raise DataError(f"sample_weight is negative in {self.name}: a weight says how often a row counts")
+                raise DataError(f"sample_weight must not be negative, but it is so in {self.name}")
         return self
 
 
@@ -167,20 +168,8 @@ def _same_length(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, where:
         )
 
 
-def _refuse_holes(part: Tensor, what: str, where: str, names: tuple[str, ...] | None = None) -> None:
-    # One sum notices every NaN and inf; an overflow of finite numbers only costs the closer look.
-    if bool(part.sum().isfinite()) or bool(part.isfinite().all()):
-        return
-    row, *rest = (~part.isfinite()).nonzero()[0].tolist()
-    column = f", column {names[rest[0]]!r}" if names and rest else f", column {rest[0]}" if rest else ""
-    kind = "NaN" if bool(part[row, *rest].isnan()) else "an infinite number"
-    raise DataError(
-        f"{what} holds {kind} in {where}: row {row} of the block{column}. Every number must be finite: drop or fill it"
-    )
-
-
 def _give_back(part: np.ndarray | None) -> None:
-    """Let the pages of a memory map go: they would stay counted as this process's memory until the system needs them."""
+    """Let the pages of a memory map go: else they count as memory of this process until the system needs them."""
     owner: Any = part
     while isinstance(owner, np.ndarray):
         if getattr(owner, "mode", None) == "c":
