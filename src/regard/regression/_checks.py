@@ -68,7 +68,12 @@ def table(model: Any, X: Any, y: Any = None, *, reset: bool, **options: Any) -> 
     found, target = _owned(lambda: validate_data(model, X, y, multi_output=True, y_numeric=True, **common))
     finite("X", found, names)
     finite("y", target, [str(name) for name in getattr(y, "columns", [])])
-    return found, np.ascontiguousarray(target, dtype=np.float64)
+    return _own(found, X), _own(np.ascontiguousarray(target, dtype=np.float64), y)
+
+
+def _own(array: np.ndarray, *given: object) -> np.ndarray:
+    """A copy of what the caller may change later: the data is needed as long as there are predictions."""
+    return array.copy() if array.base is not None or any(array is one for one in given) else array
 
 
 def finite(name: str, array: np.ndarray, columns: list[str]) -> None:
@@ -88,6 +93,12 @@ def finite(name: str, array: np.ndarray, columns: list[str]) -> None:
         f"({len(places)} of {array.size} numbers are NaN or infinite); drop or fill them first"
     )
     raise DataError(msg)
+
+
+def level(value: object) -> None:
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
+        msg = f"the level of a band must be between 0 and 1, for example 0.95, but it is {value!r}"
+        raise ChoiceError(msg)
 
 
 def weight(value: Any, rows: int) -> np.ndarray | None:

@@ -8,28 +8,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression import _engine, _outside
-from regard.regression._sample import Sample
-from regard.regression._state import Pooled
+from regard.regression import _outside, _squares
+from regard.regression._data import Data
+from regard.regression._moments import by_autograd, moments
+from regard.regression._squares import Noise
 from regard.weights import Weights
-
-
-@dataclass(frozen=True, eq=False)
-class Data:
-    """A sample whose values are y, and how its averages are to be found: the one place where anything is pooled."""
-
-    sample: Sample
-    tol: float = 1e-6
-    plan: str = "auto"
-    outside: str = "nearest"
-
-    def pool(self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"] | None = None) -> Pooled:
-        sample = self.sample if values is None else self.with_values(values)
-        return _engine.pool(sample, query, tol=self.tol, plan=self.plan)
-
-    def with_values(self, values: Float[Tensor, "n columns"]) -> Sample:
-        old = self.sample
-        return Sample(old.x, values, old.bandwidth, old.kernel, old.log_weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +22,32 @@ class LocalConstant:
     data: Data
 
     def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
+        return _outside.answer(self.data, query, self.data.pool(query)).mean
+
+    def noise(self, query: Float[Tensor, "q dim"], variance: Float[Tensor, "n outputs"]) -> Noise:
+        """The variance of a row near each query, and how much of it the prediction keeps."""
+        pooled = self.data.pool(query, variance)
+        squares = _squares.pool(self.data, query, pooled.lse, torch.zeros_like(variance[:, :1])).lse.exp()
+        return _outside.noise(self.data, query, variance, pooled, Noise(pooled.mean, squares, 1 / squares))
+
+    def derivative(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
+        """df/dx. For the Gaussian it is the covariance of x and y under p, over h^2; for others, by autograd."""
         data = self.data
-        return _outside.answer(data.pool(query), data.sample, query, data.outside).mean
+        if data.sample.kernel == "gaussian":
+            return moments(data, query).covariance() / data.sample.bandwidth.square().unsqueeze(1)
+        slope = by_autograd(lambda place: data.differentiable(place, data.sample.values), query)
+        return _outside.slope(data, query, slope)
 
     def weights(self, query: Float[Tensor, "q dim"]) -> Weights:
-        """The matrix p as an object that is never built. A query that no point reaches has an empty row."""
-        sample = self.data.sample
-        return Weights(sample.scaled(query), sample.scaled(sample.x), score=sample.score())
+        return self.data.weights(query)
 
     def leverage(self) -> Float[Tensor, " n"]:
         """p_ii, how much a point's own y decides its fit: K(0) = 1 over the sum of its row."""
-        sample = self.data.sample
-        lse = self.data.pool(sample.x, sample.x.new_zeros(len(sample.x), 1)).lse
-        return torch.exp(-lse if sample.log_weight is None else sample.log_weight - lse)
+        x = self.data.sample.x
+        return own_weight(self.data, self.data.pool(x, torch.zeros_like(x[:, :1])).lse)
+
+
+def own_weight(data: Data, lse: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+    """The weight of each point for itself, from the row sums at the data."""
+    log_weight = data.sample.log_weight
+    return torch.exp(-lse if log_weight is None else log_weight - lse)

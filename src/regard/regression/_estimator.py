@@ -8,19 +8,50 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from regard.regression import _checks, _copies, _engine
-from regard.regression._constant import Data, LocalConstant
+from regard.errors import ShapeError
+from regard.regression import _bands, _checks, _fitting
+from regard.regression._data import Data
+from regard.regression._fitting import Local
+from regard.regression._frames import Framed, target_names
 from regard.regression._sample import Sample
+from regard.regression._smoother import LinearSmoother
+from regard.regression._squares import Noise
 from regard.weights import Weights
 
 
-class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
-    """Kernel regression: each prediction is an average of y over the data near by, which is attention.
+class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    r"""Kernel regression: each prediction is an average of y over the data near by, which is attention.
 
-    f(x) = sum_i s_i K(|(x - x_i) / h|) y_i / sum_i s_i K(|(x - x_i) / h|)
+    f(x) = sum_i s_i K(|(x - x_i) / h|) y_i / sum_i s_i K(|(x - x_i) / h|), with h a width for each feature; with
+    degree=1 a line is fitted to the same neighbours with the same weights, which does not flatten at the borders.
+
+    Shapes: X (n, features), y (n,) or (n, outputs), sample_weight (n,): weight 2 is a row that comes twice.
+
+    `kernel`: "gaussian", "laplace", or one that ends at one bandwidth: "boxcar", "epanechnikov", "biweight",
+    "triweight", "triangular", "tricube", "cosine".
+    `bandwidth`: a number, one a feature, "scott" (a rule of thumb) or "cv": each row is predicted by the others, and the
+    widths are those that do it best; a feature that does not help gets an infinite one.
+    `degree`: 0, local constant, or 1, local linear.
+    `tol`: the error promised, in standard deviations of y. Below 10^7 pairs the answer is exact in float64.
+    `outside`: what a row gets that a kernel with an end does not reach: "nearest" (the nearest points' mean), "nan", or
+    "raise". Without an end a far row gets the limit, the nearest points' mean, by itself.
+    `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it.
+
+    Learned: `bandwidth_` (features,), `loo_residuals_` like y, `loo_score_` (R² of rows predicted by the others), `cv_`
+    (their mean squared error), `plan_`, `X_`, `y_`, `sample_weight_`, `n_samples_fit_`, `n_features_in_`,
+    `feature_names_in_`.
+
+    >>> import numpy as np, regard as rg
+    >>> x = np.linspace(0, 6, 40)[:, None]
+    >>> model = rg.NadarayaWatson().fit(x, np.sin(x[:, 0]))
+    >>> model.predict([[1.5], [100.0]]).round(2)
+    array([ 0.98, -0.28])
+    >>> model.weights([[1.5]]).shape
+    torch.Size([1, 40])
     """
 
     def __init__(
@@ -45,83 +76,139 @@ class NadarayaWatson(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.device = device
         self.verbose = verbose
 
+    # Learning
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
         """Keep the data, and choose the bandwidth where it is not given."""
         _checks.choices(self)
+        self.target_names_ = target_names(y)
         X, y = _checks.table(self, X, y, reset=True)
-        weight = _checks.weight(sample_weight, len(X))
         asked = _checks.bandwidth(self.bandwidth, X.shape[1])
-        self.X_, self.y_, self.sample_weight_ = X, y, weight
-        self.n_samples_fit_ = len(X)
-        self.bandwidth_ = asked if isinstance(asked, np.ndarray) else self._choose(asked)
+        self._keep(X, y, _checks.weight(sample_weight, len(X)))
+        if isinstance(asked, np.ndarray):
+            self.bandwidth_ = asked
+        else:
+            self.bandwidth_ = np.ones(X.shape[1])
+            self.bandwidth_, self._residuals = _fitting.choose(asked, self._local(), verbose=self.verbose)
         return self
 
-    def _choose(self, rule: str) -> np.ndarray:
-        width = _scott(self.X_, self.sample_weight_)
-        if rule == "scott" or len(self.X_) < 3:
-            return width
-        rows = _copies.of(self.X_, self.y_, self.sample_weight_)
-        grid = np.geomspace(0.05, 20, 25)
-        return width * grid[int(np.argmin([self._loo(rows, width * factor) for factor in grid]))]
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
+        """Add rows to the data. The bandwidth stays what it is; the first call is `fit`."""
+        if not hasattr(self, "bandwidth_"):
+            return self.fit(X, y, sample_weight)
+        X, y = _checks.table(self, X, y, reset=False)
+        if y.shape[1:] != self.y_.shape[1:]:
+            msg = f"y must have the shape of the y that was fitted, (n, {self.y_.shape[1:]}), but it is {y.shape}"
+            raise ShapeError(msg)
+        weight = _checks.weight(sample_weight, len(X))
+        if weight is not None or self.sample_weight_ is not None:
+            known = np.ones(len(self.X_)) if self.sample_weight_ is None else self.sample_weight_
+            weight = np.concatenate([known, np.ones(len(X)) if weight is None else weight])
+        self._keep(np.concatenate([self.X_, X]), np.concatenate([self.y_, y]), weight)
+        return self
 
-    def _loo(self, rows: _copies.Rows, width: np.ndarray) -> float:
-        y = self._tensor(rows.y.reshape(len(rows.y), -1))
-        weight = y.new_ones(len(y)) if rows.weight is None else self._tensor(rows.weight)
-        own = y.new_ones(len(y)) if rows.left_out is None else self._tensor(rows.left_out)
-        x = self._tensor(rows.x)
-        found = _engine.pool(Sample(x, y, self._tensor(width), self.kernel, weight.log()), x)
-        p = (own * torch.exp(-found.lse)).unsqueeze(1)
-        residual = (y - found.mean) / (1 - p).clamp_min(1e-9)
-        return float((residual.square().mean(1) * weight).sum() / weight.sum())
+    def _keep(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
+        self.X_, self.y_, self.sample_weight_ = X, y, weight
+        self.n_samples_fit_ = len(X)
+        self._residuals: Tensor | None = None  # of rows predicted by the others; found when they are asked for
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The estimate at each row of X: (q,), or (q, outputs) where y had columns."""
+    # Predicting
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The curve at each row of X, (q,) or (q, outputs), and with `return_std` its standard error beside it.
+
+        The standard error is that of the curve, not of a new y: see `confidence_band`.
+        """
         query = self._query(X)
-        return self._shaped(self._local().predict(query))
+        mean = self._columns(self._local().predict(query), X)
+        return (mean, self._columns(_bands.standard_error(self._noise(query)), X)) if return_std else mean
 
-    def weights(self, X: Any) -> Weights:
-        """The weight of each point of the data for each row of X, a lazy matrix (q, n)."""
+    def confidence_band(self, X: Any, level: float = 0.95) -> tuple[Any, Any]:
+        """Below and above the curve, point by point, so that it is in between with probability `level`.
+
+        f(x) ± t se(x), se(x)² = sigma²(x) sum_i l_i(x)² / s_i: the weights l of the fit, the noise sigma²(x) = sum_i
+        p_i(x) e_i² from leave-one-out residuals e near x, and Student's t. It is a band for the smoothed curve: what
+        smoothing flattens is not in it, and is small for a bandwidth that is a little narrower than the best.
+        """
+        _checks.level(level)
+        query = self._query(X)
+        mean, half = self._local().predict(query), _bands.half_width(self._noise(query), level)
+        return self._columns(mean - half, X), self._columns(mean + half, X)
+
+    def derivative(self, X: Any) -> Any:
+        """df/dx at each row of X, exactly: (q, features), or (q, features, outputs) where y had columns."""
+        slope = self._local().derivative(self._query(X)).numpy(force=True)
+        table = slope[:, :, 0] if self.y_.ndim == 1 else slope
+        return self._framed_features(table, X, getattr(self, "feature_names_in_", None))
+
+    # The matrix that turns y into predictions
+
+    def weights(self, X: Any) -> Weights | LinearSmoother:
+        """How much each row of the data counts for each row of X, a lazy (q, n); `weights @ y` predicts.
+
+        For degree 1 the rows sum to 1 and may be negative. A query out of reach has a row of zeros.
+        """
         return self._local().weights(self._query(X))
 
     def leverage(self) -> np.ndarray:
-        """How much each point decides its own fit: the diagonal of the hat matrix, (n,)."""
+        """How much each row decides its own prediction: the diagonal of the hat matrix, (n,)."""
         check_is_fitted(self)
         return self._local().leverage().numpy(force=True)
 
     def effective_df(self) -> float:
-        """How many parameters a model of this roughness would have: the trace of the hat matrix."""
+        """How many parameters a linear model as rough as this one would have: the trace of the hat matrix."""
         return float(self.leverage().sum())
+
+    # Each row predicted by all the others
+
+    @property
+    def loo_residuals_(self) -> np.ndarray:
+        """y less what all the other rows predict, like y."""
+        found = self._left_out().numpy(force=True)
+        return found[:, 0] if self.y_.ndim == 1 else found
+
+    @property
+    def loo_score_(self) -> float:
+        """R² of rows that are predicted by the others."""
+        return float(r2_score(self.y_, self.y_ - self.loo_residuals_, sample_weight=self.sample_weight_))
+
+    @property
+    def cv_(self) -> float:
+        """Mean squared leave-one-out residual; with several outputs each is in units of its variance."""
+        check_is_fitted(self)
+        return _fitting.mean_square(self._local(), self._left_out())
+
+    def _left_out(self) -> Tensor:
+        check_is_fitted(self)
+        if self._residuals is None:
+            self._residuals = _fitting.residuals(self._local())
+        return self._residuals
+
+    # Inside
+
+    def _noise(self, query: Tensor) -> Noise:
+        return self._local().noise(query, self._left_out().square())
 
     def _query(self, X: Any) -> Tensor:
         check_is_fitted(self)
         return self._tensor(_checks.table(self, X, reset=False))
 
+    def _columns(self, columns: Tensor, X: Any) -> Any:
+        return self._framed(columns.numpy(force=True), X)
+
     def _tensor(self, array: np.ndarray) -> Tensor:
-        if not array.flags.writeable:  # torch shares memory and warns that it could be written to
+        if not array.flags.writeable:  # torch would share the memory, and warns that it could be written to
             array = array.copy()
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device or "cpu")
 
-    def _data(self) -> Data:
+    def _local(self) -> Local:
+        """The data and the bandwidth as they are now, ready to be asked."""
         y = self._tensor(self.y_)
-        weight = None if self.sample_weight_ is None else self._tensor(self.sample_weight_).log()
         sample = Sample(
             self._tensor(self.X_),
-            y if y.dim() > 1 else y.unsqueeze(1),
+            y.unsqueeze(1) if y.dim() == 1 else y,
             self._tensor(self.bandwidth_),
             self.kernel,
-            weight,
+            None if self.sample_weight_ is None else self._tensor(self.sample_weight_).log(),
         )
-        return Data(sample, self.tol, self.plan, self.outside)
-
-    def _local(self) -> LocalConstant:
-        return LocalConstant(self._data())
-
-    def _shaped(self, columns: Tensor) -> np.ndarray:
-        found = columns.numpy(force=True)
-        return found[:, 0] if self.y_.ndim == 1 else found
-
-
-def _scott(x: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    total = len(x) if weight is None else weight.sum()
-    deviation = np.sqrt(np.average((x - np.average(x, 0, weight)) ** 2, 0, weight))
-    return np.where(deviation > 0, deviation * total ** (-1 / (x.shape[1] + 4)), np.inf)
+        return _fitting.LOCAL[self.degree](Data(sample, self.tol, self.plan, self.outside))

@@ -1,0 +1,52 @@
+"""The data of a fit, and the ways in which it is asked: every average of this package goes through here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention import attend
+from regard.regression import _engine
+from regard.regression._sample import Sample
+from regard.regression._state import Pooled
+from regard.weights import Weights
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A sample whose values are y, and how its averages are to be found."""
+
+    sample: Sample
+    tol: float = 1e-6
+    plan: str = "auto"
+    outside: str = "nearest"  # what a query gets that no point reaches
+
+    @property
+    def widths(self) -> Float[Tensor, " dim"]:
+        """The bandwidth of each feature in which there are distances."""
+        return self.sample.bandwidth
+
+    def points(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q dim"]:
+        """These features of a table."""
+        return table
+
+    def pool(
+        self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"] | None = None, tol: float | None = None
+    ) -> Pooled:
+        """The kernel average of y, or of other values, at each query."""
+        sample = self.sample if values is None else replace(self.sample, values=values)
+        return _engine.pool(sample, query, tol=tol or self.tol, plan=self.plan)
+
+    def differentiable(
+        self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"]
+    ) -> Float[Tensor, "q columns"]:
+        """The same average with a gradient for the query; all pairs, tile by tile."""
+        sample = self.sample
+        return attend(sample.scaled(query), sample.scaled(sample.x), values, score=sample.score()).output
+
+    def weights(self, query: Float[Tensor, "q dim"]) -> Weights:
+        """The weight of each point for each query as a matrix that is never built."""
+        sample = self.sample
+        return Weights(sample.scaled(query), sample.scaled(sample.x), score=sample.score())

@@ -1,0 +1,115 @@
+"""Means and covariances of the data around each query: what a local line and a derivative are made of.
+
+All are averages under the kernel's weights p_i, so any way to pool serves. A covariance is then a difference of
+averages, E[v y] - E[v] E[y], which loses digits where the data reaches much farther than the kernel: v is centred and
+in units in which the local spread is about 1, y is centred, and the averages are asked for with a smaller error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.regression._data import Data
+
+SMALLEST_TOL = 1e-14  # what is asked for below that is asked of float64 itself
+FLAT = 1e-12  # a local variance below that, over the square of the distance to the points, counts as none
+ROUNDED = 1e-2  # of a second moment from the origin: times FLAT this is well above what rounding leaves
+TINY = 1e-150
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Where x and y are measured from, and in which units: v = (x - centre) / unit."""
+
+    centre: Float[Tensor, " dim"]
+    unit: Float[Tensor, " dim"]
+    level: Float[Tensor, " outputs"]
+
+    @classmethod
+    def of(cls, data: Data) -> Frame:
+        x = data.points(data.sample.x)
+        # A feature of infinite width is weighted everywhere alike, and is still a direction of a local line.
+        unit = torch.minimum(data.widths, x.std(0, correction=0))
+        return cls(x.mean(0), torch.where(unit > 0, unit, 1.0), data.sample.values.mean(0))
+
+    def place(self, points: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim"]:
+        return (points - self.centre) / self.unit
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """At each query, under its weights p: the mean of v and of y, and how they vary together."""
+
+    frame: Frame
+    lse: Float[Tensor, " q"] | None
+    v: Float[Tensor, "q dim"]
+    away: Float[Tensor, "q dim"]  # from the mean of v to the query
+    vv: Float[Tensor, "q dim dim"]  # the covariance of v
+    y: Float[Tensor, "q outputs"]
+    vy: Float[Tensor, "q dim outputs"]  # the covariance of v and y
+
+    def covariance(self) -> Float[Tensor, "q dim outputs"]:
+        """Of x and y, in their own units."""
+        return self.vy * self.frame.unit.unsqueeze(1)
+
+    @torch.no_grad()
+    def inverse(self) -> Float[Tensor, "q dim dim"]:
+        """The pseudo-inverse of the spread: a direction in which the data near by hardly varies counts as flat."""
+        spread = self.vv.diagonal(dim1=1, dim2=2)
+        unit = (spread + self.away.square() + ROUNDED * (spread + self.v.square())).clamp_min(TINY).sqrt().unsqueeze(2)
+        scaled = self.vv / unit / unit.mT
+        if scaled.shape[1] == 1:
+            return torch.where(scaled > FLAT, 1 / scaled, 0.0) / unit / unit.mT
+        strength, direction = torch.linalg.eigh(scaled)
+        return (
+            (direction * torch.where(strength > FLAT, 1 / strength, 0.0).unsqueeze(1)) @ direction.mT / unit / unit.mT
+        )
+
+    def line(self, inverse: Float[Tensor, "q dim dim"]) -> Float[Tensor, "q dim outputs"]:
+        """The slope of the local line in v."""
+        slope = (inverse @ self.vy).detach()
+        # A step of refinement; with `inverse` fixed, its derivative is that of the solution: S^-1 (dc - dS b).
+        return slope + inverse @ (self.vy - self.vv @ slope)
+
+
+def moments(data: Data, query: Float[Tensor, "q dim"], *, differentiable: bool = False) -> Moments:
+    frame = Frame.of(data)
+    v, y = frame.place(data.points(data.sample.x)), data.sample.values - frame.level
+    dim, outputs = v.shape[1], y.shape[1]
+    rows, cols = torch.triu_indices(dim, dim, device=v.device)
+    squares, products = v[:, rows] * v[:, cols], (v.unsqueeze(2) * y.unsqueeze(1)).flatten(1)
+    columns = torch.cat([v, squares, y, products], 1)
+    if differentiable:
+        lse, mean = None, data.differentiable(query, columns)
+    else:
+        tol = max(data.tol / (10 * (1 + float(v.abs().max()) ** 2)), SMALLEST_TOL)
+        lse, mean, _ = data.pool(query, columns, tol)
+    mean_v, mean_squares, mean_y, mean_products = mean.split([dim, len(rows), outputs, dim * outputs], 1)
+    vv = mean_v.new_zeros(len(mean), dim, dim)
+    vv[:, rows, cols] = mean_squares
+    vv[:, cols, rows] = mean_squares
+    return Moments(
+        frame,
+        lse,
+        mean_v,
+        frame.place(data.points(query)) - mean_v,
+        vv - mean_v.unsqueeze(2) * mean_v.unsqueeze(1),
+        mean_y,
+        mean_products.unflatten(1, (dim, outputs)) - mean_v.unsqueeze(2) * mean_y.unsqueeze(1),
+    )
+
+
+def by_autograd(
+    function: Callable[[Float[Tensor, "q dim"]], Float[Tensor, "q outputs"]], query: Float[Tensor, "q dim"]
+) -> Float[Tensor, "q dim outputs"]:
+    """The derivative of each output, for a function that answers queries one by one."""
+    with torch.enable_grad():
+        place = query.detach().clone().requires_grad_()
+        answer = function(place)
+        parts = [torch.autograd.grad(column.sum(), place, retain_graph=True)[0] for column in answer.unbind(1)]
+    return torch.stack(parts, 2)
