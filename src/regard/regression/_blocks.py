@@ -37,9 +37,9 @@ class Block(NamedTuple):
     def log_weight(self) -> Float[Tensor, " rows"] | None:
         return None if self.weight is None else self.weight.log()
 
-    def checked(self, names: tuple[str, ...] | None = None) -> Block:
+    def checked(self, names: tuple[str, ...] = ()) -> Block:
         """The same block, or an error that says where a number is missing."""
-        _checks.finite(f"X in {self.name}", self.x.numpy(force=True), list(names or ()))
+        _checks.finite(f"X in {self.name}", self.x.numpy(force=True), list(names))
         _checks.finite(f"y in {self.name}", self.y.numpy(force=True), [])
         if self.weight is not None:
             _checks.finite(f"sample_weight in {self.name}", self.weight.numpy(force=True), [])
@@ -51,10 +51,11 @@ class Block(NamedTuple):
 class Blocks(ABC):
     """Data in blocks, in the same order each time. What is asked of it is a fold: a state a block, merged."""
 
-    names: tuple[str, ...] | None = None  # of the features
+    names: tuple[str, ...] = ()  # of the features, where they have any
     dim: int
     outputs: int
     flat: bool  # y came without an axis for its outputs
+    targets: list[Any] | None = None  # names of the outputs
 
     @abstractmethod
     def __iter__(self) -> Iterator[Block]: ...

@@ -9,6 +9,7 @@ import numpy as np
 
 from regard.errors import ShapeError
 from regard.regression._blocks import Block, Blocks, Item, Progress, State, block_of
+from regard.regression._frames import target_names
 from regard.regression._rows import Rows
 from regard.regression._tasks import Delayed, shared, task, tree
 
@@ -24,7 +25,8 @@ class DaskBlocks(Blocks):
             y, x = x[y], x.drop(columns=y)
         if frame and isinstance(weight, str):
             weight, x = x[weight], x.drop(columns=weight)
-        self.names = tuple(map(str, x.columns)) if frame else None
+        self.names = tuple(map(str, x.columns)) if frame else ()
+        self.targets = target_names(y)
         self.dim, self.flat = x.shape[1], y.ndim == 1
         self.outputs = 1 if self.flat else y.shape[1]
         features = Rows.of(x, "X")

@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from regard.errors import ShapeError
-from regard.regression import _bands, _checks, _fitting
+from regard.regression import _bands, _checks, _elsewhere, _fitting, _streamed
 from regard.regression._data import Data
 from regard.regression._fitting import Local
 from regard.regression._frames import Framed, target_names
 from regard.regression._sample import Sample
 from regard.regression._smoother import LinearSmoother
 from regard.regression._squares import Noise
+from regard.regression._streamed import Streamed
 from regard.weights import Weights
 
 
@@ -81,6 +82,10 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
         """Keep the data, and choose the bandwidth where it is not given."""
         _checks.choices(self)
+        blocks = _elsewhere.blocks_of(X, y, sample_weight)
+        if blocks is not None:
+            _elsewhere.fit(self, blocks)
+            return self
         self.target_names_ = target_names(y)
         X, y = _checks.table(self, X, y, reset=True)
         asked = _checks.bandwidth(self.bandwidth, X.shape[1])
@@ -109,7 +114,8 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _keep(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
         self.X_, self.y_, self.sample_weight_ = X, y, weight
-        self.n_samples_fit_ = len(X)
+        self.n_samples_fit_, self.blocks_ = len(X), None
+        self.flat_, self.outputs_ = y.ndim == 1, y[:1].size
         self._residuals: Tensor | None = None  # of rows predicted by the others; found when they are asked for
 
     # Predicting
@@ -119,6 +125,8 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
         The standard error is that of the curve, not of a new y: see `confidence_band`.
         """
+        if _elsewhere.is_elsewhere(X) and not return_std:
+            return _streamed.predict(self, X)
         query = self._query(X)
         mean = self._columns(self._local().predict(query), X)
         return (mean, self._columns(_bands.standard_error(self._noise(query)), X)) if return_std else mean
@@ -201,8 +209,10 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
             array = array.copy()
         return torch.from_numpy(np.ascontiguousarray(array)).to(self.device or "cpu")
 
-    def _local(self) -> Local:
+    def _local(self) -> Local | Streamed:
         """The data and the bandwidth as they are now, ready to be asked."""
+        if self.blocks_ is not None:
+            return Streamed.of(self)
         y = self._tensor(self.y_)
         sample = Sample(
             self._tensor(self.X_),

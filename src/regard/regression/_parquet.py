@@ -43,7 +43,7 @@ class ParquetBlocks(Blocks):
         self.path = str(source.path)
         self.flat = y is None or isinstance(y, str)
         self.y = [y] if isinstance(y, str) else [] if y is None else list(y)
-        self.weight = weight
+        self.weight, self.targets = weight, self.y
         schema = open_folder(self.path).schema
         extra = {*self.y, *([] if weight is None else [weight])}
         self.names = tuple(source.x if source.x is not None else [n for n in schema.names if n not in extra])
