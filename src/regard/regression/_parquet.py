@@ -75,10 +75,10 @@ def open_folder(path: str) -> pads.Dataset:
         raise DataError(f"there is no file and no folder {path!r}: a Parquet file, or a folder of them, is needed")
     try:
         dataset = pads.dataset(path, format="parquet", partitioning="hive")
-        if not dataset.files:
-            raise DataError(f"the folder {path!r} holds no Parquet files")
-    except OSError as error:  # pyarrow's ArrowInvalid is a ValueError: other damage
+    except (OSError, ValueError) as error:  # pyarrow's ArrowInvalid is a ValueError
         raise DataError(f"{path!r} cannot be read as Parquet: {error}") from error
+    if not dataset.files:
+        raise DataError(f"the folder {path!r} holds no Parquet files")
     return dataset
 
 
