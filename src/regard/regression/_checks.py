@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 from sklearn.utils.validation import validate_data
 
 from regard.errors import ChoiceError, DataError, ShapeError
@@ -30,6 +31,7 @@ def choices(model: Any) -> None:
     if not isinstance(model.tol, Real) or not 0 < float(model.tol) < math.inf:
         msg = f"tol, the error promised in standard deviations of y, must be a positive number, but it is {model.tol!r}"
         raise ChoiceError(msg)
+    device(model.device)
 
 
 def _one_of(name: str, value: object, offered: tuple[str, ...]) -> None:
@@ -62,13 +64,33 @@ def table(model: Any, X: Any, y: Any = None, *, reset: bool, **options: Any) -> 
     names = [str(name) for name in getattr(X, "columns", [])]
     common = {"reset": reset, "dtype": np.float64, "ensure_all_finite": False, **options}
     if reset is False and y is None:
-        found = _owned(lambda: validate_data(model, X, **common))
+        found: Any = _owned(lambda: validate_data(model, X, **common))
         finite("X", found, names)
         return found
-    found, target = _owned(lambda: validate_data(model, X, y, multi_output=True, y_numeric=True, **common))
+    columns = [str(name) for name in getattr(y, "columns", [])]
+    _early(y, columns)
+    both: Any = _owned(lambda: validate_data(model, X, y, multi_output=True, y_numeric=True, **common))
+    found, target = both
     finite("X", found, names)
-    finite("y", target, [str(name) for name in getattr(y, "columns", [])])
+    finite("y", target, columns)
     return _own(found, X), _own(np.ascontiguousarray(target, dtype=np.float64), y)
+
+
+def _early(y: Any, columns: list[str]) -> None:
+    """Find what is missing in y before scikit-learn says that something is, without saying where."""
+    try:
+        numbers = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        return  # not numbers at all, which is said in other words
+    finite("y", numbers, columns)
+
+
+def device(value: object) -> torch.device:
+    try:
+        return torch.device("cpu" if value is None else value)  # pyright: ignore[reportArgumentType]
+    except (RuntimeError, TypeError) as error:
+        msg = f"device must be one that torch knows, such as 'cpu' or 'cuda', but it is {value!r}"
+        raise ChoiceError(msg) from error
 
 
 def _own(array: np.ndarray, *given: object) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -31,6 +32,11 @@ class Data:
     def points(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q dim"]:
         """These features of a table."""
         return table
+
+    def share(self) -> Float[Tensor, " n"]:
+        """The weight of each point among all, before any kernel."""
+        x, log_weight = self.sample.x, self.sample.log_weight
+        return torch.full_like(x[:, 0], 1 / len(x)) if log_weight is None else torch.softmax(log_weight, 0)
 
     def pool(
         self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"] | None = None, tol: float | None = None

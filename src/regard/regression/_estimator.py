@@ -34,8 +34,8 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     `kernel`: "gaussian", "laplace", or one that ends at one bandwidth: "boxcar", "epanechnikov", "biweight",
     "triweight", "triangular", "tricube", "cosine".
-    `bandwidth`: a number, one a feature, "scott" (a rule of thumb) or "cv": each row is predicted by the others, and the
-    widths are those that do it best; a feature that does not help gets an infinite one.
+    `bandwidth`: a number, one a feature, "scott" (a rule of thumb) or "cv": each row is predicted by the others, and
+    the widths are those that do it best; a feature that does not help gets an infinite one.
     `degree`: 0, local constant, or 1, local linear.
     `tol`: the error promised, in standard deviations of y. Below 10^7 pairs the answer is exact in float64.
     `outside`: what a row gets that a kernel with an end does not reach: "nearest" (the nearest points' mean), "nan", or
@@ -207,7 +207,7 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _tensor(self, array: np.ndarray) -> Tensor:
         if not array.flags.writeable:  # torch would share the memory, and warns that it could be written to
             array = array.copy()
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device or "cpu")
+        return torch.from_numpy(np.ascontiguousarray(array)).to(_checks.device(self.device))
 
     def _local(self) -> Local | Streamed:
         """The data and the bandwidth as they are now, ready to be asked."""

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from regard.regression import _copies
 from regard.regression._constant import LocalConstant
-from regard.regression._data import Data
 from regard.regression._linear import LocalLinear
 
 LOCAL = {0: LocalConstant, 1: LocalLinear}

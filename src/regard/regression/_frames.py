@@ -59,8 +59,8 @@ class Framed:
 
 def _pandas() -> Any:
     try:
-        import pandas
+        import pandas as pd
     except ImportError as missing:
         msg = "set_output(predict='pandas') needs pandas: pip install 'regard[tables]'"
         raise MissingExtraError(msg) from missing
-    return pandas
+    return pd

@@ -33,9 +33,7 @@ class LocalLinear:
 
     def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
         found = moments(self.data, query)
-        assert found.lse is not None
-        mean = _value(found)
-        return _outside.answer(self.data, query, Pooled(found.lse, mean, torch.zeros_like(found.lse))).mean
+        return _outside.answer(self.data, query, Pooled(found.lse, _value(found), torch.zeros_like(found.lse))).mean
 
     def noise(self, query: Float[Tensor, "q dim"], variance: Float[Tensor, "n outputs"]) -> Noise:
         """The variance of a row near each query, and how much of it the prediction keeps."""
@@ -71,16 +69,15 @@ class LocalLinear:
         """l_ii = p_ii (1 + (v_i - m) S^-1 (v_i - m))."""
         x = self.data.sample.x
         found = moments(self.data, x)
-        assert found.lse is not None
         return own_weight(self.data, found.lse) * (_factors(found) * self._corners(found)).sum(1)
 
 
 def _value(found: Moments) -> Float[Tensor, "q outputs"]:
-    slope = found.line(found.inverse())
+    slope = found.solved(found.vy)
     return found.frame.level + found.y + (found.away.unsqueeze(1) @ slope).squeeze(1)
 
 
 def _factors(found: Moments) -> Float[Tensor, "q corners"]:
     """By what the weights of degree 0 are tilted: l_i = p_i times this . [1, v_i]."""
-    tilt = (found.inverse() @ found.away.unsqueeze(2)).squeeze(2)
+    tilt = found.solved(found.away.unsqueeze(2)).squeeze(2)
     return torch.cat([1 - (tilt * found.v).sum(1, keepdim=True), tilt], 1)

@@ -32,10 +32,11 @@ class Frame:
 
     @classmethod
     def of(cls, data: Data) -> Frame:
-        x = data.points(data.sample.x)
+        x, share = data.points(data.sample.x), data.share()
+        centre = share @ x
         # A feature of infinite width is weighted everywhere alike, and is still a direction of a local line.
-        unit = torch.minimum(data.widths, x.std(0, correction=0))
-        return cls(x.mean(0), torch.where(unit > 0, unit, 1.0), data.sample.values.mean(0))
+        unit = torch.minimum(data.widths, (share @ (x - centre).square()).sqrt())
+        return cls(centre, torch.where(unit > 0, unit, 1.0), share @ data.sample.values)
 
     def place(self, points: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim"]:
         return (points - self.centre) / self.unit
@@ -46,7 +47,7 @@ class Moments:
     """At each query, under its weights p: the mean of v and of y, and how they vary together."""
 
     frame: Frame
-    lse: Float[Tensor, " q"] | None
+    lse: Float[Tensor, " q"]  # nothing but zeros where a derivative is wanted
     v: Float[Tensor, "q dim"]
     away: Float[Tensor, "q dim"]  # from the mean of v to the query
     vv: Float[Tensor, "q dim dim"]  # the covariance of v
@@ -70,11 +71,11 @@ class Moments:
             (direction * torch.where(strength > FLAT, 1 / strength, 0.0).unsqueeze(1)) @ direction.mT / unit / unit.mT
         )
 
-    def line(self, inverse: Float[Tensor, "q dim dim"]) -> Float[Tensor, "q dim outputs"]:
-        """The slope of the local line in v."""
-        slope = (inverse @ self.vy).detach()
-        # A step of refinement; with `inverse` fixed, its derivative is that of the solution: S^-1 (dc - dS b).
-        return slope + inverse @ (self.vy - self.vv @ slope)
+    def solved(self, right: Float[Tensor, "q dim columns"]) -> Float[Tensor, "q dim columns"]:
+        """S^+ right, with a step of refinement that also carries its derivative, S^+ (d right - dS found)."""
+        inverse = self.inverse()
+        found = (inverse @ right).detach()
+        return found + inverse @ (right - self.vv @ found)
 
 
 def moments(data: Data, query: Float[Tensor, "q dim"], *, differentiable: bool = False) -> Moments:
@@ -85,7 +86,7 @@ def moments(data: Data, query: Float[Tensor, "q dim"], *, differentiable: bool =
     squares, products = v[:, rows] * v[:, cols], (v.unsqueeze(2) * y.unsqueeze(1)).flatten(1)
     columns = torch.cat([v, squares, y, products], 1)
     if differentiable:
-        lse, mean = None, data.differentiable(query, columns)
+        lse, mean = torch.zeros_like(query[:, 0]), data.differentiable(query, columns)
     else:
         tol = max(data.tol / (10 * (1 + float(v.abs().max()) ** 2)), SMALLEST_TOL)
         lse, mean, _ = data.pool(query, columns, tol)

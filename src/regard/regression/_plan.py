@@ -67,8 +67,8 @@ def choose(question: Question) -> Way:
     if question.pairs <= EXACT_PAIRS:
         few = f"{_sizes(question)} pairs are few enough to take every one, in float64"
         return Way("pairs", few, seconds("pairs", question))
-    offered = [name for name in NAMES if obstacle(name, question) is None]
-    costs = {name: seconds(name, question) for name in offered}
+    offered: list[Name] = [name for name in NAMES if obstacle(name, question) is None]
+    costs: dict[Name, float] = {name: seconds(name, question) for name in offered}
     best = min(offered, key=costs.__getitem__)
     return Way(best, _reason(best, question, costs), costs[best])
 
@@ -134,17 +134,15 @@ def _reason(name: Name, question: Question, costs: dict[Name, float]) -> str:
     others = ", ".join(f"{other} {_duration(cost)}" for other, cost in costs.items() if other != name)
     beside = f", against {others}" if others else ""
     what = {
-        "pairs": f"every one of {_sizes(question)} pairs takes about {_duration(costs[name])}{beside}",
-        "cells": f"about {question.share:.2g} of {_sizes(question)} pairs are within the kernel's reach, "
-        f"which takes about {_duration(costs[name])}{beside}",
-        "fast": f"a sum over frequencies instead of {_sizes(question)} pairs takes about "
-        f"{_duration(costs[name])}{beside}",
+        "pairs": f"every one of {_sizes(question)} pairs",
+        "cells": f"about {question.share:.1%} of {_sizes(question)} pairs are within the kernel's reach, which",
+        "fast": f"a sum over frequencies instead of {_sizes(question)} pairs",
     }[name]
-    return what if name == "fast" else f"{what} ({_fast_obstacle(question) or 'fast can'})".replace(" (fast can)", "")
+    return f"{what} takes about {_duration(costs[name])}{beside}"
 
 
 def _duration(cost: float) -> str:
-    return f"{cost * 1e3:.2g} ms" if cost < 1 else f"{cost:.3g} s"
+    return f"{cost * 1e3:.0f} ms" if cost < 1 else f"{cost:.1f} s"
 
 
 def _extent(question: Question) -> str:

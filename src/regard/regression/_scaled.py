@@ -1,4 +1,4 @@
-"""A question in its own units: points in bandwidths around a middle, values in standard deviations around their mean."""
+"""A question in its own units: points in bandwidths from a middle, values in standard deviations from their mean."""
 
 from __future__ import annotations
 

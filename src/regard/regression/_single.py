@@ -1,15 +1,19 @@
 """All pairs in single precision on the fused kernel, with a bound on what that loses for each query.
 
 Queries lie in blocks of neighbours, each measured from its own middle, points with it. Score i of a query is then
-q.x_i - |x_i|^2 / 2 + log s_i, made of dim + 2 products. Its error e_i is at most about
+q.x_i - |x_i|^2 / 2 + log s_i, a sum of k = dim + 2 products. Every partial sum is at most |q| |x_i| + b_i, and is
+rounded with a variance of at most u^2 / 3 of its square: with u = 2^-24 the error e_i has a deviation below
+u sqrt(k / 3) (|q| |x_i| + b_i). We take three and a half of these, or the worst case where that is less:
 
-    E_i = SCORE u (|q| |x_i| + b_i),    b_i = |x_i|^2 / 2 + |log s_i|,    u = 2^-24.
+    E_i = min(k, 2 sqrt(k)) u (|q| |x_i| + b_i),    b_i = |x_i|^2 / 2 + |log s_i|.
 
 A wrong weight p_i exp(e_i) moves the mean by cov_p(exp e, v) / E_p exp e, so by at most sqrt(E_p E^2) sd_p(v) to first
 order (Cauchy and Schwarz), and the log of the total by at most sqrt(E_p E^2). Both averages come out of the same pass:
 |x|^2, b^2 and |v|^2 ride along as columns of values, which the kernel pads anyway. Added to it are the errors of the
-exponential and of the sums. A sum of k products is wrong by at most k u of the sum of their sizes if all roundings
-conspire; they do not, and it is SIGMAS sqrt(k) u but for a chance of exp(-SIGMAS^2 / 2) (Higham and Mary 2019).
+exponential and of the sums. The kernel adds 512 products at a time. If all roundings conspired, such a sum would be
+wrong by 512 u of the sum S of the sizes; as they do not (Higham and Mary 2019), rounding j, of a partial sum of about
+S j / 512, has variance (u S j / 512)^2 / 3, together (7.5 u S)^2: six deviations are 45 u. Up to 32 such sums are
+merged, with two roundings each: six deviations are 16 u. SUMS covers both.
 """
 
 from __future__ import annotations
@@ -30,8 +34,7 @@ BLOCKS = 8  # at once, as heads of one call
 KEYS = 1 << 14  # points at once: features of all blocks take 8 MiB
 WIDTH = 16  # features and values are padded to this: the kernel is fastest and most accurate there
 UNIT = 2.0**-24
-SIGMAS = 6.0
-SUMMED = 512  # products that the kernel adds up before it starts a new sum
+SUMS = 50.0  # units of error in the kernel's sums
 EXP = 8.0  # units of error in the kernel's exponential
 FARTHEST = 1e18  # its square fits into single precision
 EXTRA = 3  # columns that ride along
@@ -126,6 +129,6 @@ def bound(mean: Float[Tensor, "q width"], columns: int, half: Float[Tensor, " q"
     """On the error of mean and total, from the averages that rode along; `half` is |q|^2 / 2."""
     values, square, size = mean[:, columns : columns + EXTRA].unbind(1)
     spread = (values - mean[:, :columns].square().sum(1)).clamp_min(0).sqrt()
-    score = (dim + 2) * UNIT * ((2 * half * square).sqrt() + size.sqrt()) + EXP * UNIT
-    sums = SIGMAS * math.sqrt(SUMMED) * UNIT
+    score = min(dim + 2, 2 * math.sqrt(dim + 2)) * UNIT * ((2 * half * square).sqrt() + size.sqrt()) + EXP * UNIT
+    sums = SUMS * UNIT
     return torch.maximum(score * spread + sums * values.sqrt(), score + sums)

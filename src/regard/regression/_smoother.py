@@ -47,8 +47,8 @@ class LinearSmoother:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __matmul__(self, x: Float[Tensor, "points *columns"]) -> Float[Tensor, "queries *columns"]:
-        """(q, n) @ (n, d) -> (q, d): pooled once for each corner of the line."""
+    def __matmul__(self, x: Tensor) -> Tensor:
+        """(q, n) @ (n,) or (n, d) -> (q,) or (q, d): pooled once for each corner of the line."""
         matrix = x.unsqueeze(1) if x.dim() == 1 else x
         if len(matrix) == self.shape[1]:  # any other length is refused by the weights themselves
             tilted = (self._corners.unsqueeze(2) * matrix.unsqueeze(1)).flatten(1)
