@@ -12,6 +12,7 @@ from regard.regression import _checks
 from regard.regression._blocks import ArrayBlocks, Blocks
 from regard.regression._dask import DaskBlocks
 from regard.regression._parquet import Names, Parquet, ParquetBlocks
+from regard.regression._select_blocks import scott, select
 from regard.regression._summary import summarise
 from regard.regression._tasks import is_dask
 
@@ -45,7 +46,7 @@ def fit(model: Any, blocks: Blocks) -> None:
     summary = summarise(blocks)
     if not float(summary.x.total):
         raise DataError("there is no data: at least one row with a positive weight is needed")
-    model.blocks_, model.summary_ = blocks, summary
+    model.blocks_, model.summary_, model._cv, model._residuals = blocks, summary, None, None  # noqa: SLF001  our own
     model.flat_, model.outputs_, model.target_names_ = blocks.flat, blocks.outputs, blocks.targets
     model.n_samples_fit_, model.n_features_in_ = summary.rows, blocks.dim
     if blocks.names:
@@ -54,7 +55,12 @@ def fit(model: Any, blocks: Blocks) -> None:
 
 
 def _choose(model: Any, rule: str) -> np.ndarray:
-    raise NotImplementedError
+    blocks, summary = model.blocks_, model.summary_
+    if rule == "scott" or summary.rows < 2:
+        return scott(summary, model.kernel).numpy()
+    found = select(blocks, summary, model.kernel, verbose=model.verbose)
+    model._cv = found.value  # noqa: SLF001  what the search has found anyway
+    return found.bandwidth.numpy()
 
 
 def _names(y: Any) -> Names:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from regard.errors import ShapeError
-from regard.regression import _bands, _checks, _elsewhere, _fitting, _streamed
+from regard.regression import _bands, _checks, _elsewhere, _fitting, _select_blocks, _streamed
 from regard.regression._data import Data
 from regard.regression._fitting import Local
 from regard.regression._frames import Framed, target_names
@@ -173,23 +173,30 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
     def loo_residuals_(self) -> np.ndarray:
         """y less what all the other rows predict, like y."""
         found = self._left_out().numpy(force=True)
-        return found[:, 0] if self.y_.ndim == 1 else found
+        return found[:, 0] if self.flat_ else found
 
     @property
     def loo_score_(self) -> float:
         """R² of rows that are predicted by the others."""
+        if getattr(self, "blocks_", None) is not None:
+            return _select_blocks.score(self)
         return float(r2_score(self.y_, self.y_ - self.loo_residuals_, sample_weight=self.sample_weight_))
 
     @property
     def cv_(self) -> float:
         """Mean squared leave-one-out residual; with several outputs each is in units of its variance."""
         check_is_fitted(self)
-        return _fitting.mean_square(self._local(), self._left_out())
+        if self.blocks_ is None:
+            return _fitting.mean_square(self._local(), self._left_out())
+        if self._cv is None:
+            self._cv = _select_blocks.cross_validation(self)
+        return self._cv
 
     def _left_out(self) -> Tensor:
         check_is_fitted(self)
         if self._residuals is None:
-            self._residuals = _fitting.residuals(self._local())
+            here = self.blocks_ is None
+            self._residuals = _fitting.residuals(self._local()) if here else _select_blocks.left_out(self)
         return self._residuals
 
     # Inside
