@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import regard as rg
-from regard.regression import _elsewhere, _rules, _select_blocks
+from regard.regression import _elsewhere, _select_blocks
 from regard.regression._blocks import ArrayBlocks
 from regard.regression._loo import Pairs
 from regard.regression._loo_blocks import Question, evaluate, residuals
@@ -75,13 +75,15 @@ def test_rows_without_weight_are_not_asked_and_not_seen():
     torch.testing.assert_close(found[1], truth[1], rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("weights", ["none", "any"])
+@pytest.mark.parametrize("weights", ["none", "any", "counts"])
 def test_scott_is_scott(weights):
     x, y, weight = made(3, 1, weights)
     x[:, 1] = 7.0  # never changes
-    known = None if weight is None else torch.from_numpy(weight)
-    found = _select_blocks.scott(summarise(ArrayBlocks(x, y, weight, rows=23)), "epanechnikov")
-    torch.testing.assert_close(found, _rules.scott(torch.from_numpy(x), known, "epanechnikov"), rtol=1e-9, atol=0)
+    blocks = ArrayBlocks(x, y, weight, rows=23)
+    truth = rg.NadarayaWatson("epanechnikov", bandwidth="scott").fit(x, y, weight).bandwidth_
+    assert np.isinf(truth).tolist() == [False, True, False]
+    found = _select_blocks.scott(blocks, summarise(blocks), "epanechnikov")
+    np.testing.assert_allclose(found.numpy(), truth, rtol=1e-9)
 
 
 class TestSelection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -20,6 +21,7 @@ class LocalConstant:
     """f(x) = sum_i p_i(x) y_i with p_i(x) = s_i K_i(x) / sum_j s_j K_j(x)."""
 
     data: Data
+    degree: ClassVar[int] = 0
 
     def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
         return _outside.answer(self.data, query, self.data.pool(query)).mean

@@ -1,8 +1,8 @@
-"""A row that comes three times and a row of weight three are the same data: both become rows with counts.
+"""A row that comes three times and a row of weight three are the same data: both become one row with a count.
 
-Leave-one-out needs it said: of a point of weight 3 that stands for three rows, one row is left out, not all three.
-Weights are counts where all of them are whole multiples of the smallest; any other weights say how much a row is
-worth, and then the whole row is left out.
+Leave-one-out needs it said: of a row that counts three times one is left out, not all three. Weights are counts where
+all of them are whole multiples of the smallest; any other weights say how much a row is worth, and then the whole row
+is left out.
 """
 
 from __future__ import annotations
@@ -10,43 +10,66 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
+
+from regard._operands import NEVER
+from regard.regression._sample import Sample
 
 NEARLY = 1e-9
 
 
 class Rows(NamedTuple):
-    """Different rows, how much each weighs, and how much of it is left out when it is left out."""
+    """Rows that weigh something, and how much of its weight each loses when it is left out (None: all of it)."""
 
-    x: np.ndarray
-    y: np.ndarray
-    weight: np.ndarray | None
-    left_out: np.ndarray | None
-    place: np.ndarray | None = None  # of each row given, in these; -1 for a row of weight 0
+    x: Tensor
+    y: Tensor
+    weight: Tensor | None
+    left_out: Tensor | None
+    merged: bool  # fewer rows than came, in an order of their own
+
+    @property
+    def count(self) -> float | None:
+        """How many rows there are with their copies, where weights are counts."""
+        return float(self.weight.sum()) if self.weight is not None and self.left_out is not None else None
 
 
-def of(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> Rows:
-    """The rows in an order that does not depend on how they came, where any of them are alike."""
-    if weight is None and not _alike(x, y):
-        return Rows(x, y, None, None)
-    kept = np.arange(len(x)) if weight is None else np.flatnonzero(weight)
-    known = np.ones(len(kept)) if weight is None else weight[kept]
-    unit = known.min()
-    counts = known / unit
-    if (np.abs(counts - counts.round()) > NEARLY * counts).any():
-        return Rows(x, y, weight, weight)
-    columns = np.column_stack([x[kept], y[kept].reshape(len(kept), -1)])
+def merged(sample: Sample) -> Rows:
+    """The data of a sample without copies; where there are any, in an order that does not depend on how they came."""
+    if sample.log_weight is None:
+        if not _may_be_alike(sample.x, sample.values):
+            return Rows(sample.x, sample.values, None, None, merged=False)
+        return _unique(sample.x, sample.values, torch.ones_like(sample.x[:, 0]))
+    kept = sample.log_weight > NEVER
+    x, y, weight = sample.x[kept], sample.values[kept], sample.log_weight[kept].exp()
+    counts = as_counts(weight)
+    if counts is None:
+        return Rows(x, y, weight, None, merged=not bool(kept.all()))
+    return _unique(x, y, counts)
+
+
+def as_counts(weight: Tensor) -> Tensor | None:
+    """Positive weights as whole numbers of the smallest, where they are."""
+    counts = weight / weight.min()
+    whole = counts.round()
+    return whole if bool(((counts - whole).abs() <= NEARLY * counts).all()) else None
+
+
+def _unique(x: Tensor, y: Tensor, counts: Tensor) -> Rows:
+    columns = torch.cat([x, y], 1).numpy(force=True)
     rows, inverse = np.unique(columns, axis=0, return_inverse=True)
-    inverse = inverse.reshape(-1)
-    total = np.bincount(inverse, weights=counts.round())
-    place = np.full(len(x), -1)
-    place[kept] = inverse
-    width = x.shape[1]
-    return Rows(rows[:, :width], rows[:, width:].reshape(-1, *y.shape[1:]), total, np.ones(len(rows)), place)
+    total = np.bincount(inverse.reshape(-1), weights=counts.numpy(force=True))
+    table = torch.from_numpy(rows).to(x.device)
+    weight = torch.from_numpy(total).to(x.device)
+    return Rows(table[:, : x.shape[1]], table[:, x.shape[1] :], weight, torch.ones_like(weight), merged=True)
 
 
-def _alike(x: np.ndarray, y: np.ndarray) -> bool:
+def _may_be_alike(x: Tensor, y: Tensor) -> bool:
     """Whether any two rows may be equal: a weighted sum of each row, sorted, is much cheaper than the rows sorted."""
-    columns = [*x.T, *y.reshape(len(y), -1).T]
-    mix = np.random.default_rng(0).standard_normal(len(columns))
-    sums = np.sort(sum(c * column for c, column in zip(mix, columns, strict=True)))
+    columns = [*x.unbind(1), *y.unbind(1)]
+    mix = torch.randn(len(columns), dtype=torch.float64, generator=torch.Generator().manual_seed(0)).tolist()
+    sums = torch.zeros_like(columns[0])
+    for factor, column in zip(mix, columns, strict=True):
+        sums += factor * column
+    sums = sums.sort().values
     return bool((sums[1:] == sums[:-1]).any())

@@ -57,7 +57,7 @@ def fit(model: Any, blocks: Blocks) -> None:
 def _choose(model: Any, rule: str) -> np.ndarray:
     blocks, summary = model.blocks_, model.summary_
     if rule == "scott" or summary.rows < 2:
-        return scott(summary, model.kernel).numpy()
+        return scott(blocks, summary, model.kernel).numpy()
     found = select(blocks, summary, model.kernel, verbose=model.verbose)
     model._cv = found.value  # noqa: SLF001  what the search has found anyway
     return found.bandwidth.numpy()

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from regard.errors import ShapeError
-from regard.regression import _bands, _checks, _elsewhere, _fitting, _select_blocks, _streamed
+from regard.regression import _bands, _checks, _elsewhere, _engine, _fitting, _select_blocks, _streamed
 from regard.regression._data import Data
 from regard.regression._fitting import Local
 from regard.regression._frames import Framed, target_names
@@ -94,7 +94,9 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
             self.bandwidth_ = asked
         else:
             self.bandwidth_ = np.ones(X.shape[1])
-            self.bandwidth_, self._residuals = _fitting.choose(asked, self._local(), verbose=self.verbose)
+            bandwidth, self._residuals = _fitting.choose(asked, self._local(), verbose=self.verbose)
+            self.bandwidth_ = bandwidth.numpy(force=True)
+        self.plan_ = self._plan()
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
@@ -110,6 +112,7 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
             known = np.ones(len(self.X_)) if self.sample_weight_ is None else self.sample_weight_
             weight = np.concatenate([known, np.ones(len(X)) if weight is None else weight])
         self._keep(np.concatenate([self.X_, X]), np.concatenate([self.y_, y]), weight)
+        self.plan_ = self._plan()
         return self
 
     def _keep(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
@@ -200,6 +203,11 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
         return self._residuals
 
     # Inside
+
+    def _plan(self) -> str:
+        """How as many queries as there are rows would be answered, and why."""
+        sample = self._local().data.sample
+        return str(_engine.way_of(sample, sample.x, tol=self.tol, plan=self.plan))
 
     def _noise(self, query: Tensor) -> Noise:
         return self._local().noise(query, self._left_out().square())

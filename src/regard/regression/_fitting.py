@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression import _copies
+from regard._operands import NEVER
+from regard.regression import _copies, _residuals, _rules, _search
 from regard.regression._constant import LocalConstant
 from regard.regression._linear import LocalLinear
 
@@ -15,55 +17,47 @@ LOCAL = {0: LocalConstant, 1: LocalLinear}
 Local = LocalConstant | LocalLinear
 
 
-def choose(rule: str, local: Local, *, verbose: bool = False) -> tuple[np.ndarray, Tensor | None]:
+def choose(
+    rule: str, local: Local, *, verbose: bool = False
+) -> tuple[Float[Tensor, " dim"], Float[Tensor, "n outputs"] | None]:
     """The bandwidth by a rule, and the residuals where the rule has computed them."""
-    del verbose
-    sample = local.data.sample
-    scott = _scott(sample.x, sample.log_weight)
-    if rule == "scott" or len(sample.x) < 3:
-        return scott.numpy(force=True), None
-    grid = np.geomspace(0.05, 20, 25)
-    values = [mean_square(found := _at(local, scott * factor), residuals(found)) for factor in grid]
-    return (scott * grid[int(np.argmin(values))]).numpy(force=True), None
-
-
-def _at(local: Local, bandwidth: Tensor) -> Local:
-    from dataclasses import replace
-
-    return replace(local, data=replace(local.data, sample=replace(local.data.sample, bandwidth=bandwidth)))
+    sample, rows = local.data.sample, _copies.merged(local.data.sample)
+    if rule == "scott":
+        return _rules.scott(rows.x, rows.weight, sample.kernel, rows.count), None
+    found = _search.select(
+        rows.x,
+        rows.y,
+        sample.kernel,
+        local.degree,
+        None if rows.weight is None else rows.weight.log(),
+        left_out=rows.left_out,
+        tol=local.data.tol,
+        verbose=verbose,
+    )
+    return found.bandwidth, None if rows.merged else found.residuals
 
 
 def residuals(local: Local) -> Float[Tensor, "n outputs"]:
-    """y_i less what all the other rows predict at x_i."""
+    """y_i less what all the other rows predict at x_i; a row without weight is in nobody's way, its own included."""
     sample = local.data.sample
-    own = local.leverage()
-    if sample.log_weight is not None:
-        weight = sample.log_weight.exp()
-        own = own / torch.where(weight > 0, weight, 1.0) * torch.from_numpy(_left_out(sample.x, sample.values, weight))
-    return (sample.values - local.predict(sample.x)) / (1 - own).clamp_min(1e-9).unsqueeze(1)
-
-
-def _left_out(x: Tensor, y: Tensor, weight: Tensor) -> np.ndarray:
-    rows = _copies.of(x.numpy(force=True), y.numpy(force=True), weight.numpy(force=True))
-    if rows.left_out is None or rows.place is None:
-        return weight.numpy(force=True)
-    return np.where(rows.place >= 0, rows.left_out[rows.place], 1.0)
+    if sample.log_weight is None:
+        return _residuals.residuals(sample, degree=local.degree, tol=local.data.tol)
+    found = torch.empty_like(sample.values)
+    kept = sample.log_weight > NEVER
+    some = replace(sample, x=sample.x[kept], values=sample.values[kept], log_weight=sample.log_weight[kept])
+    counts = _copies.as_counts(some.log_weight.exp())
+    left_out = None if counts is None else some.log_weight.exp() / counts
+    found[kept] = _residuals.residuals(some, degree=local.degree, left_out=left_out, tol=local.data.tol)
+    if not bool(kept.all()):
+        found[~kept] = sample.values[~kept] - local.predict(sample.x[~kept])
+    return found
 
 
 def mean_square(local: Local, found: Float[Tensor, "n outputs"]) -> float:
     """Of residuals, weighted; with several outputs each is in units of its variance."""
-    sample = local.data.sample
-    weight = torch.ones_like(found[:, 0]) if sample.log_weight is None else sample.log_weight.exp()
-    share = weight / weight.sum()
+    share, y = local.data.share(), local.data.sample.values
     squares = share @ found.square()
     if len(squares) > 1:
-        variance = share @ (sample.values - share @ sample.values).square()
+        variance = share @ (y - share @ y).square()
         squares = squares / torch.where(variance > 0, variance, 1.0)
     return float(squares.sum())
-
-
-def _scott(x: Tensor, log_weight: Tensor | None) -> Tensor:
-    weight = torch.ones_like(x[:, 0]) if log_weight is None else log_weight.exp()
-    share = weight / weight.sum()
-    deviation = (share @ (x - share @ x).square()).sqrt()
-    return torch.where(deviation > 0, deviation * float(weight.sum()) ** (-1 / (x.shape[1] + 4)), torch.inf)

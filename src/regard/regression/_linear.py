@@ -13,6 +13,7 @@ limit of a ridge that goes to 0, and with no direction left the answer is that o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from jaxtyping import Float
@@ -30,6 +31,7 @@ from regard.regression._state import Pooled
 @dataclass(frozen=True, eq=False)
 class LocalLinear:
     data: Data
+    degree: ClassVar[int] = 1
 
     def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
         found = moments(self.data, query)

@@ -28,9 +28,7 @@ def in_cells(cloud: Cloud, radius: float) -> bool:
     return math.prod(float(width) / side + 1 for width in cloud.high - cloud.low) * FINE < MOST_KEYS
 
 
-def cells(
-    cloud: Cloud, at: Float[Tensor, "dim q"], radius: Float[Tensor, " q"]
-) -> tuple[Points, Iterator[Lists]]:
+def cells(cloud: Cloud, at: Float[Tensor, "dim q"], radius: Float[Tensor, " q"]) -> tuple[Points, Iterator[Lists]]:
     """Points sorted by cell, row after row; each query reads the part of each row that its ball touches."""
     radius = radius * SLACK
     largest = float(radius.max())

@@ -70,9 +70,10 @@ def select(blocks: Blocks, summary: Summary, kernel: str = "gaussian", *, verbos
     return search.selection()
 
 
-def scott(summary: Summary, kernel: str = "gaussian") -> Float[Tensor, " dim"]:
+def scott(blocks: Blocks, summary: Summary, kernel: str = "gaussian") -> Float[Tensor, " dim"]:
     """Scott's rule as `_rules.scott` has it."""
-    rows = summary.effective_rows()
+    unit = unit_of_counts(blocks, summary)
+    rows = summary.effective_rows() if unit is None else float(summary.x.total) / unit
     variance = summary.x.squares / summary.x.total / max(1 - 1 / rows, math.ulp(1.0))
     width = CANONICAL[kernel] * variance.sqrt() * rows ** (-1 / (len(variance) + 4))
     return torch.where((summary.x.high > summary.x.low) & (width > 0), width, math.inf)
