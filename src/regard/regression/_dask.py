@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import ShapeError
+from regard.errors import DataError, ShapeError
 from regard.regression._blocks import Block, Blocks, Item, Progress, State, block_of
 from regard.regression._frames import target_names
 from regard.regression._rows import Rows
@@ -21,6 +21,8 @@ class DaskBlocks(Blocks):
         if getattr(x, "ndim", 2) != 2:
             raise ShapeError(f"X must be a table, one row a sample: it has {x.ndim} dimension")
         frame = hasattr(x, "columns")
+        if frame:
+            _refuse_absent(x, y, weight)
         if frame and _is_name(y):
             y, x = x[y], x.drop(columns=y)
         if frame and isinstance(weight, str):
@@ -111,6 +113,14 @@ def _labelled(frame: Any, answer: np.ndarray, names: Sequence[str] | None) -> An
     if answer.ndim == 1:
         return pd.Series(answer, index=frame.index, name=names[0] if names else None)
     return pd.DataFrame(answer, index=frame.index, columns=names)
+
+
+def _refuse_absent(frame: Any, *wanted: Any) -> None:
+    names = [name for names in wanted if _is_name(names) for name in ([names] if isinstance(names, str) else names)]
+    missing = [name for name in names if name not in list(frame.columns)]
+    if missing:
+        has = ", ".join(map(str, frame.columns))
+        raise DataError(f"X has no column {', '.join(map(repr, missing))}; it has: {has}")
 
 
 def _is_name(y: object) -> bool:
