@@ -14,6 +14,7 @@ from benchmarks import (
     layers,
     precision,
     questions,
+    regression_pairs,
     regression_stream,
     value_width,
     window,
@@ -31,6 +32,7 @@ MODULES = (
     additive,
     precision,
     layers,
+    regression_pairs,
     regression_stream,
 )
 Lines = Callable[[bool], list[Line]]

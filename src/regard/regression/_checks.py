@@ -78,6 +78,8 @@ def table(model: Any, X: Any, y: Any = None, *, reset: bool, **options: Any) -> 
 
 def _early(y: Any, columns: list[str]) -> None:
     """Find what is missing in y before scikit-learn says that something is, without saying where."""
+    if y is None:
+        return
     try:
         numbers = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError):

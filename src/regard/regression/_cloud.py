@@ -81,6 +81,5 @@ def _unit(values: Float[Tensor, "n columns"]) -> Float[Tensor, " columns"]:
 def _rows(points: Tensor, middle: Tensor, width: Tensor) -> Float[Tensor, "dim n"]:
     rows = torch.empty(points.shape[1], len(points), dtype=torch.float64)
     for axis, row in enumerate(rows):
-        torch.sub(points[:, axis], middle[axis], out=row)
-        row /= width[axis]
+        torch.sub(points[:, axis], middle[axis], out=row).div_(width[axis])
     return rows

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.regression import _outside, _squares
 from regard.regression._data import Data
-from regard.regression._moments import by_autograd, moments
+from regard.regression._moments import by_autograd, covariance
 from regard.regression._squares import Noise
 from regard.weights import Weights
 
@@ -36,7 +36,7 @@ class LocalConstant:
         """df/dx. For the Gaussian it is the covariance of x and y under p, over h^2; for others, by autograd."""
         data = self.data
         if data.sample.kernel == "gaussian":
-            return moments(data, query).covariance() / data.sample.bandwidth.square().unsqueeze(1)
+            return covariance(data, query) / data.sample.bandwidth.square().unsqueeze(1)
         slope = by_autograd(lambda place: data.differentiable(place, data.sample.values), query)
         return _outside.slope(data, query, slope)
 

@@ -1,4 +1,4 @@
-"""Gaussian averages of a million points at a million queries: a Fourier series of the kernel, and a bound for each query.
+"""Gaussian averages of a million points at a million queries: a Fourier series, and a bound for each query.
 
 With u in units of the bandwidth and a period P a little longer than the data,
 
@@ -28,7 +28,7 @@ from regard.regression._state import Pooled, empty
 SHARE = 1e-7  # eps as a share of tol: an average is certain where the weight of a few points of 10^6 is near
 FINEST, COARSEST = 1e-13, 1e-7
 # Cells of the fine grid, 16 bytes each, that a transform may use, by dimension.
-CELLS = {1: 2**24, 2: 2**24, 3: 2**26}
+CELLS = {1: 2**24, 2: 2**25, 3: 2**26}
 
 
 class Series(NamedTuple):

@@ -69,8 +69,9 @@ def kernels(problem: Problem, x: Float[Tensor, "n dim"], rows: Tensor, *, slopes
     steep = _steepness(kernel, square, scores, total, log_weight) if slopes else weights
     if alone.any():
         lonely = alone.squeeze(1)
+        if slopes:
+            steep[lonely] = 0.0  # whom a point is nearest to changes by jumps
         weights[lonely] = _nearest(square[lonely], rows[lonely], log_weight)
-        steep[lonely] = 0.0  # whom a point is nearest to changes by jumps
     return Kernels(weights, steep)
 
 

@@ -54,10 +54,6 @@ class Moments:
     y: Float[Tensor, "q outputs"]
     vy: Float[Tensor, "q dim outputs"]  # the covariance of v and y
 
-    def covariance(self) -> Float[Tensor, "q dim outputs"]:
-        """Of x and y, in their own units."""
-        return self.vy * self.frame.unit.unsqueeze(1)
-
     @torch.no_grad()
     def inverse(self) -> Float[Tensor, "q dim dim"]:
         """The pseudo-inverse of the spread: a direction in which the data near by hardly varies counts as flat."""
@@ -79,21 +75,20 @@ class Moments:
 
 
 def moments(data: Data, query: Float[Tensor, "q dim"], *, differentiable: bool = False) -> Moments:
+    """All that a line needs at each query."""
     frame = Frame.of(data)
     v, y = frame.place(data.points(data.sample.x)), data.sample.values - frame.level
     dim, outputs = v.shape[1], y.shape[1]
     rows, cols = torch.triu_indices(dim, dim, device=v.device)
-    squares, products = v[:, rows] * v[:, cols], (v.unsqueeze(2) * y.unsqueeze(1)).flatten(1)
-    columns = torch.cat([v, squares, y, products], 1)
+    columns = torch.cat([v, y, _products(v, y), v[:, rows] * v[:, cols]], 1)
     if differentiable:
         lse, mean = torch.zeros_like(query[:, 0]), data.differentiable(query, columns)
     else:
-        tol = max(data.tol / (10 * (1 + float(v.abs().max()) ** 2)), SMALLEST_TOL)
-        lse, mean, _ = data.pool(query, columns, tol)
-    mean_v, mean_squares, mean_y, mean_products = mean.split([dim, len(rows), outputs, dim * outputs], 1)
+        lse, mean, _ = data.pool(query, columns, _finer(data.tol, 1 + float(v.abs().max()) ** 2))
+    mean_v, mean_y, mean_vy, mean_vv = mean.split([dim, outputs, dim * outputs, len(rows)], 1)
     vv = mean_v.new_zeros(len(mean), dim, dim)
-    vv[:, rows, cols] = mean_squares
-    vv[:, cols, rows] = mean_squares
+    vv[:, rows, cols] = mean_vv
+    vv[:, cols, rows] = mean_vv
     return Moments(
         frame,
         lse,
@@ -101,8 +96,27 @@ def moments(data: Data, query: Float[Tensor, "q dim"], *, differentiable: bool =
         frame.place(data.points(query)) - mean_v,
         vv - mean_v.unsqueeze(2) * mean_v.unsqueeze(1),
         mean_y,
-        mean_products.unflatten(1, (dim, outputs)) - mean_v.unsqueeze(2) * mean_y.unsqueeze(1),
+        mean_vy.unflatten(1, (dim, outputs)) - mean_v.unsqueeze(2) * mean_y.unsqueeze(1),
     )
+
+
+def covariance(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
+    """Of x and y around each query, in their own units."""
+    frame = Frame.of(data)
+    v, y = frame.place(data.points(data.sample.x)), data.sample.values - frame.level
+    mean = data.pool(query, torch.cat([v, y, _products(v, y)], 1), _finer(data.tol, 1 + float(v.abs().max()))).mean
+    mean_v, mean_y, mean_vy = mean.split([v.shape[1], y.shape[1], v.shape[1] * y.shape[1]], 1)
+    found = mean_vy.unflatten(1, (v.shape[1], y.shape[1])) - mean_v.unsqueeze(2) * mean_y.unsqueeze(1)
+    return found * frame.unit.unsqueeze(1)
+
+
+def _products(v: Float[Tensor, "n dim"], y: Float[Tensor, "n outputs"]) -> Float[Tensor, "n products"]:
+    return (v.unsqueeze(2) * y.unsqueeze(1)).flatten(1)
+
+
+def _finer(tol: float, reach: float) -> float:
+    """The error that averages may have whose differences are so much smaller than they are."""
+    return max(tol / (4 * reach), SMALLEST_TOL)
 
 
 def by_autograd(

@@ -115,10 +115,10 @@ class Tree:
     """Two or three features: scipy's tree."""
 
     def __init__(self, cloud: Cloud) -> None:
-        from scipy.spatial import cKDTree
+        from scipy.spatial import KDTree
 
         # A balanced tree takes twice as long to build and answers no faster here.
-        self.tree: Any = cKDTree(cloud.x.T.contiguous().numpy(), balanced_tree=False, compact_nodes=False)
+        self.tree: Any = KDTree(cloud.x.T.contiguous().numpy(), balanced_tree=False, compact_nodes=False)
         self.points = Points.of(cloud)
         self.workers = torch.get_num_threads()
 

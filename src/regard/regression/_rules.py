@@ -31,9 +31,10 @@ def scott(
 ) -> Float[Tensor, " dim"]:
     """Scott's rule, h_k = c sigma_k n^(-1 / (dim + 4)), as `scipy.stats.gaussian_kde` has it: (dim,).
 
-    sigma_k is the standard deviation of feature k with n - 1 below; with weights n is `count`, or Kish's
-    (sum w)^2 / sum w^2, and sigma is weighted. (statsmodels starts its search at 1.06 times this, with n below.) c = 1 for a Gaussian, and for
-    another kernel the factor that makes it smooth as much. A feature that never changes gets an infinite width.
+    sigma_k is the standard deviation of feature k with n - 1 below; with weights n is `count`, or else Kish's
+    (sum w)^2 / sum w^2, and sigma is weighted. (statsmodels starts its search at 1.06 times this, with n below.) c = 1
+    for a Gaussian, and for another kernel the factor that makes it smooth as much. A feature that never changes gets an
+    infinite width.
     """
     share = torch.full((len(x),), 1 / max(len(x), 1), dtype=x.dtype, device=x.device)
     if weight is not None:

@@ -50,7 +50,7 @@ class LinearSmoother:
     def __matmul__(self, x: Tensor) -> Tensor:
         """(q, n) @ (n,) or (n, d) -> (q,) or (q, d): pooled once for each corner of the line."""
         matrix = x.unsqueeze(1) if x.dim() == 1 else x
-        if len(matrix) == self.shape[1]:  # any other length is refused by the weights themselves
+        if len(matrix) == self.shape[1] and x.dtype == self.dtype:  # else the weights themselves refuse
             tilted = (self._corners.unsqueeze(2) * matrix.unsqueeze(1)).flatten(1)
             pooled = (self._weights @ tilted).unflatten(1, (self._corners.shape[1], -1))
             out = (self._factors.unsqueeze(2) * pooled).sum(1)
