@@ -63,16 +63,37 @@ class Problem:
         log_weight = None if log_weight is None else log_weight[order]
         return cls(x[order], y[order], kernel, degree, log_weight, log_kept, share[order], per_output, unit, order)
 
+    def thinned(self, points: int) -> Problem:
+        """About so many of the points, evenly along the order, in the same units."""
+        some = torch.linspace(0, len(self.x) - 1, points, dtype=torch.float64).round().to(torch.int64)
+        log_weight, log_kept = (None if t is None else t[some] for t in (self.log_weight, self.log_kept))
+        y = self.y[some]
+        share = self.share[some] / self.share[some].sum()
+        order = torch.arange(len(some))
+        x = self.x[some]
+        return Problem(x, y, self.kernel, self.degree, log_weight, log_kept, share, self.per_output, self.unit, order)
+
     @cached_property
     def spread(self) -> Float[Tensor, " dim"]:
         """Largest less smallest value of each feature, in its units."""
         return self.x.amax(0) - self.x.amin(0)
 
     @cached_property
+    def deviation(self) -> Float[Tensor, " outputs"]:
+        """Of each output; 1 where it is constant."""
+        deviation = (self.share @ self.y.square()).sqrt()
+        return torch.where(deviation > 0, deviation, 1.0)
+
+    @cached_property
     def log_left_out(self) -> Float[Tensor, " n"]:
         """Log of the weight that goes when a point is left out."""
-        whole = torch.zeros_like(self.share) if self.log_weight is None else self.log_weight
+        whole = self.log_weights
         return whole if self.log_kept is None else whole + torch.log1p(-torch.exp(self.log_kept))
+
+    @cached_property
+    def log_weights(self) -> Float[Tensor, " n"]:
+        """Log of each weight, also where none was given."""
+        return torch.zeros_like(self.share) if self.log_weight is None else self.log_weight
 
     @property
     def total_variance(self) -> float:
