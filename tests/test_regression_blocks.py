@@ -282,6 +282,10 @@ class TestRefusals:
                 question(data[3])
         with pytest.raises(UnsupportedError, match="needs the data in memory"):
             model.leverage()
+        with pytest.raises(UnsupportedError, match="partial_fit needs the data in memory"):
+            model.partial_fit(data[0], data[1])
+        with pytest.raises(UnsupportedError, match="degree=1"):
+            rg.NadarayaWatson(bandwidth=1.0, degree=1).fit(mapped(data[0], tmp_path / "y.npy"), data[1])
 
 
 class TestMemoryMaps:

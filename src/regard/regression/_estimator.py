@@ -12,7 +12,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from regard.errors import ShapeError
+from regard.errors import ShapeError, UnsupportedError
 from regard.regression import _bands, _checks, _elsewhere, _engine, _fitting, _select_blocks, _streamed
 from regard.regression._data import Data
 from regard.regression._fitting import Local
@@ -103,6 +103,8 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Add rows to the data. The bandwidth stays what it is; the first call is `fit`."""
         if not hasattr(self, "bandwidth_"):
             return self.fit(X, y, sample_weight)
+        if self.blocks_ is not None:
+            raise UnsupportedError("partial_fit needs the data in memory; with files or Dask, fit the longer data anew")
         X, y = _checks.table(self, X, y, reset=False)
         if y.shape[1:] != self.y_.shape[1:]:
             msg = f"y must have the shape of the y that was fitted, (n, {self.y_.shape[1:]}), but it is {y.shape}"

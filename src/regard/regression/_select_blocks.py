@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import torch
 from jaxtyping import Float
@@ -12,12 +13,13 @@ from torch import Tensor
 
 from regard.regression._blocks import Block, Blocks
 from regard.regression._copies import NEARLY
+from regard.regression._descent import LOOSE
 from regard.regression._loo_blocks import Question, evaluate, residuals
 from regard.regression._problem import Evaluation, Problem
 from regard.regression._rules import CANONICAL
-from regard.regression._search import Selection, _print, _Search
+from regard.regression._search import Selection, _Counter, _print, _Search
 from regard.regression._search import select as select_in_memory
-from regard.regression._starts import ABROAD
+from regard.regression._starts import wide
 from regard.regression._summary import Summary
 
 DRAWN = 2**12  # rows on which the search begins; it tries every start there, where that is cheap
@@ -36,7 +38,7 @@ class Some(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Objective:
+class OverBlocks:
     """Leave-one-out over all blocks, as the search asks it. Residuals are not kept: there may be too many."""
 
     blocks: Blocks
@@ -60,13 +62,16 @@ def select(blocks: Blocks, summary: Summary, kernel: str = "gaussian", *, verbos
     if len(some.x) == summary.rows:
         return first
     problem = Problem.of(some.x, some.y, kernel, 0, log_weight, left_out)
-    search = _Search(problem, Objective(blocks, summary, kernel, unit), _print if verbose else None)
+    search = _Search(problem, _Counter(_print if verbose else None, first.evaluations), tight=True)
+    search.objective = cast("Any", OverBlocks(blocks, summary, kernel, unit))
     begin = _narrowed(first.bandwidth / problem.unit, len(some.x) / summary.rows)
     search.evaluate(begin)
-    # A feature that says too little for a few rows may say enough for all: it comes back as a very wide one.
-    abroad = torch.where(search.bounds.free, CANONICAL[kernel] * ABROAD, math.inf)
-    search.descend(torch.where(torch.isinf(begin), abroad, begin))
-    search.widen()
+    if not bool(torch.isfinite(begin).all()):
+        # A feature that says too little for a few rows may say enough for all: it comes back as a very wide one.
+        search.descend(torch.where(search.bounds.free, begin.clamp_max(wide(problem)), math.inf), LOOSE)
+    search.settle(begin)
+    if verbose:
+        sys.stderr.write("\n")
     return search.selection()
 
 
