@@ -97,6 +97,7 @@ def _tables(fragment: Any, schema: pa.Schema, columns: list[str]) -> Iterator[np
 
 def _batches(fragment: Any, schema: pa.Schema, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
     """Batches of a file, a little at a time: a whole row group may be larger than the memory we may use."""
+    import pyarrow as pa
     import pyarrow.dataset as pads
 
     options = pads.ParquetFragmentScanOptions(use_buffered_stream=True, buffer_size=2**16, pre_buffer=False)
@@ -108,6 +109,7 @@ def _batches(fragment: Any, schema: pa.Schema, columns: list[str], rows: int) ->
         fragment_readahead=0,
         fragment_scan_options=options,
         use_threads=False,
+        memory_pool=pa.system_memory_pool(),  # pyarrow's own keeps what is freed
     )
     return (batch for batch in batches if len(batch))
 
