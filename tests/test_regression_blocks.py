@@ -196,6 +196,14 @@ class TestEstimator:
         assert found.shape == (QUERIES,)
         np.testing.assert_allclose(found, truth.predict(data[3][:, [2, 0]]), rtol=1e-12, atol=1e-12)
 
+    def test_a_column_may_be_the_name_of_a_folder(self, kernel, data, tmp_path):
+        frame = pd.DataFrame(data[0][:, :2], columns=["a", "b"]).assign(g=np.arange(N) % 3, u=data[1][:, 0])
+        frame.to_parquet(tmp_path / "parts", partition_cols=["g"])
+        model = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(tmp_path / "parts", "u")
+        truth = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(frame[["a", "b", "g"]], frame["u"])
+        queries = frame[["a", "b", "g"]][:QUERIES]
+        np.testing.assert_allclose(model.predict(queries), truth.predict(queries), rtol=1e-12, atol=1e-12)
+
     def test_an_estimator_in_memory_predicts_for_a_folder(self, kernel, data, folder):
         frame = pd.DataFrame(data[0], columns=["a", "b", "c"])
         model = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(frame, data[1])

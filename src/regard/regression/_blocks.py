@@ -21,7 +21,7 @@ State = TypeVar("State")
 Progress = Callable[[int], None]  # told how many blocks are done
 
 # A block in float64. Three of them may be alive (read, waiting, in use) beside what the engine makes of one.
-BLOCK_BYTES = 2**22
+BLOCK_BYTES = 2**21
 
 
 class Block(NamedTuple):

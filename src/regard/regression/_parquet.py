@@ -56,7 +56,7 @@ class ParquetBlocks(Blocks):
         folder = open_folder(self.path)
         for fragment in folder.get_fragments():
             start = 0
-            for table in _tables(fragment, folder.schema, self.columns):
+            for table in _tables(fragment, self.columns):
                 name = f"{Path(fragment.path).name}, rows {start} to {start + len(table) - 1}"
                 yield self._block(table, number, name)
                 number, start = number + 1, start + len(table)
@@ -82,36 +82,33 @@ def open_folder(path: str) -> pads.Dataset:
     return dataset
 
 
-def _tables(fragment: Any, schema: pa.Schema, columns: list[str]) -> Iterator[np.ndarray]:
+def _tables(fragment: Any, columns: list[str]) -> Iterator[np.ndarray]:
     """The rows of a file, a block at a time, however its row groups are cut."""
     rows = rows_for(len(columns))
     waiting: list[np.ndarray] = []
-    for batch in _batches(fragment, schema, columns, rows):
-        waiting.append(np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns]))
-        if sum(map(len, waiting)) + rows // 2 > rows:  # a batch never holds more than `rows`
-            yield np.concatenate(waiting, dtype=np.float64)
+    for table in _batches(fragment, columns, rows):
+        waiting.append(table)
+        if sum(map(len, waiting)) > rows // 2:  # a batch never holds more than `rows`
+            yield np.concatenate(waiting)
             waiting = []
     if waiting:
-        yield np.concatenate(waiting, dtype=np.float64)
+        yield np.concatenate(waiting)
 
 
-def _batches(fragment: Any, schema: pa.Schema, columns: list[str], rows: int) -> Iterator[pa.RecordBatch]:
-    """Batches of a file, a little at a time: a whole row group may be larger than the memory we may use."""
-    import pyarrow as pa
+def _batches(fragment: Any, columns: list[str], rows: int) -> Iterator[np.ndarray]:
+    """Some rows at a time: a scan of the folder would decode whole row groups, which may be larger than our memory."""
     import pyarrow.dataset as pads
+    import pyarrow.parquet as pq
 
-    options = pads.ParquetFragmentScanOptions(use_buffered_stream=True, buffer_size=2**16, pre_buffer=False)
-    batches = fragment.to_batches(
-        schema=schema,  # a folder's name may be a column, and files may have theirs in another order
-        columns=columns,
-        batch_size=rows,
-        batch_readahead=0,
-        fragment_readahead=0,
-        fragment_scan_options=options,
-        use_threads=False,
-        memory_pool=pa.system_memory_pool(),  # pyarrow's own keeps what is freed
-    )
-    return (batch for batch in batches if len(batch))
+    constant = pads.get_partition_keys(fragment.partition_expression)  # columns that are names of folders
+    stored = [name for name in columns if name not in constant]
+    with pq.ParquetFile(fragment.path, buffer_size=2**16, pre_buffer=False) as file:
+        for batch in file.iter_batches(rows, columns=stored, use_threads=False):
+            table = np.empty((len(batch), len(columns)))
+            for place, name in enumerate(columns):
+                # By name: each file has its own order.
+                table[:, place] = constant[name] if name in constant else batch.column(name).to_numpy(False)
+            yield table
 
 
 def _refuse_columns(schema: pa.Schema, wanted: list[str], path: str) -> None:
