@@ -112,7 +112,7 @@ def _labelled(frame: Any, answer: np.ndarray, names: Sequence[str] | None) -> An
 
     if answer.ndim == 1:
         return pd.Series(answer, index=frame.index, name=names[0] if names else None)
-    return pd.DataFrame(answer, index=frame.index, columns=names)
+    return pd.DataFrame(answer, index=frame.index, columns=None if names is None else list(names))
 
 
 def _refuse_absent(frame: Any, *wanted: Any) -> None:

@@ -15,7 +15,6 @@ from torch import Tensor
 from regard.errors import ShapeError, UnsupportedError
 from regard.regression import _bands, _checks, _elsewhere, _engine, _fitting, _select_blocks, _streamed
 from regard.regression._data import Data
-from regard.regression._fitting import Local
 from regard.regression._frames import Framed, target_names
 from regard.regression._sample import Sample
 from regard.regression._smoother import LinearSmoother
@@ -226,7 +225,7 @@ class NadarayaWatson(Framed, MultiOutputMixin, RegressorMixin, BaseEstimator):
             array = array.copy()
         return torch.from_numpy(np.ascontiguousarray(array)).to(_checks.device(self.device))
 
-    def _local(self) -> Local | Streamed:
+    def _local(self) -> Any:  # a Local, or Streamed, which answers what it can and refuses the rest
         """The data and the bandwidth as they are now, ready to be asked."""
         if self.blocks_ is not None:
             return Streamed.of(self)

@@ -50,11 +50,11 @@ class Rows:
 
     def _cut(self, other: Rows) -> Rows:
         """An array in memory: Dask must say where its chunks begin, and counts them if it does not know."""
-        import dask
+        from dask.base import compute
 
         lengths = other.lengths
         if np.isnan(lengths).any():
-            lengths = dask.compute(*[task(len, part) for part in other.parts])
+            lengths = compute(*[task(len, part) for part in other.parts])
         if sum(lengths) != len(self.source):
             raise _unequal(other.name, sum(lengths), self.name, len(self.source))
         pieces = np.split(self.source, np.cumsum(lengths)[:-1].astype(int))

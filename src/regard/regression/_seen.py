@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -98,8 +98,13 @@ def _log_slope(kernel: str, square: Tensor, inside: Tensor) -> Tensor:
 
 
 def _together(parts: list[Seen]) -> Seen:
-    def joined(kind: type, states: list) -> Pooled | Nearest | None:
-        return None if states[0] is None else kind(*(torch.cat(part) for part in zip(*states, strict=True)))
-
     averages, slopes, nearest = (list(states) for states in zip(*parts, strict=True))
-    return Seen(joined(Pooled, averages), joined(Pooled, slopes), joined(Nearest, nearest))
+    return Seen(
+        Pooled(*_joined(averages)),
+        None if slopes[0] is None else Pooled(*_joined(slopes)),
+        None if nearest[0] is None else Nearest(*_joined(nearest)),
+    )
+
+
+def _joined(states: list[Any]) -> list[Tensor]:
+    return [torch.cat(part) for part in zip(*states, strict=True)]

@@ -25,16 +25,16 @@ def is_dask(x: object) -> bool:
 
 def task(function: Callable[..., Any], *arguments: Any) -> Delayed:
     """One call, somewhere. A new name each time: nothing is hashed, and a lost result is simply computed again."""
-    import dask
+    from dask.delayed import delayed
 
-    return dask.delayed(alone, pure=False, traverse=False)(function, *arguments)
+    return delayed(alone, pure=False, traverse=False)(function, *arguments)
 
 
 def shared(value: Any) -> Delayed:
     """A value that many tasks need: it stands once in the graph, so that no death of a worker loses it."""
-    import dask
+    from dask.delayed import delayed
 
-    return dask.delayed(value, pure=False, traverse=False)
+    return delayed(value, pure=False, traverse=False)
 
 
 def tree(parts: Sequence[Delayed], merge: Callable[[Part, Part], Part]) -> Delayed:
