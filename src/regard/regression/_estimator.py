@@ -17,7 +17,6 @@ from regard.regression import _bands, _checks, _elsewhere, _engine, _fitting, _l
 from regard.regression._categorical import Mixed
 from regard.regression._data import Data
 from regard.regression._files import Saved
-from regard.regression._fitting import Local
 from regard.regression._frames import Framed, target_names
 from regard.regression._sample import Sample
 from regard.regression._smoother import LinearSmoother
