@@ -24,7 +24,7 @@ class LinearSmoother:
     >>> smoother.shape
     torch.Size([1, 5])
     >>> smoother.dense().round(decimals=2)
-    tensor([[ 0.0100, -0.0700, -0.4500, -0.2300,  1.7400]], dtype=torch.float64)
+    tensor([[-0.0000, -0.0200, -0.2800, -1.3700,  2.6800]], dtype=torch.float64)
     """
 
     def __init__(
