@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.regression import _rules
 from regard.regression._categorical import Mixed, log_other
-from regard.regression._constant import LocalConstant
+from regard.regression._constant import LocalConstant, own_weight
 from regard.regression._linear import LocalLinear
 
 Local = LocalConstant | LocalLinear
@@ -24,8 +24,13 @@ FARTHEST = 1e3  # times Scott's bandwidth: as good as infinite
 def residuals(local: Local) -> Float[Tensor, "n outputs"]:
     """y_i less what the other rows predict: (y_i - f_i) / (1 - l_ii), the row left out whole."""
     data = local.data
-    y, others = data.sample.values, 1 - local.leverage()
-    found = (y - local.predict(data.table())) / torch.where(others > ALONE, others, 1.0).unsqueeze(1)
+    y, table = data.sample.values, data.table()
+    if isinstance(local, LocalConstant):  # one pass gives both
+        lse, fit, _ = data.pool(table)
+        others = 1 - own_weight(data, lse)
+    else:
+        fit, others = local.predict(table), 1 - local.leverage()
+    found = (y - fit) / torch.where(others > ALONE, others, 1.0).unsqueeze(1)
     return torch.where((others > ALONE).unsqueeze(1), found, y - data.share() @ y)
 
 
@@ -56,7 +61,7 @@ def _search(local: Local, scott: Tensor, most: Tensor) -> Tensor:
 
     bounds = [(-np.log(100), np.log(FARTHEST))] * len(scott) + [(0.0, 1.0)] * len(most)
     tried = sorted((value(start), *start) for start in _starts(len(scott), len(most)))
-    options = {"ftol": 1e-12, "eps": 1e-6, "maxiter": 50}
+    options = {"ftol": 1e-10, "eps": 1e-6, "maxiter": 20}
     found = [
         minimize(value, np.array(start), method="L-BFGS-B", bounds=bounds, options=options)
         for _, *start in tried[:DESCENTS]
