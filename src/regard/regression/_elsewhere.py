@@ -48,10 +48,11 @@ def fit(model: Any, blocks: Blocks) -> None:
         raise DataError("there is no data: at least one row with a positive weight is needed")
     model.blocks_, model.summary_, model._cv, model._residuals = blocks, summary, None, None  # noqa: SLF001  our own
     model.flat_, model.outputs_, model.target_names_ = blocks.flat, blocks.outputs, blocks.targets
-    model.n_samples_fit_, model.n_features_in_ = summary.rows, blocks.dim
+    model.n_samples_fit_, model.n_features_in_, model.categories_ = summary.rows, blocks.dim, {}
     if blocks.names:
         model.feature_names_in_ = np.array(blocks.names, dtype=object)
     model.bandwidth_ = asked if isinstance(asked, np.ndarray) else _choose(model, asked)
+    model.plan_ = f"blocks: {summary.rows:,} rows are read block by block, and what each says is merged"
 
 
 def _choose(model: Any, rule: str) -> np.ndarray:

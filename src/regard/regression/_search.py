@@ -70,7 +70,7 @@ def select(
     points would take many seconds does the width end there.
     """
     problem = Problem.of(x, y, kernel, degree, log_weight, left_out)
-    counter = _Counter(progress or (_print if verbose else None))
+    counter = Counter(progress or (show if verbose else None))
     try:
         found = _selected(problem, counter)
     finally:
@@ -79,7 +79,7 @@ def select(
     return _settled(Sample(x, y, found.bandwidth, kernel, log_weight), found, degree, left_out, tol)
 
 
-def _print(state: Progress) -> None:
+def show(state: Progress) -> None:
     sys.stderr.write(
         f"\rleave-one-out: evaluation {state.evaluations} with {state.points} points, error {state.value:.6g}   "
     )
@@ -100,8 +100,8 @@ def _settled(sample: Sample, found: Selection, degree: int, left_out: Tensor | N
     return found._replace(value=problem.answer(residuals[problem.order], problem.unit).value, residuals=residuals)
 
 
-def _selected(problem: Problem, counter: _Counter, *, tight: bool = True) -> Selection:
-    search = _Search(problem, counter, tight)
+def _selected(problem: Problem, counter: Counter, *, tight: bool = True) -> Selection:
+    search = Search(problem, counter, tight)
     nothing = search.evaluate(torch.full_like(problem.unit, math.inf))
     if search.undecided():
         return search.selection()
@@ -122,15 +122,15 @@ def _selected(problem: Problem, counter: _Counter, *, tight: bool = True) -> Sel
 
 
 @dataclass(eq=False)
-class _Counter:
+class Counter:
     listener: Listener | None
     evaluations: int = 0
 
 
 @dataclass(eq=False)
-class _Search:
+class Search:
     problem: Problem
-    counter: _Counter
+    counter: Counter
     tight: bool
     best: tuple[float, Tensor, Tensor] | None = None  # value, bandwidth in the problem's units, residuals
     objective: Objective = field(init=False)

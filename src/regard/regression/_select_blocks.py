@@ -17,7 +17,7 @@ from regard.regression._descent import LOOSE
 from regard.regression._loo_blocks import Question, evaluate, residuals
 from regard.regression._problem import Evaluation, Problem
 from regard.regression._rules import CANONICAL
-from regard.regression._search import Selection, _Counter, _print, _Search
+from regard.regression._search import Counter, Search, Selection, show
 from regard.regression._search import select as select_in_memory
 from regard.regression._starts import wide
 from regard.regression._summary import Summary
@@ -62,7 +62,7 @@ def select(blocks: Blocks, summary: Summary, kernel: str = "gaussian", *, verbos
     if len(some.x) == summary.rows:
         return first
     problem = Problem.of(some.x, some.y, kernel, 0, log_weight, left_out)
-    search = _Search(problem, _Counter(_print if verbose else None, first.evaluations), tight=True)
+    search = Search(problem, Counter(show if verbose else None, first.evaluations), tight=True)
     search.objective = cast("Any", OverBlocks(blocks, summary, kernel, unit))
     begin = _narrowed(first.bandwidth / problem.unit, len(some.x) / summary.rows)
     search.evaluate(begin)
