@@ -94,7 +94,7 @@ def search(name: str, family: Family, sizes: Sizes, peer: Sizes | None, goal: st
         make=make,
         ours=ours,
         peers={"statsmodels": statsmodels},
-        work=Work(flops=0.0, exps=float(sizes.n) ** 2),
+        work=Work(flops=3.0 * sizes.d * sizes.n**2, exps=float(sizes.n) ** 2),
         goals=(goal,),
         rounds=rounds,
         dtype="float64",
