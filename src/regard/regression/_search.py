@@ -192,7 +192,16 @@ class _Search:
         self.widen()
         if self.tight:
             self.descend(self.known()[1], TIGHT)
+            self.nudge()
             self.widen()
+
+    def nudge(self) -> None:
+        """Half of all widths while that is better: towards 0 the value may fall so slowly that a descent gives up."""
+        found = True
+        while found:
+            value, h, _ = self.known()
+            self.evaluate(torch.maximum(h * 0.5, self.bounds.low))
+            found = self.known()[0] < value
 
     def descend(self, h: Tensor, tolerance: float) -> None:
         """Go down from `h` over the finite widths; what is found is remembered by `evaluate`."""
