@@ -176,10 +176,15 @@ class Search:
         self.settle(begin[0])
 
     def from_coarse(self, h: Tensor) -> None:
-        if not torch.isfinite(h).all() and len(h) > 1 and len(self.problem.x) <= MANY:
+        self.evaluate(h)
+        given_up = (torch.isinf(h) & self.bounds.free).nonzero().flatten().tolist()
+        if given_up and len(h) > 1 and len(self.problem.x) <= MANY:
             # More points may show what fewer could not: a feature that was given up gets another chance.
-            self.descend(torch.where(self.bounds.free, h.clamp_max(wide(self.problem)), math.inf), LOOSE)
-        self.settle(h)
+            for feature in given_up:
+                again = self.known()[1].clone()
+                again[feature] = wide(self.problem)
+                self.evaluate(again)
+        self.settle(self.known()[1])
 
     def settle(self, h: Tensor) -> None:
         """To the bottom from `h`: what is of no use goes first, since a width takes long to grow without end."""
@@ -187,7 +192,16 @@ class Search:
         self.widen()
         if self.tight:
             self.descend(self.known()[1], TIGHT)
+            self.nudge()
             self.widen()
+
+    def nudge(self) -> None:
+        """Half of all widths while that is better: towards 0 the value may fall so slowly that a descent gives up."""
+        found = True
+        while found:
+            value, h, _ = self.known()
+            self.evaluate(torch.maximum(h * 0.5, self.bounds.low))
+            found = self.known()[0] < value
 
     def descend(self, h: Tensor, tolerance: float) -> None:
         """Go down from `h` over the finite widths; what is found is remembered by `evaluate`."""
