@@ -411,6 +411,21 @@ def test_a_learned_bias_beside_any_scale(plan, scale, mask):
     torch.testing.assert_close(*grads, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("plan", ["auto", "dense", "tiled", "fused"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("scale", [0.0, 1e-42, -0.5])
+def test_what_is_hidden_stays_hidden_at_any_scale(plan, dtype, scale):
+    """torch's kernel multiplies the -inf of its causal mask by the scale."""
+    q, k, v = (t.requires_grad_() for t in qkv(dtype=dtype))
+    output, weights = rg.attend(q, k, v, scores.scaled_dot(scale), masks.causal(), plan=plan)
+    raw = (q.double() @ k.double().mT * scale).masked_fill(~reference.causal(20, 20), -math.inf)
+    exact = torch.softmax(raw, -1) @ v.double()
+    torch.testing.assert_close(output.double(), exact, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(weights.logsumexp().double(), raw.logsumexp(-1), atol=1e-5, rtol=1e-5)
+    grads = [torch.autograd.grad(out.square().sum(), (q, k, v)) for out in (output, exact)]
+    torch.testing.assert_close(*grads, atol=1e-4, rtol=1e-4)
+
+
 # --- heads
 
 

@@ -157,3 +157,41 @@ def compare(layer, compiled, given, options):
         found.append([output, *torch.autograd.grad(output.square().sum(), [leaf, *layer.parameters()])])
     assert all(t.isfinite().all() for t in found[0])
     torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+
+
+# --- sequences of another length than the one that was compiled
+
+LENGTHWISE = {
+    "multihead": lambda: lengthwise(multihead()[0], lambda x: {"need_weights": False}),
+    "multihead, weights": lambda: lengthwise(multihead()[0], lambda x: {}),
+    "multihead, padding": lambda: lengthwise(multihead()[0], lambda x: {"key_padding_mask": x[..., 0] > 1}),
+    "multihead, causal": lambda: lengthwise(multihead()[0], lambda x: {"attn_mask": after(x), "is_causal": True}),
+    "additive": lambda: lengthwise(nn.AdditiveAttention(WIDTH, WIDTH, 5), lambda x: {}),
+    "kernel": lambda: lengthwise(nn.KernelPooling(0.3), lambda x: {}),
+    "local-p": lambda: lengthwise(nn.LocalAttention(WIDTH, WIDTH, 2, "p"), lambda x: {}),
+    "learned pool": lambda: lengthwise(nn.LearnedPooling(WIDTH), lambda x: {}, copies=1),
+}
+
+
+def lengthwise(layer, options, copies=3):
+    return layer, lambda x: layer(*[x] * copies, **options(x))[0]
+
+
+def after(x):
+    return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize(
+    "name", [n if n.startswith("multihead") else pytest.param(n, marks=pytest.mark.long) for n in LENGTHWISE]
+)
+def test_compiled_for_one_length_it_takes_another(name, dynamic):
+    torch.compiler.reset()
+    layer, call = LENGTHWISE[name]()
+    compiled = torch.compile(call, fullgraph=True, backend="aot_eager", dynamic=dynamic)
+    for batch, length in ((3, 11), (3, 29), (2, 37)):
+        x = torch.randn(batch, length, WIDTH, requires_grad=True)
+        answers = [function(x) for function in (call, compiled)]
+        grads = [torch.autograd.grad(answer.square().sum(), [x, *layer.parameters()]) for answer in answers]
+        torch.testing.assert_close([answers[1], *grads[1]], [answers[0], *grads[0]], rtol=1e-4, atol=1e-4)

@@ -540,6 +540,12 @@ def test_an_unknown_wish_for_weights_is_refused():
         MultiheadAttention(21, 3)(x(5, 21), x(7, 21), x(7, 21), need_weights="dense")
 
 
+@pytest.mark.parametrize("name", ["attn_mask", "key_padding_mask"])
+def test_a_mask_that_is_no_tensor_is_refused(name):
+    with pytest.raises(errors.DtypeError, match=f"{name} must be a torch tensor or None, but it is Band .*SelfAttention"):
+        MultiheadAttention(21, 3)(x(7, 21), x(7, 21), x(7, 21), **{name: rg.masks.causal()})
+
+
 def test_messages_tell_what_came():
     with pytest.raises(errors.LayerError, match=r"21, 21 and 21 features.*\(5, 2, 21\), \(7, 2, 23\), \(7, 2, 23\)"):
         MISTAKES["wide keys"](MultiheadAttention)

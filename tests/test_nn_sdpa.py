@@ -199,6 +199,16 @@ def test_any_number_is_a_scale(scale):
     torch.testing.assert_close(ours(q, k, v, scale=scale), theirs(q, k, v, scale=scale), equal_nan=True)
 
 
+@pytest.mark.parametrize("scale", [0, -1.5])
+@pytest.mark.parametrize("m", [11, 17])
+def test_causal_at_a_scale_that_is_not_positive(scale, m):
+    """There torch's kernel gives NaN."""
+    q, k, v = qkv(5, m)
+    seen = torch.ones(5, m, dtype=torch.bool).tril()
+    close(ours(q, k, v, is_causal=True, scale=scale), theirs(q, k, v, seen, scale=scale))
+    assert theirs(q, k, v, is_causal=True, scale=scale).isnan().any()  # the trap is there
+
+
 ZERO_SIZES = [
     ((2, 3, 0, 7), (2, 3, 17, 7), (2, 3, 17, 7)),
     ((2, 3, 5, 7), (2, 3, 0, 7), (2, 3, 0, 7)),
@@ -477,6 +487,8 @@ MISTAKES = {
     "a mask for other queries": ((Q, K, V, t(7, 17)), {}),
     "a mask for other heads": ((Q, K, V, t(2, 5, 17)), {}),
     "a mask for another batch": ((Q, K, V, t(5, 1, 5, 17)), {}),
+    "a mask of one dimension for other keys": ((Q, K, V, t(5)), {}),
+    "a mask of one dimension and causal": ((Q, K, V, t(5).bool()), {"is_causal": True}),
     "a mask with too many dimensions": ((Q, K, V, t(1, 2, 3, 5, 17)), {}),
     "a mask for the groups": ((t(2, 6, 5, 7), K, V, t(2, 3, 5, 17)), {"enable_gqa": True}),
     "dropout above 1": ((Q, K, V), {"dropout_p": 1.1}),
@@ -512,8 +524,8 @@ def test_mistakes_are_refused_as_torch_refuses_them(name):
 
 @pytest.mark.parametrize(
     ("arguments", "options"),
-    [((Q, K, t(2, 3, 19, 7)), {}), ((Q[0], K[0], V[0]), {"dropout_p": -0.1})],
-    ids=["lengths", "dropout"],
+    [((Q, K, t(2, 3, 19, 7)), {}), ((Q, K[:, :0], V[:, :0]), {}), ((Q[0], K[0], V[0]), {"dropout_p": -0.1})],
+    ids=["lengths", "no heads", "dropout"],
 )
 def test_mistakes_that_torch_overlooks_are_refused(arguments, options):
     theirs(*arguments, **options)

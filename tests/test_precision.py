@@ -131,3 +131,15 @@ def test_level_rows_have_the_entropy_of_a_fair_die(plan: str) -> None:
     weights = rg.Weights(torch.ones(32, 4), torch.ones(300, 4) * 1e2, plan=plan)
     torch.testing.assert_close(weights.entropy(), torch.full((32,), 300.0).log(), atol=1e-5, rtol=0)
     torch.testing.assert_close(weights.saturation(), torch.full((32,), 1 / 300), atol=1e-8, rtol=1e-5)
+
+
+@every("plan", ["auto", "dense", "tiled", "fused"])
+@every("low", [-1e9, -1e15, torch.finfo(torch.float32).min])
+def test_a_row_that_a_large_number_hides_whole_has_an_entropy(plan: str, low: float) -> None:
+    """Hidden by a number and not by -inf, as people write it, a padded row is one whose scores all lie far down."""
+    q, k = inputs(32, 300, 4, 1.0)
+    t = torch.zeros(32, 300)
+    t[5] = low
+    weights = rg.Weights(q, k, scores.scaled_dot() + scores.bias(t), plan=plan)
+    dense = torch.softmax(q.double() @ k.double().mT / 2 + t.double(), -1)
+    torch.testing.assert_close(weights.entropy().double(), reference.entropy(dense), atol=1e-5, rtol=1e-5)

@@ -115,6 +115,8 @@ def whole(
     q: Tensor, k: Tensor, v: Tensor, lead: tuple[int, ...], *, causal: bool, scale: float, bias: Bias
 ) -> tuple[Tensor, Tensor]:
     """One call of the kernel."""
+    if causal and scale < torch.finfo(q.dtype).tiny:  # it scales the -inf of what is hidden too: to NaN, or to +inf
+        q, scale = q * scale, 1.0
     four = None if bias.added is None else _four(bias.added.to(q.dtype), lead, expand=False)
     out, lse = flash(_four(q, lead), _four(k, lead), _four(v, lead), 0.0, causal, attn_mask=four, scale=scale)
     if bias.empty is not None:

@@ -104,6 +104,8 @@ def fused_obstacle(request: Request) -> str | None:
 
 
 def _sizes(request: Request) -> str:
+    if request.traced == "compile":  # there a size may be a symbol, which torch.compile cannot spell
+        return "the compiled"
     return " x ".join(str(length) for length in (*request.lead, request.n, request.m))
 
 

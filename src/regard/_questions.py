@@ -27,6 +27,7 @@ from regard.reducers import (
 )
 
 BINS, TOP = 256, 8  # what a pass answers without being asked
+DIGITS = 1e-6  # of an entropy: where a row's scores round by more than that, it is not to be had from their mean
 
 
 def overview(problem: Problem, cap: int) -> dict[str, Any]:
@@ -44,8 +45,13 @@ def overview(problem: Problem, cap: int) -> dict[str, Any]:
             wanted["entropy"] = Surprise()
     answers = dict(zip(wanted, survey(problem, list(wanted.values()), cap), strict=True))
     if "mean" in answers:
-        gap = answers["logsumexp"] - answers.pop("mean")
-        answers["entropy"] = torch.where(answers["logsumexp"] == NEVER, 0.0, gap.clamp_min(0))
+        lse = answers["logsumexp"]
+        entropy = torch.where(lse == NEVER, 0.0, (lse - answers.pop("mean")).clamp_min(0))
+        cancelled = lse.abs() * torch.finfo(lse.dtype).eps > DIGITS
+        if bool((cancelled & (lse != NEVER)).any()):  # a bias of the lowest number there is, for one
+            (exact,) = survey(problem, [Surprise()], cap)
+            entropy = torch.where(cancelled, exact, entropy)
+        answers["entropy"] = entropy
     return answers
 
 

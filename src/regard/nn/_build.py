@@ -49,7 +49,7 @@ def check_widths(layer: nn.Module, **expected: tuple[Tensor, int | None]) -> Non
     """Each tensor, by name, has the width that the layer was built for, if it was built for one."""
     for name, (tensor, width) in expected.items():
         # What is no tensor, or has no width, is refused in words by `attend`.
-        if isinstance(tensor, Tensor) and tensor.dim() and width not in (None, tensor.shape[-1]):
+        if isinstance(tensor, Tensor) and tensor.dim() and width is not None and tensor.shape[-1] != width:
             msg = (
                 f"{type(layer).__name__} was built for {name} of width {width}, "
                 f"but {name} is {tuple(tensor.shape)}, of width {tensor.shape[-1]}"

@@ -126,12 +126,14 @@ def lead(query: Tensor, key: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     return query, joined
 
 
-def check_mask(attn_mask: Tensor, full: tuple[int, ...]) -> None:
+def fitting_mask(attn_mask: Tensor, full: tuple[int, ...]) -> Tensor:
+    """The mask with two dimensions at least: torch's plain formula takes one that has fewer, its kernel does not."""
     shape = tuple(attn_mask.shape)
     fits = all(a in (1, b) for a, b in zip(reversed(shape), reversed(full), strict=False))
     if len(shape) > len(full) or not fits:
         msg = f"attn_mask must broadcast to (..., queries, keys) = {full}, but it is {shape}"
-        raise CallError(msg)
+        raise (CallError if len(shape) > 1 else AxisError)(msg)
+    return attn_mask if len(shape) > 1 else attn_mask.reshape(1, -1)
 
 
 def any_learns(*tensors: Tensor | None) -> bool:

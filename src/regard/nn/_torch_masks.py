@@ -10,7 +10,8 @@ from torch.nn.functional import pad
 
 from regard._tiles import all_finite
 from regard._traced import traced
-from regard.errors import LayerError
+from regard._word import came
+from regard.errors import DtypeError, LayerError
 from regard.masks import Mask, causal, hide
 from regard.scores import Score, bias, scaled_dot
 
@@ -103,6 +104,12 @@ def check(
 ) -> None:
     """Refuse what torch refuses; `lead` is (B,), or () for input without a batch."""
     for name, mask in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
+        if mask is not None and not isinstance(mask, Tensor):
+            msg = (
+                f"{name} must be a torch tensor or None, but it is {came(mask)} (masks of regard.masks are for "
+                f"regard.attend and regard.nn.SelfAttention)"
+            )
+            raise DtypeError(msg)
         if mask is not None and not (mask.is_floating_point() or mask.dtype == torch.bool):
             msg = f"{name} holds booleans (True hides) or floating point numbers (which are added), not {mask.dtype}"
             raise LayerError(msg)

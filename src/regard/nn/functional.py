@@ -62,7 +62,9 @@ def scaled_dot_product_attention(
     - float16 and bfloat16 are computed with in float32, and rounded once.
     - Dropout draws other numbers than torch's from the same seed.
     - A mask of one dimension, or of none, is always taken, and one of float32 is added to float64 as it stands, where
-      torch 2.13 misreads its bytes. Keys and values of different lengths are always refused.
+      torch 2.13 misreads its bytes. What does not fit together is always refused: torch takes keys and values of
+      different lengths, and keys of no head beside any query.
+    - `is_causal` hides at a scale of 0 or below too, where torch's kernel gives NaN.
 
     Nested and sparse tensors, and those without numbers (meta), are handed to torch.
 
@@ -84,14 +86,13 @@ def scaled_dot_product_attention(
     asked = Asked(inputs.probability(dropout_p), is_causal, inputs.factor(scale))
     query, key, value, attn_mask = inputs.autocast(query, key, value, attn_mask)
     inputs.check_numbers(query, key, value, attn_mask)
-    if attn_mask is not None and attn_mask.dim() < 2:  # torch's plain formula takes it, its kernel does not
-        attn_mask = attn_mask.reshape(1, -1)
-    way = _way(asked, query, key, value, attn_mask, enable_gqa=enable_gqa)
+    grouped = key, value
     if enable_gqa:
         key, value = inputs.ungrouped(query, key, "key"), inputs.ungrouped(query, value, "value")
     fitting, lead = inputs.lead(query, key)
     if attn_mask is not None:
-        inputs.check_mask(attn_mask, (*lead, query.shape[-2], key.shape[-2]))
+        attn_mask = inputs.fitting_mask(attn_mask, (*lead, query.shape[-2], key.shape[-2]))
+    way = _way(asked, query, *grouped, attn_mask, enable_gqa=enable_gqa)
     return inputs.laid_out_as(query, way(asked, fitting, key, value, attn_mask))
 
 
