@@ -422,6 +422,9 @@ def test_picture_speaks_chinese():
         )
         ax.get_figure().savefig("/dev/null", format="png")
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["饱和 (1)", "均匀 (1)", "无定义 (1)"]
+    bar = ax.get_figure().axes[1].yaxis.label
+    assert (bar.get_text(), bar.get_rotation()) == ("相\n对\n熵", 0)  # in a column, not lying on its side
+    assert plot.heads(mixed()).yaxis.label.get_rotation() == 90
 
 
 def test_picture_is_drawn_where_the_user_says():

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from regard.errors import ChoiceError, ShapeError
 from regard.plot._figure import INK, SIZE, name_axes, new_axes, quiet
 from regard.plot._fonts import families_for, make_legible
-from regard.plot._labels import LONGEST, label_positions, label_tokens
+from regard.plot._labels import LONGEST, label_positions, label_tokens, stand
 from regard.study import HeadTable
 
 COLOURS = {"saturation": "Reds", "relative": "Reds_r"}  # the sharper a head, the darker it is
@@ -64,6 +64,7 @@ def heads(
     bars = [_add_colour_bar(ax, image, label)] if colorbar else []
     legend = _mark(ax, table, names or {})
     name_axes(ax, xlabel, ylabel, title)
+    stand(ax.yaxis.label, "left")
     if legend:
         ax.set_title(title, fontsize=10, color=INK, pad=3 * SIZE)  # above the legend
     families = families_for([xlabel, ylabel, title, label, *legend, *layers])
@@ -115,4 +116,5 @@ def _add_colour_bar(ax: Axes, image: Any, label: str) -> Axes:
     bar.locator = MaxNLocator(5)
     quiet(bar.ax)
     bar.set_label(label, fontsize=SIZE, color=INK)
+    stand(bar.ax.yaxis.label, "right")
     return bar.ax

@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties
+from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, Locator, MaxNLocator
 
@@ -101,6 +102,12 @@ def stack(label: str) -> str:
     """
     runs = [(wide, "".join(run).strip()) for wide, run in groupby(label, _is_wide)]
     return "\n".join(part for wide, run in runs for part in (run if wide else [run]) if part)
+
+
+def stand(label: Text, side: str) -> None:
+    """Put the name of an upright axis, at its `side`, in a column if it is Chinese, which does not lie on its side."""
+    if any(map(_is_wide, label.get_text())):
+        label.set(text=stack(label.get_text()), rotation=0, va="center", ha="right" if side == "left" else "left")
 
 
 def _is_wide(character: str) -> bool:
