@@ -542,7 +542,7 @@ def test_an_unknown_wish_for_weights_is_refused():
 
 @pytest.mark.parametrize("name", ["attn_mask", "key_padding_mask"])
 def test_a_mask_that_is_no_tensor_is_refused(name):
-    with pytest.raises(errors.DtypeError, match=f"{name} must be a torch tensor or None, but it is Band .*SelfAttention"):
+    with pytest.raises(errors.DtypeError, match=f"{name} must be a torch tensor or None, but it is Band .*SelfAtt"):
         MultiheadAttention(21, 3)(x(7, 21), x(7, 21), x(7, 21), **{name: rg.masks.causal()})
 
 
