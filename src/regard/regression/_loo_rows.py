@@ -41,6 +41,17 @@ SLOPES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+class Room(NamedTuple):
+    """Where a block is computed, used again by the next: fresh memory costs more than what is written into it."""
+
+    scores: Tensor
+    weights: Tensor
+
+    @classmethod
+    def of(cls, pairs: int) -> Room:
+        return cls(*torch.empty(2, pairs, dtype=torch.float64))
+
+
 class Kernels(NamedTuple):
     """Weights of all points for some rows, and how they answer to the bandwidth."""
 
@@ -48,15 +59,16 @@ class Kernels(NamedTuple):
     slopes: Float[Tensor, "rows n"]  # d weights (their sum held) / d log h_k = slopes * ((x_i - x_j)_k / h_k)^2
 
 
-def kernels(problem: Problem, x: Float[Tensor, "n dim"], rows: Tensor, *, slopes: bool) -> Kernels:
+def kernels(problem: Problem, x: Float[Tensor, "n dim"], rows: Tensor, room: Room, *, slopes: bool) -> Kernels:
     """Weights of the points `x`, in units of the bandwidth, for the rows of these indices, themselves left out."""
     kernel, log_weight = problem.kernel, problem.log_weight
     if kernel == "gaussian":
         # |x_i|^2 is the same for a whole row and need not be subtracted.
         bias = x.square().sum(1) * -0.5
-        scores = torch.addmm(bias if log_weight is None else bias + log_weight, x[rows], x.mT)
+        scores, weights = (place[: len(rows) * len(x)].view(len(rows), len(x)) for place in room)
+        torch.addmm(bias if log_weight is None else bias + log_weight, x[rows], x.mT, out=scores)
         _leave_out(scores, rows, problem.log_kept)
-        weights = torch.softmax(scores, 1)
+        torch.softmax(scores, 1, out=weights)
         return Kernels(weights, weights)
     square = squared_distance(x[rows], x) if x.shape[1] else x.new_zeros(len(rows), len(x))
     scores = LOG_KERNELS[kernel](square)

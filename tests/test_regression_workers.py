@@ -1,0 +1,33 @@
+"""Threads of torch's, lent to workers and given back."""
+
+import pytest
+import torch
+
+from regard.regression import _workers
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("items", [1, 2, 7])
+def test_each_worker_has_one_thread_and_all_come_back(items):
+    assert _workers.each(lambda item: (item, torch.get_num_threads()), range(items)) == [(i, 1) for i in range(items)]
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize("items", [1, 2])
+def test_threads_come_back_after_a_failure(items):
+    with pytest.raises(ZeroDivisionError):
+        _workers.each(lambda item: 1 / item, [0] * items)
+    assert torch.get_num_threads() == 2
+
+
+def test_one_thread_inside_one_thread():
+    with _workers.one_thread(), _workers.one_thread():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
