@@ -1,0 +1,1 @@
+"""The ways in which a model can call attention, one file each."""
