@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from regard import datasets, errors, masks, nn, normalisers, plot, scores, study
     from regard.attention import Attention, attend
+    from regard.capture import record
+    from regard.recording import Recording
     from regard.weights import Weights
 
     __version__: str
@@ -22,6 +24,8 @@ __all__ = [
     "attend",
     "Attention",
     "Weights",
+    "record",
+    "Recording",
     "scores",
     "masks",
     "normalisers",
@@ -34,7 +38,13 @@ __all__ = [
 ]
 
 # name -> the module that defines it; a module that defines itself is its own attribute
-_HOMES = {"attend": "regard.attention", "Attention": "regard.attention", "Weights": "regard.weights"}
+_HOMES = {
+    "attend": "regard.attention",
+    "Attention": "regard.attention",
+    "Weights": "regard.weights",
+    "record": "regard.capture",
+    "Recording": "regard.recording",
+}
 _MODULES = frozenset({"datasets", "errors", "masks", "nn", "normalisers", "plot", "scores", "study"})
 
 

@@ -57,5 +57,9 @@ class NotNormalisedError(RegardError, TypeError, ValueError):
     """A question that needs a distribution, asked of weights that are none."""
 
 
+class RecordError(RegardError, RuntimeError):
+    """Attention of a model that cannot be recorded, or a recording that cannot be kept."""
+
+
 class MissingExtraError(RegardError, ImportError):
     """An optional package that is not installed."""

@@ -1,1 +1,50 @@
-"""The ways in which a model can call attention, one file each."""
+"""Recording a model: the ways in which it can call attention, one file each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+import torch
+from torch import nn
+
+from regard.capture._generate import generating
+from regard.capture._hugging_face import hugging_face
+from regard.capture._masks import MaskReader
+from regard.capture._multihead import multihead
+from regard.capture._refuse import nothing_seen, refuse_compiled
+from regard.capture._sdpa import SdpaMode
+from regard.capture._watch import Wanted, Watch
+from regard.recording import Recording
+
+__all__ = ["record"]
+
+
+@contextmanager
+def record(
+    model: nn.Module,
+    *,
+    layers: str | Sequence[str] | None = None,
+    heads: Sequence[int] | None = None,
+    steps: Sequence[int] | None = None,
+    dtype: torch.dtype | None = None,
+) -> Iterator[Recording]:
+    """Record what every attention layer of a model attends to, while the model runs as it always does."""
+    refuse_compiled(model)
+    recording = Recording()
+    patterns = (layers,) if isinstance(layers, str) else layers
+    wanted = Wanted(*(None if part is None else tuple(part) for part in (patterns, heads, steps)))
+    watch = Watch(model, wanted, dtype, recording.calls.append, recording.given)
+    reader = MaskReader()
+    mode = SdpaMode(watch, reader)
+    with ExitStack() as stack:
+        stack.enter_context(watch.hooks())
+        stack.enter_context(multihead(watch, reader))
+        stack.enter_context(generating(watch))
+        stack.enter_context(hugging_face(watch, mode, reader))
+        stack.enter_context(mode)
+        yield recording
+    if watch.failure is not None:
+        raise watch.failure
+    if not recording.calls:
+        raise nothing_seen(watch)

@@ -29,6 +29,14 @@ class Bias:
         assert self.pairs is not None  # noqa: S101  one of the two is always there
         return scores.bias(self.pairs)
 
+    def dense(self, n: int, m: int) -> Tensor:
+        """(batch or 1, heads or 1, n or 1, m)."""
+        if self.table is None:
+            assert self.pairs is not None  # noqa: S101
+            return self.pairs
+        rows, cols = (torch.arange(length, device=self.table.device) for length in (n, m))
+        return self.table[..., cols - rows[:, None] - self.first]
+
     def describe(self) -> str:
         if self.table is not None:
             return "bias by distance"

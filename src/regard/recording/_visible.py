@@ -57,6 +57,15 @@ class Visible:
         left, right = (far if side is None else side for side in (self.left, self.right))
         return masks.window(left, right, align)
 
+    def ranges(self, n: int, m: int, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Band and ranges together: the first key that each query may see, and the first beyond."""
+        at = torch.arange(n, device=device)[None, None] + self.offset
+        start = torch.zeros_like(at) if self.left is None else at - self.left
+        stop = torch.full_like(at, m) if self.right is None else at + self.right + 1
+        if self.start is not None and self.stop is not None:
+            start, stop = torch.maximum(start, self.start), torch.minimum(stop, self.stop)
+        return start.clamp(0, m), stop.clamp(0, m)
+
     def dense(self, n: int, m: int, device: torch.device) -> Tensor:
         """Row by row and key by key, (batch or 1, heads or 1, n, m)."""
         return _between(self, 0, n, m, device)
@@ -84,6 +93,17 @@ def recognise(visible: Tensor) -> Visible:
     forms = [*bands, *(replace(band, keys=keys) for band in bands)]
     forms += [Visible(start=start, stop=stop), Visible(start=start, stop=stop, keys=keys)]
     return next((form for form in forms if _is_exactly(form, visible)), Visible(pairs=visible.clone()))
+
+
+def shortest(start: Tensor, stop: Tensor, keys: Tensor | None, m: int) -> Visible:
+    """Ranges as a band if they are one."""
+    n = start.shape[-1]
+    wide = Visible(keys=keys)
+    for form in (wide, *_bands(start, stop, m)):
+        edges = form.ranges(n, m, start.device)
+        if all(bool((a == b).all()) for a, b in zip(edges, (start, stop), strict=True)):
+            return replace(form, keys=keys)
+    return Visible(start=start, stop=stop, keys=keys)
 
 
 def _without_repeats(visible: Tensor) -> Tensor:

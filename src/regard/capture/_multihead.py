@@ -1,0 +1,79 @@
+"""`torch.nn.MultiheadAttention`, alone and in `nn.TransformerEncoderLayer`, whose fast path never calls it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.capture._masks import MaskReader
+from regard.capture._part import Part
+from regard.capture._watch import Watch
+from regard.study import _torch_heads as torch_heads
+
+LAYER = inspect.signature(nn.TransformerEncoderLayer.forward)
+
+
+@contextmanager
+def multihead(watch: Watch, reader: MaskReader) -> Iterator[None]:
+    """Look at what layers of torch's are given; what they do with it follows from their parameters."""
+    route = _Route(watch, reader)
+    with ExitStack() as stack:
+        for module in watch.model.modules():
+            if isinstance(module, nn.MultiheadAttention):
+                stack.callback(module.register_forward_hook(route.attention, with_kwargs=True).remove)
+            elif isinstance(module, nn.TransformerEncoderLayer):
+                stack.callback(module.register_forward_pre_hook(route.before).remove)
+                stack.callback(module.register_forward_hook(route.layer, with_kwargs=True).remove)
+        yield
+
+
+class _Route:
+    def __init__(self, watch: Watch, reader: MaskReader) -> None:
+        self.watch, self.reader = watch, reader
+        self.called = False  # whether the encoder layer that runs has called its attention module
+
+    def before(self, module: nn.Module, args: Any) -> None:
+        del module, args
+        self.called = False
+
+    def attention(self, module: Any, args: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
+        del output
+        self.called = True
+        self._saw(module, torch_heads.arguments(module, args, options))
+
+    def layer(self, module: Any, args: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
+        del output
+        if self.called:
+            return
+        given = LAYER.bind(module, *args, **options).arguments
+        x, padded = _dense(given["src"], given.get("src_key_padding_mask"))
+        if module.norm_first:
+            x = module.norm1(x)
+        mask = given.get("src_mask")
+        self._saw(module.self_attn, {"query": x, "key": x, "attn_mask": mask, "key_padding_mask": padded})
+
+    @torch.no_grad()
+    def _saw(self, module: Any, given: dict[str, Any]) -> None:
+        name = self.watch.name_of(module)
+        if name is None:
+            return
+        query, key = torch_heads.projected(module, given)
+        n, m = query.shape[-2], key.shape[-2]
+        mask = torch_heads.kept(module, given, m)
+        visible, bias = self.reader.read(mask, causal=False, n=n, m=m)
+        cross = given["key"] is not given["query"]
+        self.watch.saw(name, Part(query, key, query.shape[-1] ** -0.5, visible, bias, cross=cross))
+
+
+def _dense(x: Tensor, padded: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Nested sequences, which torch's encoder makes of padded ones, with their padding again."""
+    if not x.is_nested:
+        return x, padded
+    lengths = torch.tensor([len(row) for row in x.unbind()])
+    whole = torch.nested.to_padded_tensor(x, 0.0)
+    return whole, torch.arange(whole.shape[1]) >= lengths[:, None]

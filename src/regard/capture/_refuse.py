@@ -1,0 +1,41 @@
+"""What cannot be recorded, and why."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from regard.capture._watch import Watch
+from regard.errors import RecordError
+
+
+def refuse_compiled(model: nn.Module) -> None:
+    """A compiled model runs no Python that could be watched."""
+    for name, module in model.named_modules():
+        where = f"{name!r} of this model" if name else "this model"
+        if type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None:
+            raise RecordError(
+                f"{where} is compiled by torch.compile, which leaves no call to watch: "
+                f"record the model as it was before (its `_orig_mod`), and compile it again afterwards"
+            )
+        if isinstance(module, torch.jit.ScriptModule):
+            raise RecordError(f"{where} is a TorchScript module, whose calls cannot be watched: record the original")
+
+
+def nothing_seen(watch: Watch) -> RecordError:
+    """Why a recording is empty."""
+    kind = type(watch.model).__name__
+    if watch.passes == 0:
+        return RecordError(f"nothing was recorded: {kind} did not run inside `with record(model)`")
+    if watch.seen:
+        return RecordError(
+            f"nothing was recorded: {kind} called attention {watch.seen} times, and layers={watch.wanted.layers}, "
+            f"steps={watch.wanted.steps} chose none of them"
+        )
+    suspects = [name for name in watch.names.values() if "att" in name.rsplit(".", 1)[-1].lower()]
+    found = f" Its own attention may be in {', '.join(suspects[:3])}." if suspects else ""
+    return RecordError(
+        f"nothing was recorded: {kind} ran, but called attention in no way that can be watched: not through Hugging "
+        f"Face's attention interface, scaled_dot_product_attention, nn.MultiheadAttention or regard.nn.{found} "
+        f"Models that write out softmax(q k) themselves, as DeBERTa-v2 does, can be recorded once they call one of these"
+    )
