@@ -37,5 +37,5 @@ def nothing_seen(watch: Watch) -> RecordError:
     return RecordError(
         f"nothing was recorded: {kind} ran, but called attention in no way that can be watched: not through Hugging "
         f"Face's attention interface, scaled_dot_product_attention, nn.MultiheadAttention or regard.nn.{found} "
-        f"Models that write out softmax(q k) themselves, as DeBERTa-v2 does, can be recorded once they call one of these"
+        f"Models that write out softmax(q k) themselves, like DeBERTa-v2, can be recorded once they call one of them"
     )
