@@ -11,8 +11,9 @@ from torch import nn
 from regard.capture._generate import generating
 from regard.capture._hugging_face import hugging_face
 from regard.capture._masks import MaskReader
-from regard.capture._multihead import multihead
+from regard.capture._multihead import MultiheadRoute
 from regard.capture._refuse import nothing_seen, refuse_compiled
+from regard.capture._regard import returned_weights
 from regard.capture._sdpa import SdpaMode
 from regard.capture._watch import Wanted, Watch
 from regard.recording import Recording
@@ -36,10 +37,11 @@ def record(
     wanted = Wanted(*(None if part is None else tuple(part) for part in (patterns, heads, steps)))
     watch = Watch(model, wanted, dtype, recording.calls.append, recording.given)
     reader = MaskReader()
+    MultiheadRoute(watch, reader)
+    returned_weights(watch)
     mode = SdpaMode(watch, reader)
     with ExitStack() as stack:
-        stack.enter_context(watch.hooks())
-        stack.enter_context(multihead(watch, reader))
+        stack.enter_context(watch.wrapped())
         stack.enter_context(generating(watch))
         stack.enter_context(hugging_face(watch, mode, reader))
         stack.enter_context(mode)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from regard.capture._watch import Watch
+from regard.capture._watch import Watch, replaced
 
 
 @contextmanager
@@ -23,12 +23,5 @@ def generating(watch: Watch) -> Iterator[None]:
         with watch.one_step():
             return generate(*args, **options)
 
-    had = vars(model).get("generate")
-    model.generate = one_step
-    try:
+    with replaced(model, "generate", one_step):
         yield
-    finally:
-        if had is None:
-            del model.generate
-        else:
-            model.generate = had

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -18,37 +16,24 @@ from regard.study import _torch_heads as torch_heads
 LAYER = inspect.signature(nn.TransformerEncoderLayer.forward)
 
 
-@contextmanager
-def multihead(watch: Watch, reader: MaskReader) -> Iterator[None]:
-    """Look at what layers of torch's are given; what they do with it follows from their parameters."""
-    route = _Route(watch, reader)
-    with ExitStack() as stack:
-        for module in watch.model.modules():
-            if isinstance(module, nn.MultiheadAttention):
-                stack.callback(module.register_forward_hook(route.attention, with_kwargs=True).remove)
-            elif isinstance(module, nn.TransformerEncoderLayer):
-                stack.callback(module.register_forward_pre_hook(route.before).remove)
-                stack.callback(module.register_forward_hook(route.layer, with_kwargs=True).remove)
-        yield
+class MultiheadRoute:
+    """Looks at what layers of torch's are given; what they do with it follows from their parameters."""
 
-
-class _Route:
     def __init__(self, watch: Watch, reader: MaskReader) -> None:
         self.watch, self.reader = watch, reader
-        self.called = False  # whether the encoder layer that runs has called its attention module
-
-    def before(self, module: nn.Module, args: Any) -> None:
-        del module, args
-        self.called = False
+        self.called: set[int] = set()  # attention modules that ran since their encoder layer was last asked
+        watch.listeners += [(nn.MultiheadAttention, self.attention), (nn.TransformerEncoderLayer, self.layer)]
 
     def attention(self, module: Any, args: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
         del output
-        self.called = True
+        self.called.add(id(module))
         self._saw(module, torch_heads.arguments(module, args, options))
 
     def layer(self, module: Any, args: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
+        """An encoder layer has run. If its attention has not, it took the fast path."""
         del output
-        if self.called:
+        if id(module.self_attn) in self.called:
+            self.called.remove(id(module.self_attn))
             return
         given = LAYER.bind(module, *args, **options).arguments
         x, padded = _dense(given["src"], given.get("src_key_padding_mask"))

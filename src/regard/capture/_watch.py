@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import wraps
 from typing import Any
 
 import torch
@@ -15,9 +16,13 @@ from regard.capture._append import Growing
 from regard.capture._part import Part
 from regard.errors import ChoiceError, RegardError
 from regard.recording._call import Call
+from regard.weights import Weights
 
 IDS = ("input_ids", "decoder_input_ids")  # what Hugging Face calls the tokens
+FAST = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
 CROSS = ("encoder_hidden_states", "key_value_states")  # how Hugging Face names the other sequence
+
+Listener = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], None]
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class Watch:
         self.passes = 0
         self.seen = 0  # calls, wanted or not
         self.failure: RegardError | None = None
+        self.listeners: list[tuple[type | tuple[type, ...], Listener]] = []  # told after modules of a kind have run
         self.growing: dict[str, Growing] | None = None  # inside generate: what every layer has so far
 
     # Where we are
@@ -75,24 +81,38 @@ class Watch:
         return self.names.get(id(module))
 
     @contextmanager
-    def hooks(self) -> Iterator[None]:
+    def wrapped(self) -> Iterator[None]:
+        """Every module's forward says where it begins and ends.
+
+        Not by hooks: a module of torch's with a hook in it leaves its fast path, and its last bits change.
+        """
         with ExitStack() as stack:
             for module in self.model.modules():
-                if _may_attend(module):
-                    stack.callback(module.register_forward_pre_hook(self._enter, with_kwargs=True).remove)
-                    stack.callback(module.register_forward_hook(self._leave, always_call=True).remove)
+                if module is self.model or _may_attend(module):
+                    stack.enter_context(replaced(module, "forward", self._wrap(module)))
             yield
 
-    def _enter(self, module: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-        if not self.stack:
-            self._begin(args, options)
-        other = any(options.get(name) is not None for name in CROSS)
-        self.stack.append((self.names[id(module)], other))
+    def _wrap(self, module: nn.Module) -> Any:
+        forward = module.forward
+        name = self.names[id(module)]
+        listeners = [listener for kind, listener in self.listeners if isinstance(module, kind)]
+        quiet = torch._C.DisableTorchFunction if _is_torchs_own(module) else nullcontext  # noqa: SLF001
 
-    def _leave(self, module: nn.Module, args: Any, output: Any) -> None:
-        del module, args, output
-        if self.stack:
-            self.stack.pop()
+        @wraps(forward)
+        def run(*args: Any, **options: Any) -> Any:
+            if not self.stack:
+                self._begin(args, options)
+            self.stack.append((name, any(options.get(other) is not None for other in CROSS)))
+            try:
+                with quiet():
+                    output = forward(*args, **options)
+                for listener in listeners:
+                    listener(module, args, options, output)
+            finally:
+                self.stack.pop()
+            return output
+
+        return run
 
     def _begin(self, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.passes += 1
@@ -148,8 +168,33 @@ class Watch:
             raise ChoiceError(f"heads={heads} asks for heads that {name!r} does not have: it has {count}")
         return part.of_heads(heads)
 
+    def saw_weights(self, name: str, weights: Weights) -> None:
+        """A layer that returns its weights itself, of whatever formula."""
+        self.seen += 1
+        if self.failure is None and self.wanted.layer(name) and self.wanted.step(self.step):
+            kept = weights.snapshot()
+            self.take(Call(name, self.step, kept.query, kept.key, kept.spec))
+
     def _take(self, name: str, part: Part) -> None:
         self.take(part.call(name, self.step, self.wanted.heads))
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
+    """An attribute of one object, for a while."""
+    had = vars(owner).get(name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        delattr(owner, name)
+        if had is not None:
+            setattr(owner, name, had)
+
+
+def _is_torchs_own(module: nn.Module) -> bool:
+    """Layers in which no call could be seen, and which leave their fast path when somebody looks for calls."""
+    return isinstance(module, FAST) and all(type(m).__module__.startswith("torch.nn.modules") for m in module.modules())
 
 
 def _may_attend(module: nn.Module) -> bool:

@@ -24,9 +24,9 @@ class Call:
     heads: tuple[int, ...] | None = None  # which of the layer's query heads were kept; None: all
 
     @property
-    def shape(self) -> tuple[int, int, int, int]:
-        batch, heads, n, _ = self.query.shape
-        return batch, heads, n, self.key.shape[-2]
+    def shape(self) -> tuple[int, ...]:
+        """(batch, heads, queries, keys); a layer of another kind may have other leading dimensions."""
+        return (*self.query.shape[:-1], self.key.shape[-2])
 
     def weights(self) -> Weights:
         """The lazy matrix (batch, heads, n, m)."""

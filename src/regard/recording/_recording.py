@@ -19,7 +19,7 @@ class Layer:
 
     name: str
     steps: tuple[int, ...]
-    shape: tuple[int, int, int, int]  # (batch, heads, queries, keys) of its first step
+    shape: tuple[int, ...]  # (batch, heads, queries, keys) of its first step
     cross: bool
     mask: str
 
