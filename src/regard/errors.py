@@ -61,5 +61,17 @@ class RecordError(RegardError, RuntimeError):
     """Attention of a model that cannot be recorded, or a recording that cannot be kept."""
 
 
+class RecordingFileError(RegardError, OSError, ValueError):
+    """A file that is no recording, or that is there already."""
+
+
+class DamageError(RecordingFileError):
+    """Bytes of a recording that are not those that were written."""
+
+
+class StorageError(RecordError, OSError):
+    """A disk that takes no more."""
+
+
 class MissingExtraError(RegardError, ImportError):
     """An optional package that is not installed."""
