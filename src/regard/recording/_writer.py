@@ -62,7 +62,7 @@ class Writer:
             os.close(self._file)
 
     def _array(self, array: np.ndarray) -> dict[str, Any]:
-        array = np.ascontiguousarray(array)
+        array = np.asarray(array, order="C")
         number = self._number
         self._chunk(form.DATA, memoryview(array.reshape(-1).view(np.uint8)))
         return {"chunk": number, "dtype": array.dtype.str, "shape": list(array.shape)}
