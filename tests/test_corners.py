@@ -329,6 +329,7 @@ HELD = {
     "hide": (torch.bool, (20, 20), lambda t: {"mask": masks.window(4, 4) & masks.hide(t)}),
     "q_ids": (torch.int64, (20,), lambda t: {"mask": masks.segments(t, torch.arange(20) % 3)}),
     "bias": (torch.float32, (20, 20), lambda t: {"score": scores.scaled_dot() + scores.bias(t)}),
+    "hidden": (torch.bool, (20, 20), lambda t: {"mask": masks.hide(t)}),
     "t of bias": (
         torch.float32,
         (20,),
@@ -337,12 +338,12 @@ HELD = {
 }
 
 
-@pytest.mark.parametrize("what", list(HELD))
+@pytest.mark.parametrize("what", [what for what in HELD if what != "hidden"])
 def test_a_word_that_changes_before_the_backward_pass_is_noticed(what):
     q, k, v = (t.requires_grad_() for t in qkv())
     dtype, shape, words = HELD[what]
     tensor = torch.randint(2, shape).to(dtype)
-    output = rg.attend(q, k, v, plan="fused", **words(tensor)).output
+    output = rg.attend(q, k, v, plan="fused", budget=1 << 10, **words(tensor)).output  # no room for a copy of it
     output.sum().backward(retain_graph=True)
     tensor.copy_(tensor.roll(1))
     with pytest.raises(errors.StaleWeightsError, match=rf"(?s){what}.*changed in place.*backward"):
@@ -359,11 +360,24 @@ def test_a_bias_that_was_copied_may_change():
     torch.testing.assert_close(torch.autograd.grad(output.square().sum(), q), expected)
 
 
-def test_a_mask_made_in_inference_mode_serves_training():
+@pytest.mark.parametrize("what", ["allow", "hidden", "bias"])
+def test_a_word_that_fits_into_one_call_is_copied_and_may_change(what):
     q, k, v = (t.requires_grad_() for t in qkv())
+    dtype, shape, words = HELD[what]
+    tensor = torch.randint(2, shape).to(dtype)
+    output = rg.attend(q, k, v, plan="fused", **words(tensor)).output
+    expected = torch.autograd.grad(output.square().sum(), (q, k, v), retain_graph=True)
+    tensor.copy_(tensor.roll(1))
+    torch.testing.assert_close(torch.autograd.grad(output.square().sum(), (q, k, v)), expected)
+
+
+@pytest.mark.parametrize("what", list(HELD))
+def test_a_word_made_in_inference_mode_serves_training(what):
+    q, k, v = (t.requires_grad_() for t in qkv())
+    dtype, shape, words = HELD[what]
     with torch.inference_mode():
-        mask = masks.allow(torch.rand(20, 20) < 0.7)
-    rg.attend(q, k, v, mask=mask, plan="fused").output.sum().backward()
+        tensor = torch.randint(2, shape).to(dtype)
+    rg.attend(q, k, v, plan="fused", **words(tensor)).output.sum().backward()
     assert q.grad.abs().sum() > 0
 
 

@@ -355,7 +355,7 @@ def test_surrogate_refuses_rewards_that_do_not_fit():
         layer.surrogate(weights, torch.ones(BATCH))
     with pytest.raises(DtypeError, match="a tensor of numbers, one a query, but it is float"):
         layer.surrogate(weights, 1.0)
-    with pytest.raises(ChoiceError, match="reduction is 'mean', 'sum' or 'none', not 'max'"):
+    with pytest.raises(ChoiceError, match="no reduction 'max'; there are: mean, sum, none"):
         layer.surrogate(weights, torch.ones(BATCH, N), reduction="max")
 
 
@@ -488,9 +488,10 @@ def test_its_name_reads_as_the_formula():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"score": "dot"}, "score is 'general', 'scaled_dot' or 'additive', not 'dot'"),
-        ({"estimator": "gumbel"}, "estimator is 'reinforce' or 'straight-through', not 'gumbel'"),
-        ({"baseline": "mean"}, "baseline is 'moving', 'learned' or None, not 'mean'"),
+        ({"score": "dot"}, "HardAttention has no score 'dot'; there are: general, scaled_dot, additive"),
+        ({"estimator": "gumbel"}, "HardAttention has no estimator 'gumbel'; there are: reinforce, straight-through"),
+        ({"baseline": "mean"}, "HardAttention has no baseline 'mean'; there are: moving, learned, None"),
+        ({"hidden_dim": 0}, "HardAttention needs hidden_dim to be a whole number, 1 or more, but it is 0"),
         ({"momentum": 1.0}, "momentum is the share of the past in the baseline, from 0 up to 1, not 1.0"),
         ({"score": "scaled_dot"}, "query_dim and key_dim must be equal, not 7 and 11; 'general' and 'additive'"),
     ],

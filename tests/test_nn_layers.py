@@ -393,6 +393,23 @@ def test_a_query_that_is_nan_shows_in_local_p():
     assert broken[1, 2].all() and broken.sum() == D_V
 
 
+@pytest.mark.parametrize("score", list(LOCAL_SCORES))
+@pytest.mark.parametrize("broken", [math.nan, math.inf])
+def test_a_query_that_sees_nothing_does_no_harm_to_local_p(score, broken):
+    layer = spread_out(local("p", score, dtype=torch.float64))
+    q, k, v = data(LOCAL_SCORES[score])
+    options = {"valid_lens": torch.tensor([0, M])}
+
+    def answers():
+        leaf = q.clone().requires_grad_()
+        output, weights = layer(leaf, k, v, **options)
+        return [output, weights.dense(), *torch.autograd.grad(output.square().sum(), [leaf, *layer.parameters()])]
+
+    clean = answers()
+    q[0, 1] = torch.tensor([broken, -broken, 1.0])
+    torch.testing.assert_close(answers(), clean)
+
+
 # --- lengths for each query
 
 
@@ -739,7 +756,7 @@ MISTAKES = {
     "a pool's lengths": (
         lambda: nn.AveragePooling()(X, valid_lens=torch.ones(2, 7, dtype=torch.long)),
         errors.ShapeError,
-        r"lengths.*\(2, 7\)",
+        r"one length for each sequence.*\(2,\) of x.*\(2, 7\)",
     ),
     "a pool of one row": (lambda: nn.AveragePooling()(X[0, 0]), errors.ShapeError, r"x must be.*\(3,\)"),
     "a pool of integers": (lambda: nn.MaxPooling()(X.long()), errors.DtypeError, "x must be.*int64"),

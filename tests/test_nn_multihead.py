@@ -283,6 +283,42 @@ def test_what_is_padded_does_no_harm_even_if_it_is_nan(kind, where):
     assert torch.autograd.grad(output.sum(), leaf)[0].isfinite().all()
 
 
+HARMLESS = torch.zeros(17, 17, dtype=torch.bool)
+HARMLESS[:, 11:] = True
+HARMLESS[2, :5] = True
+
+
+@pytest.mark.parametrize("need", [False, True])
+@pytest.mark.parametrize("kind", ["bool2", "float2", "bool3", "float3"])
+@pytest.mark.parametrize("where", ["key", "value"])
+def test_what_a_mask_hides_does_no_harm_even_if_it_is_nan(kind, where, need):
+    _, ours = pair(21, 3, batch_first=True)
+    query, key, value = (torch.randn(2, 17, 21, dtype=torch.float64) for _ in range(3))
+    mask = HARMLESS if "2" in kind else HARMLESS.expand(6, 17, 17)
+    if "float" in kind:
+        mask = torch.linspace(-2, 2, 17, dtype=torch.float64).expand(mask.shape).masked_fill(mask, NEVER)
+    clean = ours(query, key, value, attn_mask=mask, need_weights=need)
+    {"key": key, "value": value}[where][:, 11:] = torch.nan
+    leaf = query.clone().requires_grad_()
+    output, weights = ours(leaf, key, value, attn_mask=mask, need_weights=need)
+    torch.testing.assert_close(output, clean[0])
+    if need:
+        torch.testing.assert_close(weights, clean[1])
+    assert torch.autograd.grad(output.sum(), leaf)[0].isfinite().all()
+
+
+@pytest.mark.parametrize("where", ["query", "key", "value"])
+def test_a_nan_that_is_seen_shows_beside_a_mask_of_numbers(where):
+    _, ours = pair(21, 3, batch_first=True)
+    inputs = {name: torch.randn(2, 17, 21, dtype=torch.float64) for name in ("query", "key", "value")}
+    inputs[where][1, 3] = torch.nan
+    mask = torch.zeros(17, 17, dtype=torch.float64).masked_fill(HARMLESS, NEVER)
+    broken = ours(**inputs, attn_mask=mask, need_weights=False)[0].isnan().all(-1)
+    seen = torch.zeros(2, 17, dtype=torch.bool)
+    seen[1] = torch.arange(17) == 3 if where == "query" else torch.arange(17) != 2
+    assert torch.equal(broken, seen)
+
+
 @pytest.mark.parametrize("need", [True, "lazy"])
 def test_weights_are_those_before_dropout(need):
     layer = MultiheadAttention(21, 3, dropout=0.5)
@@ -478,6 +514,10 @@ MISTAKES = {
     "mask by batch and head": called(*GOOD, attn_mask=torch.zeros(2, 3, 5, 7, dtype=torch.bool)),
     "mask of one dimension": called(*GOOD, attn_mask=torch.zeros(7, dtype=torch.bool)),
     "mask of integers": called(*GOOD, attn_mask=torch.zeros(5, 7, dtype=torch.int64)),
+    "a hint beside a mask that does not fit": called(
+        *GOOD, is_causal=True, attn_mask=torch.zeros(7, 5, dtype=torch.bool)
+    ),
+    "a hint beside a mask of integers": called(*GOOD, is_causal=True, attn_mask=torch.zeros(5, 7, dtype=torch.int64)),
     "a hint without a mask": called(*GOOD, is_causal=True, need_weights=False),
     "heads that do not fit": lambda kind: kind(21, 4),
     "no heads": lambda kind: kind(21, 0),

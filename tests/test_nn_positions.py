@@ -155,6 +155,19 @@ def test_any_leading_dimensions(lead):
     torch.testing.assert_close(output[first], layer(x[first], masks.causal()).output)
 
 
+@pytest.mark.parametrize("lead", [(), (2,), (2, 5)])
+def test_lengths_for_each_query_are_the_same_in_all_heads(lead):
+    layer, x = made("both"), normal(seeded(0), *lead, 17, 21)
+    lengths = torch.randint(0, 18, (*lead, 17), generator=seeded(1))
+    output, weights = layer(x, masks.causal(), lengths)
+    seen = torch.arange(17) < lengths.unsqueeze(-1)
+    expected = layer(x, masks.causal() & masks.allow(seen.unsqueeze(-3)))
+    torch.testing.assert_close(output, expected.output)
+    torch.testing.assert_close(weights.dense(), expected.weights.dense())
+    with pytest.raises(errors.ShapeError, match=r"valid_lens.*17 queries"):
+        layer(x, valid_lens=lengths[..., :3])
+
+
 def test_without_positions_it_is_multihead_attention():
     layer, x = made("none"), normal(seeded(0), 2, 17, 21)
     theirs = nn.MultiheadAttention(21, 3, batch_first=True, dtype=torch.float64)

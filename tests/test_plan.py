@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import regard as rg
-from regard import _pool, masks, normalisers, scores, weights
+from regard import _inputs, _pool, masks, normalisers, scores, weights
 from regard._plan import BUFFERS, BUFFERS_WITH_GRADIENT, Request, plan
 from regard._tiles import Problem
 from regard.errors import PlanError
@@ -46,6 +46,13 @@ def test_a_tile_keeps_to_the_budget(itemsize: int, grad: bool) -> None:
     assert found.tile * itemsize * (BUFFERS_WITH_GRADIENT if grad else BUFFERS) <= REQUEST.budget
 
 
+@pytest.mark.parametrize("itemsize", [4, 8])
+def test_within_the_usual_budget_a_plan_is_the_same_with_gradients(itemsize: int) -> None:
+    """So the short way need not ask for them."""
+    usual = replace(REQUEST, itemsize=itemsize, budget=_inputs.BUDGET)
+    assert plan(replace(usual, grad=True)) == plan(usual)
+
+
 def test_a_forced_plan_is_still_forced_when_the_weights_are_used() -> None:
     q, k, t = torch.randn(17, 3), torch.randn(19, 3), torch.randn(17, 19, requires_grad=True)
     with torch.no_grad():
@@ -60,9 +67,9 @@ def test_a_forced_plan_is_still_forced_when_the_weights_are_used() -> None:
     [
         (scores.dot(), "in one call"),
         (scores.dot() + scores.bias(torch.zeros(19)), "in one call"),
-        (scores.dot() + scores.bias(torch.zeros(17, 19)), "block by block"),
+        (scores.dot() + scores.bias(torch.zeros(17, 19)), "in one call with a bias on the pairs"),
         (scores.dot() + scores.alibi(torch.ones(2)), "block by block"),
-        (scores.dot() + (scores.bias(torch.zeros(19)) + scores.bias(torch.zeros(17, 19))), "block by block"),
+        (scores.dot() + (scores.bias(torch.zeros(19)) + scores.bias(torch.zeros(17, 19))), "bias on the pairs"),
         (scores.dot() + scores.cosine(), "a sum of two inner products"),
         (scores.dot() + (scores.bias(torch.zeros(19)) + scores.cosine()), "a sum of two inner products"),
     ],
@@ -76,6 +83,47 @@ def test_a_sum_of_biases_runs_fused_and_is_the_same() -> None:
     nested, whole = scores.dot() + (scores.bias(one) + scores.bias(two)), scores.dot() + scores.bias(one + two)
     assert rg.Weights(q, k, nested).plan.executor == "fused"
     torch.testing.assert_close(rg.attend(q, k, k, nested).output, rg.attend(q, k, k, whole, plan="dense").output)
+
+
+HIDDEN = torch.rand(2, 3, 17, 19, generator=torch.Generator().manual_seed(1)) < 0.4
+HIDDEN[..., 5, :] = True  # a query that sees nothing
+ADDED = torch.randn(2, 3, 17, 19, generator=torch.Generator().manual_seed(2)).double()
+WRITTEN_OUT = {
+    "a mask": (None, masks.hide(HIDDEN[0, 0])),
+    "a mask for each head": (None, masks.allow(~HIDDEN[0])),
+    "a mask for each batch": (None, masks.allow(~HIDDEN[:, :1])),
+    "a mask of queries": (None, masks.hide(HIDDEN[0, 0].all(-1, keepdim=True))),
+    "masks of pairs and of keys": (None, masks.hide(HIDDEN[0, 0]) & masks.allow(torch.arange(19) < 11)),
+    "either of two masks": (None, ~masks.hide(HIDDEN[1]) | masks.allow(~HIDDEN[:, :1])),
+    "numbers": (ADDED[0, 0], None),
+    "numbers for each query": (ADDED[..., :1], None),
+    "numbers that hide": (ADDED[0].masked_fill(HIDDEN[0], -math.inf), None),
+    "numbers and a mask": (ADDED[:, :1], masks.hide(HIDDEN[0, 1])),
+    "numbers and a mask of keys": (ADDED[1, 1], masks.hide(HIDDEN[:, :1, :1])),
+}
+
+
+@pytest.mark.parametrize("budget", [None, 1 << 10])
+@pytest.mark.parametrize("name", WRITTEN_OUT)
+def test_what_the_caller_has_written_out_is_one_call_if_there_is_room(name: str, budget: int | None) -> None:
+    added, mask = WRITTEN_OUT[name]
+    score = scores.scaled_dot() if added is None else scores.scaled_dot() + scores.bias(added)
+    tensors = [torch.randn(2, 3, rows, 5, dtype=torch.float64, requires_grad=True) for rows in (17, 19, 19)]
+    found = rg.attend(*tensors, score, mask, plan="fused", budget=budget)
+    assert ("bias on the pairs" in str(found.weights.plan)) == (budget is None)
+    expected = rg.attend(*tensors, score, mask, plan="dense")
+    torch.testing.assert_close(found.output, expected.output)
+    torch.testing.assert_close(found.weights.logsumexp(), expected.weights.logsumexp())
+    pull = torch.randn_like(found.output)
+    torch.testing.assert_close(*(torch.autograd.grad((x.output * pull).sum(), tensors) for x in (found, expected)))
+
+
+def test_what_is_large_or_has_more_leading_dimensions_goes_block_by_block() -> None:
+    x = torch.zeros(1, 1).expand(2100, 4)
+    large = rg.Weights(x, x, mask=masks.hide(torch.zeros(1, 1, dtype=torch.bool).expand(2100, 2100)))
+    assert "block by block" in str(large.plan)
+    x = torch.zeros(2, 3, 5, 17, 4)
+    assert "block by block" in str(rg.Weights(x, x, mask=masks.hide(HIDDEN[0, 0, :, :17])).plan)
 
 
 MASKS = [

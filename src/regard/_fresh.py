@@ -13,6 +13,14 @@ from regard.errors import StaleWeightsError
 from regard.spec import Spec
 
 Versions = tuple[tuple[str, Tensor, int], ...]
+ANSWER = (
+    "since these weights were made, so an answer would be about other numbers; "
+    "take weights.snapshot() before the change, or make the weights anew"
+)
+GRADIENT = (
+    "between attend and the backward pass, which needs it as it was, so the gradient would be that of another "
+    "function; change it after the backward pass, or change a copy"
+)
 
 
 def versions(named: Mapping[str, Tensor]) -> Versions:
@@ -40,23 +48,8 @@ def changed(versions: Versions | None) -> str | None:
     return next((name for name, tensor, version in versions or () if tensor._version != version), None)  # noqa: SLF001
 
 
-def check(versions: Versions | None) -> None:
-    """Raise where a tensor has been written over since."""
+def check(versions: Versions | None, harm: str = ANSWER) -> None:
+    """Raise where a tensor has been written over since, and say what harm that does."""
     name = changed(versions)
     if name is not None:
-        msg = (
-            f"{name} has been changed in place since these weights were made, so an answer would be about "
-            f"other numbers; take weights.snapshot() before the change, or make the weights anew"
-        )
-        raise StaleWeightsError(msg)
-
-
-def check_backward(versions: Versions) -> None:
-    """The same for a gradient, which is taken through the numbers of the forward pass."""
-    name = changed(versions)
-    if name is not None:
-        msg = (
-            f"{name} has been changed in place between attend and the backward pass, which needs it as it was, so "
-            f"the gradient would be that of another function; change it after the backward pass, or change a copy"
-        )
-        raise StaleWeightsError(msg)
+        raise StaleWeightsError(f"{name} has been changed in place {harm}")

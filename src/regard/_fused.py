@@ -2,7 +2,8 @@
 
 The kernel takes (batch, heads, n, d) with values as wide as keys, one scale, the causal mask of the top left
 corner, and a bias that has no gradient. What does not fit is made to fit: values are padded, a learned bias of
-the keys becomes one more feature, and any other mask is run block by block of queries on the keys they see.
+the keys becomes one more feature, a small mask that the caller has written out is turned into a bias, and any other
+is run block by block of queries on the keys they see.
 """
 
 from __future__ import annotations
@@ -20,14 +21,18 @@ from torch.nn.functional import pad
 
 from regard import _fresh
 from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
-from regard._plan import Form
+from regard._plan import BUFFERS, TILE, Form
+from regard._runs import Run, runs
 from regard._tiles import Problem, all_finite
 from regard.masks import Band, Mask
+from regard.masks._rules import Allow
 from regard.normalisers import softmax
 from regard.scores import Features, Score, uniform
+from regard.scores._compose import Bias as Given
 from regard.spec import Spec
 
 CANCELS = 64.0  # half squares of features above this leave fewer than five digits of a score in float32
+PAIRS = 1 << 22  # numbers of a bias that is made in one piece; above, blocks of it come and go
 ALIGNED = 16  # widths up to this are padded to it: the kernel is faster and more accurate there
 flash = torch._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001  # pyright: ignore[reportPrivateImportUsage]
 flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default  # noqa: SLF001
@@ -38,15 +43,28 @@ def is_causal(mask: Mask | None, n: int, m: int) -> bool:
     return isinstance(mask, Band) and mask.left is None and mask.right == 0 and (n == m or mask.align == "top-left")
 
 
-def form(spec: Spec, n: int, m: int) -> Form:
-    """How the kernel has to be called, from sizes and kinds alone."""
-    if spec.score.paired:
-        return "blocks"
-    if spec.mask is None:
-        return "whole"
-    if is_causal(spec.mask, n, m):
-        return "causal"
-    return "keys" if spec.mask.per_key else "blocks"
+def form(spec: Spec, lead: tuple[int, ...], n: int, m: int, cap: int) -> Form:
+    """How the kernel has to be called, from sizes and kinds alone; a tile may hold `cap` scores."""
+    if not spec.score.paired:
+        if spec.mask is None:
+            return "whole"
+        if is_causal(spec.mask, n, m):
+            return "causal"
+        if spec.mask.per_key:
+            return "keys"
+    return "pairs" if _is_written_out(spec, lead, n * m, PAIRS if cap >= TILE else cap) else "blocks"
+
+
+def _is_written_out(spec: Spec, lead: tuple[int, ...], pairs: int, most: int) -> bool:
+    """Whether what varies by query and key is in tensors of the caller's, and at most so many numbers as one."""
+    scores = [leaf for leaf in spec.score.leaves() if leaf.paired]
+    hiding = [] if spec.mask is None else list(spec.mask.leaves())
+    if len(lead) > 2 or pairs > most:
+        return False
+    if not all(isinstance(leaf, Given) for leaf in scores) or not all(isinstance(leaf, Allow) for leaf in hiding):
+        return False
+    leads = [tensor.shape[:-2] for leaf in (*scores, *hiding) for tensor in leaf.tensors().values()]
+    return math.prod(torch.broadcast_shapes(*leads)) * pairs <= most
 
 
 def pool(
@@ -61,33 +79,36 @@ def pool(
     kind = q.dtype
     width = _width(q.shape[-1], value.shape[-1])
     q, k, v = (_widen(t.to(kind), width) for t in (q, k, value))
-    called = form(spec, n, m)
+    called = form(spec, lead, n, m, cap)
     if called == "blocks":
         cap = max(1, cap * query.element_size() // q.element_size())  # float64 where float32 would cancel
         out, lse = _by_blocks(spec, features.rest, (q, k, v), bias, scale, lead, cap)
     else:
-        if called == "keys" and spec.mask is not None:
-            bias = _key_bias(spec.mask, Size(n, m, query.device), lead, bias, kind)
+        if called == "pairs":
+            bias = _pair_bias(features.rest, m, bias, kind)
+        if called in ("keys", "pairs") and spec.mask is not None:
+            bias = _masked(spec.mask, Size(n, m, query.device), lead, bias, kind)
         out, lse = whole(q, k, v, lead, causal=called == "causal", scale=scale, bias=Bias.of(bias))
     if features.row is not None:
         lse = lse + features.row.detach()
     return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)
 
 
-def direct(
-    query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float, grad: bool
-) -> tuple[Tensor, Tensor] | None:
+def direct(query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor] | None:
     """One call and nothing around it, or None where something that is hidden may be NaN or inf.
 
     Hidden values do harm to an output; hidden keys do not, but they and the queries do to gradients.
     """
-    if causal and not (all_finite(query, key, value) if grad else all_finite(value)):
-        return None
     query, key, value = _readable(query), _readable(key), _readable(value)
     if query.dim() == 4:
-        return flash(query, key, value, 0.0, causal, scale=scale)
-    out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
-    return out.squeeze(0), lse.squeeze(0)
+        out, lse = flash(query, key, value, 0.0, causal, scale=scale)
+    else:
+        out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
+        out, lse = out.squeeze(0), lse.squeeze(0)
+    # Looked at after the call, which has brought the numbers near: before it, the same look takes twice as long.
+    if causal and not (all_finite(query, key, value) if out.requires_grad else all_finite(value)):
+        return None
+    return out, lse
 
 
 def whole(
@@ -105,7 +126,7 @@ def whole(
 
 def _readable(tensor: Tensor) -> Tensor:
     """The kernel takes the numbers of a row to lie side by side, and reads others where they do not."""
-    return tensor if tensor.stride(-1) == 1 else tensor.contiguous()
+    return tensor if tensor.is_contiguous() or tensor.stride(-1) == 1 else tensor.contiguous()
 
 
 def _four(tensor: Tensor, lead: tuple[int, ...], *, expand: bool = True) -> Tensor:
@@ -157,11 +178,22 @@ def _widen(tensor: Tensor, width: int) -> Tensor:
     return tensor if tensor.shape[-1] == width else pad(tensor, (0, width - tensor.shape[-1]))
 
 
-def _key_bias(mask: Mask, size: Size, lead: tuple[int, ...], bias: Tensor | None, kind: torch.dtype) -> Tensor:
-    """-inf at the keys that a mask hides from every query of a head, as (..., 1, m)."""
+def _pair_bias(rest: tuple[Score, ...], m: int, key_bias: Tensor | None, kind: torch.dtype) -> Tensor | None:
+    """The sum of what the caller has written out, (..., n, m), and of a bias of the keys."""
+    added = [leaf.t.to(kind).expand(*leaf.t.shape[:-1], m) for leaf in rest if isinstance(leaf, Given)]
+    if len(added) == 1 and key_bias is None and torch.is_grad_enabled():
+        return added[0].detach().clone()  # the backward pass needs it as it is now, and the caller may change his own
+    return reduce(add, added if key_bias is None else [*added, key_bias]) if added else key_bias
+
+
+def _masked(mask: Mask, size: Size, lead: tuple[int, ...], bias: Tensor | None, kind: torch.dtype) -> Tensor:
+    """The bias with -inf where a mask hides: (..., n, m), or (..., 1, m) if it hides a key from every query."""
     operands = [o.tensor for o in mask.operands(lead)]
-    visible = mask.tile(operands, Span(0, 1), Span(0, size.m), size)
-    return torch.where(visible, torch.zeros((), dtype=kind, device=size.device) if bias is None else bias, NEVER)
+    visible = mask.tile(operands, Span(0, 1 if mask.per_key else size.n), Span(0, size.m), size)
+    visible = visible.expand(*visible.shape[:-1], size.m)
+    if bias is None:
+        return torch.zeros(visible.shape, dtype=kind, device=size.device).masked_fill_(~visible, NEVER)
+    return torch.where(visible, bias, NEVER)
 
 
 class Bias(NamedTuple):
@@ -174,7 +206,7 @@ class Bias(NamedTuple):
     def of(cls, added: Tensor | None) -> Bias:
         if added is None:
             return cls(None, None)
-        empty = (added == NEVER).all(-1, keepdim=True)
+        empty = added.amax(-1, keepdim=True) == NEVER
         return cls(added, empty if bool(empty.any()) else None)
 
 
@@ -184,16 +216,18 @@ class Blocks:
 
     problem: Problem  # its scores are the bias: position scores, and -inf where hidden
     bias: Tensor | None
-    tiles: tuple[Tile, ...]
     scale: float
     rest: bool  # whether there are position scores
     versions: _fresh.Versions  # of the caller's tensors behind them: autograd sees none of these
     known: dict[Hashable, Bias] = field(default_factory=dict)
 
+    def runs(self, cap: int, width: int) -> tuple[Run, ...]:
+        """All tiles, those with one bias together; as many numbers are found at a time as the budget's tiles hold."""
+        return runs(self.problem.tiles(cap), width, BUFFERS * cap if self._relative else 0)
+
     def bias_of(self, tile: Tile, kind: torch.dtype) -> Bias:
         """The bias of a tile; for a window it is the same for every block of queries but those at the ends."""
-        mask = self.problem.spec.mask
-        if mask is None or not mask.relative or tile.cols.index is not None or self._added:
+        if not self._relative or tile.cols.index is not None:
             return Bias.of(self._make(tile, kind))
         place = (len(tile.rows), len(tile.cols), tile.cols.start - tile.rows.start, tile.masked)
         if place not in self.known:
@@ -202,9 +236,10 @@ class Blocks:
         return self.known[place]
 
     @property
-    def _added(self) -> bool:
-        """Whether there is more than the mask."""
-        return self.bias is not None or self.rest
+    def _relative(self) -> bool:
+        """Whether there is nothing but a mask that looks at j - i alone."""
+        mask = self.problem.spec.mask
+        return mask is not None and mask.relative and self.bias is None and not self.rest
 
     def _make(self, tile: Tile, kind: torch.dtype) -> Tensor | None:
         bias = None if self.bias is None else tile.cut(Operand(self.bias, Axis.PAIR)).to(kind)
@@ -230,8 +265,8 @@ def _by_blocks(
             Spec(score, spec.mask, softmax()), q.new_zeros(q.shape[-2], 1), k.new_zeros(k.shape[-2], 1), lead
         )
     held = [operand.tensor for operand in problem.operands] + ([] if bias is None else [bias])
-    blocks = Blocks(problem, bias, tuple(problem.tiles(cap)), scale, bool(rest), _versions(spec, held))
-    return FlashBlocks.apply(blocks, q, k, v)  # pyright: ignore[reportReturnType]
+    blocks = Blocks(problem, bias, scale, bool(rest), _versions(spec, held))
+    return FlashBlocks.apply(blocks, blocks.runs(cap, q.shape[-1]), q, k, v)  # pyright: ignore[reportReturnType]
 
 
 def _versions(spec: Spec, held: list[Tensor]) -> _fresh.Versions:
@@ -241,18 +276,20 @@ def _versions(spec: Spec, held: list[Tensor]) -> _fresh.Versions:
 
 
 class FlashBlocks(torch.autograd.Function):
-    """The kernel on one block of queries after another."""
+    """The kernel on one run of blocks of queries after another."""
 
     @staticmethod
-    def forward(ctx: Any, blocks: Blocks, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, blocks: Blocks, cuts: tuple[Run, ...], q: Tensor, k: Tensor, v: Tensor
+    ) -> tuple[Tensor, Tensor]:
         out = q.new_zeros(*q.shape[:-1], v.shape[-1])
         lse = q.new_full(q.shape[:-1], NEVER)
-        for tile in blocks.tiles:
-            parts, bias, lead = _cut(blocks, tile, q, k, v)
+        for run in cuts:
+            parts, bias, lead = _cut(blocks, run, q, k, v)
             part, part_lse = whole(parts[0], parts[1], parts[2], lead, causal=False, scale=blocks.scale, bias=bias)
-            tile.rows.take(tile.heads(out), -2).copy_(part)
-            tile.rows.take(tile.heads(lse, trailing=1), -1).copy_(part_lse)
-        ctx.blocks = blocks
+            run.rows(out).copy_(part)
+            run.rows(lse, trailing=1).copy_(part_lse)
+        ctx.blocks, ctx.cuts = blocks, cuts
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.mark_non_differentiable(lse)
         return out, lse
@@ -261,22 +298,21 @@ class FlashBlocks(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         q, k, v, out, lse = ctx.saved_tensors
-        _fresh.check_backward(ctx.blocks.versions)
+        _fresh.check(ctx.blocks.versions, _fresh.GRADIENT)
         lse = torch.where(lse == NEVER, 0.0, lse)  # as the kernel has it where nothing is seen
         grads = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (q, k, v)]
-        for tile in ctx.blocks.tiles:
-            parts, bias, lead = _cut(ctx.blocks, tile, q, k, v)
-            rows = [tile.rows.take(tile.heads(t), -2) for t in (grad, out)]
-            row_lse = tile.rows.take(tile.heads(lse, trailing=1), -1)
+        for run in ctx.cuts:
+            parts, bias, lead = _cut(ctx.blocks, run, q, k, v)
+            rows, row_lse = [run.rows(t) for t in (grad, out)], run.rows(lse, trailing=1)
             found = _block_backward(ctx.blocks.scale, parts, bias, lead, rows, row_lse)
             for total, part, axis in zip(grads, found, (Axis.QUERY, Axis.KEY, Axis.KEY), strict=True):
-                tile.add(Operand(total, axis), part)
-        return (None, *grads)
+                run.add(total, axis, part)
+        return (None, None, *grads)
 
 
-def _cut(blocks: Blocks, tile: Tile, q: Tensor, k: Tensor, v: Tensor) -> tuple[list[Tensor], Bias, tuple[int, ...]]:
-    parts = [tile.cut(Operand(t, a)) for t, a in ((q, Axis.QUERY), (k, Axis.KEY), (v, Axis.KEY))]
-    return parts, blocks.bias_of(tile, q.dtype), tuple(parts[0].shape[:-2])
+def _cut(blocks: Blocks, run: Run, q: Tensor, k: Tensor, v: Tensor) -> tuple[list[Tensor], Bias, tuple[int, ...]]:
+    parts = [run.cut(t, axis) for t, axis in ((q, Axis.QUERY), (k, Axis.KEY), (v, Axis.KEY))]
+    return parts, blocks.bias_of(run.first, q.dtype), tuple(parts[0].shape[:-2])
 
 
 def _block_backward(

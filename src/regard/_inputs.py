@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard._fused import form
-from regard._plan import Request
+from regard._plan import Request, tile_size
 from regard._traced import traced
 from regard.errors import ChoiceError, DeviceError, DtypeError, MaskError, ShapeError
 from regard.masks import Mask
@@ -93,6 +93,14 @@ def ungrouped(tensor: Tensor, group: int) -> Tensor:
     return tensor if group == 1 else tensor.repeat_interleave(group, -3)
 
 
+def together(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that two leading shapes broadcast to, or None if they do not."""
+    try:
+        return tuple(torch.broadcast_shapes(one, two))
+    except RuntimeError:
+        return None
+
+
 def _check_tensors(named: dict[str, Tensor]) -> None:
     for name, tensor in named.items():
         if not isinstance(tensor, Tensor):
@@ -126,14 +134,13 @@ def _shape(query: Tensor, key: Tensor) -> Shape:
             raise ShapeError(msg)
         group = q_lead[-1] // k_lead[-1]
         k_lead = (*k_lead[:-1], q_lead[-1])
-    try:
-        lead = tuple(torch.broadcast_shapes(q_lead, k_lead))
-    except RuntimeError:
+    lead = together(q_lead, k_lead)
+    if lead is None:
         msg = (
             f"leading dimensions of query and key must be equal or 1 (heads, on axis -3 of four or more dimensions, "
             f"may be grouped): query {tuple(query.shape)}, key {tuple(key.shape)}"
         )
-        raise ShapeError(msg) from None
+        raise ShapeError(msg)
     return Shape(lead, query.shape[-2], key.shape[-2], group)
 
 
@@ -144,14 +151,12 @@ def _check_value_lead(shape: Shape, key: Tensor, value: Tensor) -> None:
             msg = f"keys and values must have the same heads: key {tuple(key.shape)}, value {tuple(value.shape)}"
             raise ShapeError(msg)
         lead = (*lead[:-1], shape.lead[-1])
-    try:
-        torch.broadcast_shapes(shape.lead, lead)
-    except RuntimeError:
+    if together(shape.lead, lead) is None:
         msg = (
             f"leading dimensions of value must be equal to those of the weights, {shape.lead}, or 1: "
             f"value {tuple(value.shape)}"
         )
-        raise ShapeError(msg) from None
+        raise ShapeError(msg)
 
 
 def _check_score_tensors(spec: Spec, shape: Shape, query: Tensor) -> None:
@@ -160,11 +165,7 @@ def _check_score_tensors(spec: Spec, shape: Shape, query: Tensor) -> None:
             msg = f"{name} must be on the device of query, {query.device}, but it is on {tensor.device}"
             raise DeviceError(msg)
     for name, lead in spec.score.leads():
-        try:
-            fits = tuple(torch.broadcast_shapes(shape.lead, lead)) == shape.lead
-        except RuntimeError:
-            fits = False
-        if not fits:
+        if together(shape.lead, lead) != shape.lead:
             msg = f"{name} has leading shape {lead}, which does not broadcast to that of the weights, {shape.lead}"
             raise ShapeError(msg)
 
@@ -193,16 +194,17 @@ def request(
     if grad is None:
         tensors = (query, key, *spec.tensors().values())
         grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    itemsize = max(4, query.element_size())
     return Request(
         forced=forced,
         formula=repr(spec),
         obstacle=spec.score.obstacle(grad=grad),
-        form=form(spec, shape.n, shape.m),
+        form=form(spec, shape.lead, shape.n, shape.m, tile_size(budget, itemsize, grad=grad)),
         softmax=isinstance(spec.normaliser, Softmax),
         lead=shape.lead,
         n=shape.n,
         m=shape.m,
-        itemsize=max(4, query.element_size()),
+        itemsize=itemsize,
         budget=budget,
         grad=grad,
         dropout=dropout,

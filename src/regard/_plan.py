@@ -9,7 +9,7 @@ from typing import Literal
 from regard.errors import PlanError
 
 Executor = Literal["dense", "tiled", "fused"]
-Form = Literal["whole", "causal", "keys", "blocks"]  # how the fused kernel would be called
+Form = Literal["whole", "causal", "keys", "pairs", "blocks"]  # how the fused kernel would be called
 
 TILE = 1 << 20  # scores in a tile: two buffers of them stay in the cache
 DENSE = 1 << 20  # up to here one tile holds everything
@@ -117,6 +117,7 @@ def _fused_reason(request: Request) -> str:
         "whole": "in one call",
         "causal": "in one call, causal",
         "keys": "in one call with a bias on the keys",
+        "pairs": "in one call with a bias on the pairs",
         "blocks": "block by block of queries, on the keys they may see",
     }[request.form]
     return f"{request.formula} over {_sizes(request)} runs on torch's kernel {how}"

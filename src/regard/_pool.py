@@ -14,7 +14,7 @@ from regard import _fused
 from regard._fold import Job, Output, run, survey
 from regard._operands import NEVER, Axis, Operand, Span, Tile
 from regard._plan import Plan
-from regard._tiles import Problem, Replace, ReplaceEagerly, all_finite, zero_filled
+from regard._tiles import Problem, all_finite, replaced, zero_filled
 from regard._traced import traced
 from regard.masks import causal as causal_mask
 from regard.normalisers import Softmax, softmax
@@ -147,8 +147,7 @@ def _restore(out: Tensor, seen: Tensor, marks: Sequence[Tensor], broken: Tensor)
     nan, plus, minus = ((seen @ mark) > 0 for mark in marks)
     nan = nan | (plus & minus) | broken
     value = torch.where(nan, math.nan, torch.where(plus, math.inf, NEVER)).to(out.dtype)
-    replace = Replace if torch.compiler.is_compiling() else ReplaceEagerly
-    return replace.apply(out, nan | plus | minus, value)  # pyright: ignore[reportReturnType]
+    return replaced(out, nan | plus | minus, value)
 
 
 def _dropout_operands(lead: tuple[int, ...], device: torch.device) -> list[Operand]:

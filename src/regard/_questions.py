@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard._fold import Job, Output, run, survey
 from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
-from regard._tiles import Problem, Replace
+from regard._tiles import Problem, replaced
 from regard._word import came
 from regard.errors import ChoiceError, DeviceError, DtypeError, ShapeError
 from regard.normalisers import Normaliser, Softmax
@@ -59,7 +59,8 @@ RowQuestion = Callable[[Tensor, Tensor, Tile, Sequence[Tensor]], Tensor]
 
 def _entropy(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
     del scores, tile, extra
-    terms: Any = WeightTimesLog.apply(weights)
+    times_log: Any = WeightTimesLog if torch.compiler.is_compiling() else WeightTimesLogEagerly
+    terms: Tensor = times_log.apply(weights)
     return terms.sum(-1, keepdim=True).neg().clamp_min(0)
 
 
@@ -84,6 +85,20 @@ class WeightTimesLog(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         (weights,) = ctx.saved_tensors
         return grad * _log(weights)
+
+
+class WeightTimesLogEagerly(WeightTimesLog):
+    """The same with a forward derivative, which torch.compile does not take."""
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        WeightTimesLog.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        (weights,) = ctx.saved_tensors
+        return tangent * _log(weights)
 
 
 def _log(weights: Tensor) -> Tensor:
@@ -134,7 +149,7 @@ def differentiable(
         answer = ask(scores, problem.weights(scores, tensors[:count], tile), tile, tensors[count:])
         if problem.careful:
             broken = problem.broken(tensors[:count], tile, scores)
-            answer = Replace.apply(answer, broken, torch.full_like(answer, math.nan))
+            answer = replaced(answer, broken, torch.full_like(answer, math.nan))
         return (answer,)
 
     fill = NEVER if question == "logsumexp" else 0.0
@@ -160,7 +175,7 @@ def dense(problem: Problem, cap: int) -> Tensor:
         weights = problem.weights(scores, tensors, tile)
         if problem.careful:
             broken = problem.broken(tensors, tile, scores) & (scores != NEVER)
-            weights = Replace.apply(weights, broken, torch.full_like(weights, math.nan))
+            weights = replaced(weights, broken, torch.full_like(weights, math.nan))
         return (_among_all(weights, tile.cols, m),)
 
     outputs = (Output(Axis.QUERY, m),)

@@ -253,6 +253,12 @@ class ReplaceEagerly(Replace):
         return torch.where(where, math.nan, tangent)
 
 
+def replaced(tensor: Tensor, where: Tensor, value: Tensor) -> Tensor:
+    """The tensor with other numbers in some places; see `Replace`."""
+    replace = Replace if torch.compiler.is_compiling() else ReplaceEagerly
+    return replace.apply(tensor, where, value)  # pyright: ignore[reportReturnType]
+
+
 def _hull(rows: Span, n: int) -> Span:
     if rows.index is None:
         return rows

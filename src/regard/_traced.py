@@ -4,11 +4,17 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 import torch
 from torch._C import _functorch  # pyright: ignore[reportAttributeAccessIssue]
+from torch.autograd import forward_ad
 
 
 def traced() -> bool:
     """Whether they cannot: under torch.compile, export, vmap or another function transform."""
-    return torch.compiler.is_compiling() or _functorch.peek_interpreter_stack() is not None
+    return torch.compiler.is_compiling() or transformed()
+
+
+def transformed() -> bool:
+    """Whether plain operations alone will do: under a function transform, or where forward derivatives are taken."""
+    return _functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def plain_dtypes() -> AbstractContextManager[object]:

@@ -6,7 +6,7 @@ of its tensors, its signature and how many operands it makes; a word made of oth
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from torch import Tensor
@@ -23,6 +23,13 @@ class Word(Generic[Part]):
     def parts(self) -> tuple[Part, ...]:
         """The words that this one is made of."""
         return tuple([part for part in vars(self).values() if isinstance(part, Word)])  # pyright: ignore[reportReturnType]
+
+    def leaves(self) -> Iterator[Part]:
+        """The words that this one is made of in the end: itself, if it is made of none."""
+        if not self.parts:
+            yield self  # pyright: ignore[reportReturnType]
+        for part in self.parts:
+            yield from part.leaves()
 
     @property
     def arity(self) -> int:

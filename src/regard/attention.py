@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch._C import _functorch  # pyright: ignore[reportAttributeAccessIssue]
 
 from regard import _fused, _inputs, _pool
 from regard._plan import Plan
 from regard._plan import plan as choose
-from regard._traced import plain_dtypes, traced
+from regard._traced import plain_dtypes, traced, transformed
 from regard.masks import Band, Mask
 from regard.normalisers import Normaliser
 from regard.scores import Dot, Score
@@ -51,13 +50,13 @@ def attend(
     (torch.Size([3, 4]), torch.Size([3, 3]))
     """
     if not torch.compiler.is_compiling():
-        if torch._C._is_any_autocast_enabled():  # noqa: SLF001
-            with plain_dtypes():
-                return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
         if score is None and normaliser is None and not dropout_p and plan == "auto" and budget is None:
             found = _short_way(query, key, value, mask)
             if found is not None:
                 return found
+        if torch._C._is_any_autocast_enabled():  # noqa: SLF001
+            with plain_dtypes():
+                return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
     spec = _inputs.make_spec(score, mask, normaliser)
     call = _call(query, key, value, spec, dropout_p, plan, budget)
     shape = call.shape
@@ -99,14 +98,17 @@ def _remember(known: dict[Hashable, Any], kind: Hashable, found: Any) -> None:
 
 def _short_way(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> Attention | None:
     """One call of the kernel and hardly a step around it, where that is all there is: small models feel the rest."""
-    if (mask is not None and type(mask) is not Band) or _functorch.peek_interpreter_stack() is not None:
+    align = name = None
+    if mask is not None:
+        if type(mask) is not Band or mask.left is not None or mask.right != 0:
+            return None
+        align, name = mask.align, mask.name
+    if transformed():
         return None
     try:
         if not (query.is_cpu and key.is_cpu and value.is_cpu):
             return None
-        recording = torch.is_grad_enabled()
-        grad = recording and (query.requires_grad or key.requires_grad or value.requires_grad)
-        kind = (query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, mask, recording, grad)
+        kind = (query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, align, name)
     except AttributeError:  # not tensors: the checks say so in words
         return None
     way = _short_ways.get(kind, UNKNOWN)
@@ -115,9 +117,8 @@ def _short_way(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> 
         _remember(_short_ways, kind, way)
     if way is None:
         return None
-    known, causal, scale = way
-    found = _fused.direct(query, key, value, causal, scale, grad)
-    return None if found is None else Attention(found[0], Weights._of_call(query, key, known, found[1]))  # noqa: SLF001
+    found = _fused.direct(query, key, value, way.causal, way.scale)
+    return None if found is None else Attention(found[0], Weights._of_call(query, key, way.known, found[1]))  # noqa: SLF001
 
 
 def _find_short_way(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> ShortWay | None:
@@ -126,7 +127,7 @@ def _find_short_way(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None
     same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
     if call.plan.executor != "fused" or not same or value.shape[-1] != key.shape[-1] or query.element_size() < 4:
         return None
-    form = _fused.form(spec, call.shape.n, call.shape.m)
+    form = _fused.form(spec, call.shape.lead, call.shape.n, call.shape.m, call.plan.tile)
     if form not in ("whole", "causal") or not isinstance(spec.score, Dot):
         return None
     known = (spec, call.shape, call.plan, call.budget)

@@ -96,10 +96,10 @@ class Weights:
         self = object.__new__(cls)
         self.query, self.key, self._lse, self._memo, self._drawn = query, key, lse, None, None
         self._spec, self._shape, self._plan, self._budget = known
-        if query.is_inference() or key.is_inference():
-            self._versions = _fresh.versions({"query": query, "key": key})
-        else:
+        try:
             self._versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001
+        except RuntimeError:  # one was made in inference mode, and keeps no count
+            self._versions = _fresh.versions({"query": query, "key": key})
         return self
 
     # What it is

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
 
 from regard import scores
-from regard.attention import Attention, attend
-from regard.masks import Mask
 from regard.nn import _build
-from regard.nn._visible import visible
+from regard.nn._attending import Attending
+from regard.scores import Score
 
 
-class AdditiveAttention(nn.Module):
+class AdditiveAttention(Attending):
     r"""The attention of Bahdanau, Cho and Bengio (2015): a small network says how well a query fits a key.
 
     output_i = sum_j softmax_j(e_ij) v_j with e_ij = v · tanh(W_q q_i + W_k k_j); the queries × keys × hidden numbers
@@ -54,19 +52,10 @@ class AdditiveAttention(nn.Module):
         """Start anew."""
         _build.start(self.w_q, self.w_k, self.v)
 
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Mask | None = None,
-        valid_lens: Tensor | None = None,
-    ) -> Attention:
-        """Pool the values for each query."""
-        _build.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
-        score = scores.additive(self.w_q, self.w_k, self.v)
-        seen = visible(mask, valid_lens, query, key)
-        return attend(query, key, value, score, seen, dropout_p=self.dropout if self.training else 0.0)
+    def score(self, keys: int) -> Score:
+        """v · tanh(W_q q + W_k k), for any number of keys."""
+        del keys
+        return scores.additive(self.w_q, self.w_k, self.v)
 
     def extra_repr(self) -> str:
         """The formula and the sizes in it."""

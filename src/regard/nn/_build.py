@@ -14,14 +14,14 @@ from regard.errors import ChoiceError, ShapeError
 def whole(layer: str, **sizes: int) -> None:
     """Every one of these is a whole number, 1 or more."""
     for name, size in sizes.items():
-        if not isinstance(size, int) or size < 1:
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
             msg = f"{layer} needs {name} to be a whole number, 1 or more, but it is {size!r}"
             raise ChoiceError(msg)
 
 
-def one_of(layer: str, name: str, value: str, offered: Sequence[str]) -> None:
+def one_of(layer: str, name: str, value: str | None, offered: Sequence[str | None]) -> None:
     if value not in offered:
-        msg = f"{layer} has no {name} {value!r}; there are: {', '.join(offered)}"
+        msg = f"{layer} has no {name} {value!r}; there are: {', '.join(map(str, offered))}"
         raise ChoiceError(msg)
 
 
@@ -45,11 +45,11 @@ def start(*parameters: nn.Parameter | None) -> None:
             nn.init.uniform_(one, -bound, bound)
 
 
-def check_widths(layer: nn.Module, **expected: tuple[Tensor, int]) -> None:
-    """Each tensor, by name, has the width that the layer was built for."""
+def check_widths(layer: nn.Module, **expected: tuple[Tensor, int | None]) -> None:
+    """Each tensor, by name, has the width that the layer was built for, if it was built for one."""
     for name, (tensor, width) in expected.items():
         # What is no tensor, or has no width, is refused in words by `attend`.
-        if isinstance(tensor, Tensor) and tensor.dim() and tensor.shape[-1] != width:
+        if isinstance(tensor, Tensor) and tensor.dim() and width not in (None, tensor.shape[-1]):
             msg = (
                 f"{type(layer).__name__} was built for {name} of width {width}, "
                 f"but {name} is {tuple(tensor.shape)}, of width {tensor.shape[-1]}"

@@ -14,6 +14,7 @@ from regard._word import came
 from regard.attention import Attention, attend
 from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError
 from regard.masks import Mask
+from regard.nn import _build
 from regard.nn._visible import visible
 from regard.normalisers import Hard, hard
 from regard.scores import Score
@@ -84,9 +85,11 @@ class HardAttention(nn.Module):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _check_choice("score", score, SCORES)
-        _check_choice("estimator", estimator, ESTIMATORS)
-        _check_choice("baseline", baseline, BASELINES)
+        hidden = key_dim if hidden_dim is None else hidden_dim
+        _build.whole("HardAttention", query_dim=query_dim, key_dim=key_dim, hidden_dim=hidden)
+        _build.one_of("HardAttention", "score", score, SCORES)
+        _build.one_of("HardAttention", "estimator", estimator, ESTIMATORS)
+        _build.one_of("HardAttention", "baseline", baseline, BASELINES)
         if not 0 <= momentum < 1:
             raise ChoiceError(f"momentum is the share of the past in the baseline, from 0 up to 1, not {momentum}")
         if score == "scaled_dot" and query_dim != key_dim:
@@ -94,17 +97,17 @@ class HardAttention(nn.Module):
                 f"scaled_dot compares feature by feature, so query_dim and key_dim must be equal, not {query_dim} "
                 f"and {key_dim}; 'general' and 'additive' take different widths"
             )
-        self.query_dim, self.key_dim, self.hidden_dim = query_dim, key_dim, hidden_dim or key_dim
+        self.query_dim, self.key_dim, self.hidden_dim = query_dim, key_dim, hidden
         self.score, self.estimator, self.momentum, self.entropy = score, estimator, momentum, entropy
         self.baseline = baseline if estimator == "reinforce" else None
         self.generator = generator
         kind: dict[str, Any] = {"device": device, "dtype": dtype}
         if score == "general":
-            self.w = nn.Parameter(torch.empty(query_dim, key_dim, **kind))
+            self.w = _build.parameter(query_dim, key_dim, **kind)
         elif score == "additive":
-            self.w_q = nn.Parameter(torch.empty(self.hidden_dim, query_dim, **kind))
-            self.w_k = nn.Parameter(torch.empty(self.hidden_dim, key_dim, **kind))
-            self.v = nn.Parameter(torch.empty(self.hidden_dim, **kind))
+            self.w_q = _build.parameter(hidden, query_dim, **kind)
+            self.w_k = _build.parameter(hidden, key_dim, **kind)
+            self.v = _build.parameter(hidden, **kind)
         if self.baseline == "learned":
             self.expected = nn.Linear(query_dim, 1, **kind)
         elif self.baseline == "moving":
@@ -113,12 +116,8 @@ class HardAttention(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters of the score anew."""
-        for name, parameter in self.named_parameters(recurse=False):
-            if name == "v":
-                nn.init.uniform_(parameter, -1 / math.sqrt(len(parameter)), 1 / math.sqrt(len(parameter)))
-            else:
-                nn.init.xavier_uniform_(parameter)
+        """Start the parameters of the score anew."""
+        _build.start(*self.parameters(recurse=False))
 
     def extra_repr(self) -> str:
         draw = f"output = value of a ~ softmax({self._word()})"
@@ -132,6 +131,7 @@ class HardAttention(nn.Module):
         self, query: Tensor, key: Tensor, value: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None
     ) -> Attention:
         """The value of one visible key for each query, and the one-hot weights that say which."""
+        _build.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
         score, mask = self._word(), visible(mask, valid_lens, query, key)
         choice = hard(sample=self.training, generator=self.generator)
         output, weights = attend(query, key, value, score, mask, choice)
@@ -154,7 +154,7 @@ class HardAttention(nn.Module):
         add that, as in ``loss.mean() + layer.surrogate(weights, -loss)``.
         reduction: "mean" over the queries that drew a key, "sum", or "none" for (..., n).
         """
-        _check_choice("reduction", reduction, REDUCTIONS)
+        _build.one_of("surrogate", "reduction", reduction, REDUCTIONS)
         self._check_drawn(weights)
         log_prob, drawn = self._log_prob(weights)
         reward = torch.where(drawn, _as_rewards(reward, weights).to(log_prob.dtype), 0)
@@ -233,9 +233,3 @@ def _as_rewards(reward: Tensor, weights: Weights) -> Tensor:
             f"reward must broadcast to one number a query, (..., queries) = {tuple(shape)}, "
             f"but its shape is {tuple(reward.shape)}"
         ) from None
-
-
-def _check_choice(name: str, given: object, choices: tuple[object, ...]) -> None:
-    if given not in choices:
-        *others, last = map(repr, choices)
-        raise ChoiceError(f"{name} is {', '.join(others)} or {last}, not {given!r}")

@@ -8,14 +8,15 @@ import torch
 from torch import Tensor, nn
 
 from regard import masks, scores
-from regard.attention import Attention, attend
+from regard.attention import Attention
 from regard.errors import ChoiceError
 from regard.masks import Mask
 from regard.nn import _build
-from regard.nn._visible import visible
+from regard.nn._attending import Attending
+from regard.scores import Score
 
 
-class KernelPooling(nn.Module):
+class KernelPooling(Attending):
     r"""Nadaraya-Watson: the nearer a key, the more its value counts, and a learned w says how near is near.
 
     output_i = sum_j softmax_j(-(w |q_i - k_j|)² / 2) v_j, the Gaussian kernel of width 1 / w. With `dim`, there is a
@@ -69,16 +70,10 @@ class KernelPooling(nn.Module):
         """Start anew."""
         nn.init.constant_(self.w, self.initial)
 
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Mask | None = None,
-        valid_lens: Tensor | None = None,
-    ) -> Attention:
-        """Average the values of keys that are near each query."""
-        return attend(query, key, value, scores.gaussian(self.w), visible(mask, valid_lens, query, key))
+    def score(self, keys: int) -> Score:
+        """-(w |q - k|)² / 2, for any number of keys."""
+        del keys
+        return scores.gaussian(self.w)
 
     def leave_one_out(
         self, x: Tensor, y: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None

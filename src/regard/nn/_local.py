@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
 from regard import _inputs, masks
-from regard._traced import plain_dtypes
+from regard._traced import plain_dtypes, traced
 from regard._word import came
 from regard.attention import Attention, attend
 from regard.errors import ChoiceError, DtypeError
@@ -81,8 +83,7 @@ class LocalAttention(Scored):
         positions: Tensor | None = None,
     ) -> Attention:
         """Pool the values in each query's window."""
-        _build.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
-        seen, score = visible(mask, valid_lens, query, key), self.score(key.shape[-2])
+        score, seen = self.checked_score(query, key), visible(mask, valid_lens, query, key)
         shape = _inputs.check(query, key, value, _inputs.make_spec(score, seen, None))
         normaliser = None
         if self.method == "m":
@@ -91,12 +92,11 @@ class LocalAttention(Scored):
             if positions is not None:
                 msg = "LocalAttention with method 'p' predicts positions from the queries, but it was given some"
                 raise ChoiceError(msg)
-            centres = self._centres(query, key_counts(valid_lens, shape.m, len(shape.lead)), len(shape.lead))
+            centres, known = self._centres(query, key_counts(valid_lens, shape.m, len(shape.lead)), len(shape.lead))
             normaliser = Tapered(centres, shape.m, self.window / 2)
-            window = Near(centres.detach(), self.window)
+            window = Near(torch.where(known, centres.detach(), math.nan), self.window)
         seen = window if seen is None else window & seen
-        dropout = self.dropout if self.training else 0.0
-        return attend(query, key, value, score, seen, normaliser, dropout_p=dropout)
+        return attend(query, key, value, score, seen, normaliser, dropout_p=self.dropout_now)
 
     def _window_of(self, positions: Tensor | None, shape: _inputs.Shape) -> Mask:
         if positions is None:
@@ -112,13 +112,25 @@ class LocalAttention(Scored):
             raise DtypeError(msg)
         return Near(positions.to(torch.promote_types(positions.dtype, torch.float32)), self.window)
 
-    def _centres(self, query: Tensor, counts: Tensor | int, lead: int) -> Tensor:
-        """p = S sigmoid(v_p · tanh(W_p q)), (..., n) with all leading dimensions."""
-        kind = torch.promote_types(query.dtype, torch.float32)  # places need digits
+    def _centres(self, query: Tensor, counts: Tensor | int, lead: int) -> tuple[Tensor, Tensor]:
+        """p = S sigmoid(v_p · tanh(W_p q)), (..., n) with all leading dimensions, and where it is no NaN.
+
+        Where it is one, the place is that of a query of zeros: a query that sees nothing must not spoil W_p.
+        """
         with plain_dtypes():
-            hidden = torch.tanh(query.to(kind) @ self.w_p.to(kind).mT)
-            centres = counts * torch.sigmoid(hidden @ self.v_p.to(kind))
-        return centres.reshape(*[1] * (lead + 1 - centres.dim()), *centres.shape)
+            shares = self._shares(query)
+            known = ~shares.detach().isnan()
+            if traced() or not bool(known.all()):
+                shares = self._shares(torch.where(known.unsqueeze(-1), query, 0.0))
+            centres = counts * shares
+        known = known.expand(centres.shape)
+        missing = [1] * (lead + 1 - centres.dim())
+        return centres.reshape(*missing, *centres.shape), known.reshape(*missing, *centres.shape)
+
+    def _shares(self, query: Tensor) -> Tensor:
+        """How far along the keys each query looks, from 0 to 1."""
+        kind = torch.promote_types(query.dtype, torch.float32)  # places need digits
+        return torch.sigmoid(torch.tanh(query.to(kind) @ self.w_p.to(kind).mT) @ self.v_p.to(kind))
 
     def formula(self) -> str:
         """The weights of a query, as one writes them."""

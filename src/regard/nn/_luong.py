@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from regard import scores
-from regard.attention import Attention, attend
 from regard.errors import ChoiceError, ShapeError
-from regard.masks import Mask
 from regard.nn import _build
-from regard.nn._visible import visible
+from regard.nn._attending import Attending
 from regard.scores import Score
 
 FORMULAS = {"dot": "q·k_j", "general": "q·W k_j", "concat": "v·tanh(W [q; k_j])", "location": "(W q)_j"}
 
 
-class Scored(nn.Module):
+class Scored(Attending):
     """A layer that scores a query and a key in one of Luong's ways, and holds the parameters of that."""
 
     w: nn.Parameter | None
@@ -130,17 +128,3 @@ class LuongAttention(Scored):
             _build.whole("LuongAttention", max_keys=max_keys)
         super().__init__(query_dim, key_dim, method, hidden, max_keys, dropout, device=device, dtype=dtype)
         self.reset_parameters()
-
-    def forward(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        mask: Mask | None = None,
-        valid_lens: Tensor | None = None,
-    ) -> Attention:
-        """Pool the values for each query."""
-        _build.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
-        seen = visible(mask, valid_lens, query, key)
-        dropout = self.dropout if self.training else 0.0
-        return attend(query, key, value, self.score(key.shape[-2]), seen, dropout_p=dropout)

@@ -32,7 +32,8 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
       gives: dense weights, or None.
     - Asking for weights does not change the output, and they are those before dropout.
     - A query that sees no key gets zeros from attention, not NaN, so its output is the bias b.
-    - is_causal=True is taken at its word in every case; attn_mask must still be given, as torch demands.
+    - A key that is hidden, by True or by -inf, does no harm even if it is NaN: neither to the output nor to a gradient.
+    - is_causal=True is taken at its word in every case; attn_mask must still be given, as torch demands, and fit.
     - torch.nn.TransformerEncoderLayer calls it in eval too: torch's fast path, which would not, steps aside.
 
     >>> import torch, regard as rg
@@ -111,16 +112,14 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         if is_causal and attn_mask is None:
             msg = "is_causal=True says that attn_mask is the causal mask, so attn_mask must be given, as for torch"
             raise LayerError(msg)
-        extra = (self.bias_k is not None) + self.add_zero_attn
-        causal = is_causal and not extra  # keys that the layer adds are seen by all
-        attn_mask = None if causal else attn_mask
         self._check(query, key, value, key_padding_mask, attn_mask)
-        score, mask = _torch_masks.translate(
-            attn_mask, key_padding_mask, heads=self.num_heads, is_causal=causal, extra=extra
-        )
         q, k, v = (self._by_head(t) for t in self.project(query, key, value))
+        extra = (self.bias_k is not None) + self.add_zero_attn
         if extra:
             k, v = self._with_extra(k, self.bias_k), self._with_extra(v, self.bias_v)
+        pairs = None if attn_mask is None else _torch_masks.by_head(attn_mask, self.num_heads)
+        causal = is_causal and not extra  # keys that the layer adds are seen by all
+        score, mask = _torch_masks.translate(pairs, key_padding_mask, (q, k, v), is_causal=causal, extra=extra)
         pooled, weights = self.attend(q, k, v, score, mask)
         rows_first = pooled.dim() == 4 and not self.batch_first
         output = self.join(pooled.permute(2, 0, 1, 3) if rows_first else pooled.transpose(-3, -2))

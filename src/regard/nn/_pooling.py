@@ -14,7 +14,7 @@ from regard.attention import Attention, attend
 from regard.errors import DtypeError, MaskError, ShapeError
 from regard.masks import Mask
 from regard.nn import _build
-from regard.nn._visible import visible
+from regard.nn._visible import leading, visible
 from regard.scores import Score
 
 
@@ -66,7 +66,7 @@ class MaxPooling(nn.Module):
 
     def forward(self, x: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None) -> MaxPooled:
         """Take the largest of each column of x."""
-        seen = _seen_rows(x, _per_key(mask, valid_lens))
+        seen = _seen_rows(x, _per_key(x, mask, valid_lens))
         if not x.shape[-2]:
             return MaxPooled(x.sum(-2), torch.full((*x.shape[:-2], x.shape[-1]), -1, device=x.device))
         with torch.no_grad():
@@ -141,7 +141,7 @@ class LearnedPooling(nn.Module):
 
 
 def _pool(x: Tensor, score: Score, mask: Mask | None, valid_lens: Tensor | None) -> Attention:
-    output, weights = attend(_nobody(x), x, x, score, _per_key(mask, valid_lens))
+    output, weights = attend(_nobody(x), x, x, score, _per_key(x, mask, valid_lens))
     return Attention(output.squeeze(-2), weights)
 
 
@@ -156,7 +156,13 @@ def _nobody(x: Tensor) -> Tensor:
     return x.new_ones(1, 1)
 
 
-def _per_key(mask: Mask | None, valid_lens: Tensor | None) -> Mask | None:
+def _per_key(x: Tensor, mask: Mask | None, valid_lens: Tensor | None) -> Mask | None:
+    if isinstance(valid_lens, Tensor) and isinstance(x, Tensor) and valid_lens.dim() > max(leading(x), 0):
+        msg = (
+            f"a pool without queries needs one length for each sequence, so valid_lens follow the leading dimensions "
+            f"{tuple(x.shape[:-2])} of x, but their shape is {tuple(valid_lens.shape)}"
+        )
+        raise ShapeError(msg)
     seen = visible(mask, valid_lens)
     if seen is not None and not seen.per_key:
         msg = (

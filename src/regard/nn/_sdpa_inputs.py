@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from regard._inputs import together
 from regard._word import came
 from regard.errors import AxisError, CallError, DtypeError, UnsupportedError
 
@@ -113,14 +114,13 @@ def lead(query: Tensor, key: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     found, other = tuple(query.shape[:-2]), tuple(key.shape[:-2])
     if found == other:
         return query, found
-    try:
-        joined = tuple(torch.broadcast_shapes(found, other))
-    except RuntimeError:
+    joined = together(found, other)
+    if joined is None:
         msg = (
             f"leading dimensions of query and key must be equal or 1 (or heads be grouped, with enable_gqa=True): "
             f"query {tuple(query.shape)}, key {tuple(key.shape)}"
         )
-        raise CallError(msg) from None
+        raise CallError(msg)
     if found and found[-1] != joined[-1]:
         query = query.expand(*found[:-1], joined[-1], *query.shape[-2:])
     return query, joined

@@ -23,8 +23,9 @@ class SelfAttention(torch.nn.Module):
     output = [softmax(q_h · k_h / √d_h) v_h for each head h] W_o + b, with q_h, k_h, v_h linear in x.
 
     Shapes: x (..., n, embed_dim), output (..., n, embed_dim), weights (..., heads, n, n), never built. The mask is one
-    of `regard.masks`; `valid_lens` are the lengths of padded sequences; `positions` is one of `regard.nn.Rotary` and
-    `Alibi`, or several. The parameters are those of `layer.attention`, with torch's names.
+    of `regard.masks`. valid_lens, how many rows are no padding: (batch,), or one for each query, (batch, n); the same
+    in all heads. `positions` is one of `regard.nn.Rotary` and `Alibi`, or several. The parameters are those of
+    `layer.attention`, with torch's names.
 
     >>> import torch, regard as rg
     >>> layer = rg.nn.SelfAttention(16, 4, positions=rg.nn.Rotary(4))
@@ -64,5 +65,5 @@ class SelfAttention(torch.nn.Module):
         for one in cast("Iterable[Positions]", self.positions):
             q, k = one.place(q, k)
             score = one.bend(score or scaled_dot(), q)
-        pooled, weights = self.attention.attend(q, k, v, score, visible(mask, valid_lens))
+        pooled, weights = self.attention.attend(q, k, v, score, visible(mask, valid_lens, x))
         return Attention(self.attention.join(pooled.transpose(-3, -2)), weights)

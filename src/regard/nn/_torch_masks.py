@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from regard._tiles import all_finite
 from regard._traced import traced
 from regard.errors import LayerError
 from regard.masks import Mask, causal, hide
@@ -15,14 +16,22 @@ from regard.scores import Score, bias, scaled_dot
 
 
 def translate(
-    attn_mask: Tensor | None, key_padding_mask: Tensor | None, *, heads: int, is_causal: bool, extra: int
+    attn_mask: Tensor | None,
+    key_padding_mask: Tensor | None,
+    inputs: tuple[Tensor, Tensor, Tensor],
+    *,
+    is_causal: bool,
+    extra: int,
 ) -> tuple[Score | None, Mask | None]:
-    """The score and the mask that two masks of torch's ask for; `extra` keys at the end are always seen."""
+    """The score and the mask that two masks of torch's ask for; `extra` keys at the end are always seen.
+
+    attn_mask (..., n, m) as `by_head` has it. inputs: query, key and value, which may hold NaN that is to stay hidden.
+    """
     found: list[tuple[Tensor | None, Mask | None]] = []
     if is_causal:
         found.append((None, causal("top-left")))
-    if attn_mask is not None:
-        found.append(_of_pairs(_longer(_by_head(attn_mask, heads), extra)))
+    elif attn_mask is not None:
+        found.append(_of_pairs(_longer(attn_mask, extra), inputs))
     if key_padding_mask is not None:
         found.append(_of_keys(_longer(key_padding_mask, extra)))
     score, mask = None, None
@@ -34,7 +43,7 @@ def translate(
     return score, mask
 
 
-def _by_head(attn_mask: Tensor, heads: int) -> Tensor:
+def by_head(attn_mask: Tensor, heads: int) -> Tensor:
     """(n, m) as it is; (B * heads, n, m) -> (B, heads, n, m)."""
     if attn_mask.dim() == 2 or attn_mask.shape[0] == heads:
         return attn_mask
@@ -45,12 +54,19 @@ def _longer(mask: Tensor, extra: int) -> Tensor:
     return pad(mask, (0, extra)) if extra else mask
 
 
-def _of_pairs(attn_mask: Tensor) -> tuple[Tensor | None, Mask | None]:
+def _of_pairs(attn_mask: Tensor, inputs: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor | None, Mask | None]:
     if _is_causal(attn_mask):
         return None, causal("top-left")
     if attn_mask.is_floating_point():
-        return attn_mask, None
+        return attn_mask, hidden_by_never(attn_mask, *inputs)
     return None, None if _says_nothing(attn_mask) else hide(attn_mask)
+
+
+def hidden_by_never(added: Tensor, *inputs: Tensor) -> Mask | None:
+    """A mask of what -inf hides, where it is needed: what is hidden may be NaN, which no sum takes away."""
+    if not traced() and all_finite(*inputs):
+        return None
+    return hide(added.detach() == -math.inf)
 
 
 def _is_causal(attn_mask: Tensor) -> bool:

@@ -10,17 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
-from torch.autograd import forward_ad
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from regard import masks, scores
 from regard._fused_questions import Once
-from regard._tiles import all_finite
 from regard._traced import traced
 from regard.attention import attend
 from regard.errors import CallError, RegardError
 from regard.masks import Mask
 from regard.nn import _sdpa_inputs as inputs
+from regard.nn._torch_masks import hidden_by_never
 from regard.scores import Score
 
 __all__ = ["scaled_dot_product_attention"]
@@ -124,8 +123,6 @@ def _way(asked: Asked, query: Tensor, key: Tensor, value: Tensor, attn_mask: Ten
     """How to compute it, so that whatever torch can differentiate is differentiable."""
     if traced():
         return _by_plan
-    if forward_ad._current_level >= 0:  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue]
-        return _by_formula
     learns = torch.is_grad_enabled() and inputs.any_learns(query, key, value, attn_mask)
     both = asked.is_causal and attn_mask is not None
     if not learns and not both:
@@ -144,11 +141,6 @@ def _way(asked: Asked, query: Tensor, key: Tensor, value: Tensor, attn_mask: Ten
 
 def _by_plan(asked: Asked, *tensors: Any) -> Tensor:
     return asked.attend("auto", *tensors)
-
-
-def _by_formula(asked: Asked, *tensors: Any) -> Tensor:
-    """In torch's plain operations, which know forward derivatives."""
-    return asked.attend("dense", *tensors)
 
 
 def _twice(asked: Asked, *tensors: Any) -> Tensor:
@@ -173,10 +165,10 @@ def _words(
         shown = masks.allow(attn_mask)
     else:
         score = (score or scores.scaled_dot()) + scores.bias(attn_mask)
-        if not traced() and all_finite(query, key, value):
-            return score, visible
-        shown = masks.allow(attn_mask.detach() != -math.inf)  # what -inf hides may be NaN, which no sum takes away
-    return score, shown if visible is None else visible & shown
+        shown = hidden_by_never(attn_mask, query, key, value)
+    if shown is None or visible is None:
+        return score, visible if shown is None else shown
+    return score, visible & shown
 
 
 def _by_others(
