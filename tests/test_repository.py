@@ -58,6 +58,9 @@ def test_exported_names():
         "attend",
         "Attention",
         "Weights",
+        "record",
+        "Recording",
+        "open",
         "scores",
         "masks",
         "normalisers",
@@ -89,6 +92,7 @@ HEAVY = "{'torch', 'numpy', 'matplotlib', 'jaxtyping'} & set(sys.modules)"
     [
         "import regard",
         "import regard; dir(regard); regard.errors; regard.__version__",
+        "import regard.recording; dir(regard.recording)",
         "import regard.cli; sys.argv = ['regard', '--help']\ntry: regard.cli.main()\nexcept SystemExit: pass",
     ],
 )

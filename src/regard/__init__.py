@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from regard import datasets, errors, masks, nn, normalisers, plot, scores, study
     from regard.attention import Attention, attend
     from regard.capture import record
-    from regard.recording import Recording
+    from regard.recording import Recording, open  # noqa: A004  rg.open(path)
     from regard.weights import Weights
 
     __version__: str
@@ -26,6 +26,7 @@ __all__ = [
     "Weights",
     "record",
     "Recording",
+    "open",
     "scores",
     "masks",
     "normalisers",
@@ -44,6 +45,7 @@ _HOMES = {
     "Weights": "regard.weights",
     "record": "regard.capture",
     "Recording": "regard.recording",
+    "open": "regard.recording",
 }
 _MODULES = frozenset({"datasets", "errors", "masks", "nn", "normalisers", "plot", "scores", "study"})
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
 
 import torch
 from torch import nn
@@ -17,6 +19,7 @@ from regard.capture._regard import returned_weights
 from regard.capture._sdpa import SdpaMode
 from regard.capture._watch import Wanted, Watch
 from regard.recording import Recording
+from regard.recording._keep import InMemory, ToFile
 
 __all__ = ["record"]
 
@@ -29,13 +32,31 @@ def record(
     heads: Sequence[int] | None = None,
     steps: Sequence[int] | None = None,
     dtype: torch.dtype | None = None,
+    path: str | os.PathLike[str] | None = None,
+    tokenizer: Any = None,
 ) -> Iterator[Recording]:
-    """Record what every attention layer of a model attends to, while the model runs as it always does."""
+    """Record what every attention layer of a model attends to, while the model runs as it always does.
+
+    With a `path`, every call is in that file before the model goes on, and memory holds none of them.
+    """
     refuse_compiled(model)
-    recording = Recording()
     patterns = (layers,) if isinstance(layers, str) else layers
     wanted = Wanted(*(None if part is None else tuple(part) for part in (patterns, heads, steps)))
-    watch = Watch(model, wanted, dtype, recording.calls.append, recording.given)
+    keeper = InMemory(tokenizer) if path is None else ToFile(path, tokenizer)
+    with closing(keeper):  # whatever happens, an interrupt included
+        watch = Watch(model, wanted, dtype, keeper.take, keeper.given)
+        with _watching(watch):
+            yield keeper.recording
+    failure = watch.failure or keeper.failure
+    if failure is not None:
+        raise failure
+    if not keeper.recording.entries:
+        raise nothing_seen(watch)
+
+
+@contextmanager
+def _watching(watch: Watch) -> Iterator[None]:
+    """Every way in which the model can call attention is watched."""
     reader = MaskReader()
     MultiheadRoute(watch, reader)
     returned_weights(watch)
@@ -45,8 +66,4 @@ def record(
         stack.enter_context(generating(watch))
         stack.enter_context(hugging_face(watch, mode, reader))
         stack.enter_context(mode)
-        yield recording
-    if watch.failure is not None:
-        raise watch.failure
-    if not recording.calls:
-        raise nothing_seen(watch)
+        yield

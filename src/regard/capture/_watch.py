@@ -172,8 +172,7 @@ class Watch:
         """A layer that returns its weights itself, of whatever formula."""
         self.seen += 1
         if self.failure is None and self.wanted.layer(name) and self.wanted.step(self.step):
-            kept = weights.snapshot()
-            self.take(Call(name, self.step, kept.query, kept.key, kept.spec))
+            self.take(Call.of_weights(name, self.step, weights))
 
     def _take(self, name: str, part: Part) -> None:
         self.take(part.call(name, self.step, self.wanted.heads))

@@ -1,4 +1,4 @@
-"""Reading a .regard file: chunk heads at once, arrays when they are asked for, no byte believed unchecked."""
+"""Reading a .regard file: where things are at once, arrays when they are asked for, no byte believed unchecked."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import json
 import math
 import mmap
 import os
-from dataclasses import dataclass
+import weakref
+from array import array as numbers
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +18,33 @@ import numpy as np
 from regard.errors import DamageError, RecordingFileError
 from regard.recording import _format as form
 from regard.recording._format import Head
+from regard.recording._walk import Walk
 
 DTYPES = frozenset({"<f8", "<f4", "<f2", "<u2", "<i8", "<i4", "<i2", "|i1", "|u1"})
+MOST_DIMENSIONS = 16
 
 
 @dataclass(frozen=True)
 class Stored:
     """An array in the file."""
 
-    head: Head
+    at: int  # offset of its chunk
+    chunk: int
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+
+    @property
+    def bytes(self) -> int:
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 @dataclass(frozen=True)
 class Group:
-    """Arrays that were written together, and what they are. `broken` says why they cannot be read."""
+    """Arrays that were written together, and what they are. `broken` says why nobody knows."""
 
-    number: int  # of the chunk that speaks of them
-    meta: dict[str, Any]
-    arrays: dict[str, Stored]
+    chunk: int  # the number of the one that speaks of them
+    meta: dict[str, Any] = field(default_factory=dict)
+    arrays: dict[str, Stored] = field(default_factory=dict)
     broken: str | None = None
 
 
@@ -43,113 +53,182 @@ class Reader:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self.groups: list[Group] = []
-        self.damage: list[str] = []  # in words, one for each chunk that is not as it was written
-        self.closed = False  # whether the writer has said that nothing more comes
-        self._heads: dict[int, Head] = {}
-        self._offset = form.ALIGN
-        self._number = 0
-        self._map()
-        self.refresh()
-
-    def _map(self) -> None:
         try:
-            with self.path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                if size < form.ALIGN:
-                    raise RecordingFileError(f"{self.path} is no recording: it has {size} bytes")
-                # Copy on write: numpy and torch want memory that could be written, and nothing reaches the file.
-                self._bytes = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
+            self._file = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         except OSError as error:
             raise RecordingFileError(f"{self.path} cannot be read: {error.strerror}") from error
-        self.size = size
-        self._check_head()
+        weakref.finalize(self, os.close, self._file)
+        self.closed = False  # whether the writer has said that nothing more comes
+        self._done = numbers("Q")  # where the groups are
+        self._known: dict[int, Group] = {}
+        self._map: mmap.mmap | None = None
+        self.size = 0
+        self.mark = self._read_head()
+        self._walk = Walk(self._file, self.mark)
+        self.refresh()
 
-    def _check_head(self) -> None:
-        head = form.file_head()
-        found = self._bytes[: form.FILE_HEAD.size]
-        if found == head[: form.FILE_HEAD.size]:
-            return
-        magic, version, _, _ = form.FILE_HEAD.unpack(found)
+    def _read_head(self) -> int:
+        try:
+            raw = os.pread(self._file, form.FILE_HEAD.size, 0)
+        except OSError as error:
+            raise RecordingFileError(f"{self.path} cannot be read: {error.strerror}") from error
+        if len(raw) < form.FILE_HEAD.size:
+            raise RecordingFileError(f"{self.path} is no recording: it has {len(raw)} bytes")
+        magic, version, _, mark, _ = form.FILE_HEAD.unpack(raw)
         if magic != form.MAGIC:
             raise RecordingFileError(f"{self.path} is no recording: it does not begin with the mark of one")
         if version > form.VERSION:
             raise RecordingFileError(f"{self.path} has version {version} of the format, and this regard reads 1")
-        raise DamageError(f"{self.path} is damaged in its first bytes")
+        if raw != form.file_head(mark)[: form.FILE_HEAD.size]:
+            raise DamageError(f"{self.path} is damaged in its first bytes")
+        return mark
+
+    def __len__(self) -> int:
+        """How many groups there are."""
+        return len(self._done)
 
     def refresh(self) -> int:
         """Read on from where the file ended before; returns how many groups are new."""
-        before = len(self.groups)
-        if self.path.stat().st_size != self.size:
-            self._map()
-        while self._offset < self.size and not self.closed:
-            head = form.parse_head(memoryview(self._bytes), self._offset, self.size)
-            if head is None:
-                head = self._next_sound()
-                if head is None:
-                    break
-            for lost in range(self._number, head.number):
-                self.damage.append(f"chunk {lost} is damaged in its head")
-            self._heads[head.number] = head
-            self._number, self._offset = head.number + 1, head.stop
-            if head.kind != form.DATA:
-                self._take(head)
-        return len(self.groups) - before
+        before = len(self)
+        self.size = os.fstat(self._file).st_size
+        if not self.closed and not (before == 0 and self._from_list()):
+            while not self.closed and (head := self._walk.step(self.size)) is not None:
+                if head.kind == form.DONE:
+                    self._done.append(head.payload - form.ALIGN)
+                self.closed = head.kind == form.ENDS
+        return len(self) - before
 
-    def _next_sound(self) -> Head | None:
-        """The next chunk behind one whose head is not sound. There is none behind what is still being written."""
-        at = self._bytes.find(form.MARKER, self._offset + form.ALIGN)
-        while at >= 0:
-            head = form.parse_head(memoryview(self._bytes), at, self.size) if at % form.ALIGN == 0 else None
-            if head is not None and head.number > self._number:
-                return head
-            at = self._bytes.find(form.MARKER, at + 1)
-        return None
-
-    def _take(self, head: Head) -> None:
+    def _from_list(self) -> bool:
+        """A file that was closed says at its end where everything is."""
+        at = self.size - form.END_SIZE
+        head = self._walk.head(at) if at > form.ALIGN else None
+        if head is None or head.kind != form.ENDS or head.end > self.size:
+            return False
         try:
-            value = json.loads(bytes(self._checked(head, 0, head.length)))
-            if head.kind == form.ENDS:
-                self._end(int(value["groups"]))
-                return
-            arrays = {name: self._stored(entry) for name, entry in value["arrays"].items()}
-            self.groups.append(Group(head.number, dict(value["meta"]), arrays))
-        except DamageError as error:
-            self.damage.append(str(error))
-            self.groups.append(Group(head.number, {}, {}, str(error)))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            message = f"chunk {head.number} of {self.path} does not say what a recording says ({error})"
-            self.damage.append(message)
-            self.groups.append(Group(head.number, {}, {}, message))
-
-    def _end(self, groups: int) -> None:
+            groups, where = form.END.unpack(self._text(head))
+            head = self._walk.head(where) if where < at else None
+            if head is None or head.kind != form.LIST or head.length != 8 * groups or head.end > self.size:
+                return False
+            self._done.frombytes(np.frombuffer(self._checked(head), "<u8").astype("=u8").tobytes())
+        except DamageError:
+            return False
         self.closed = True
-        if groups != len(self.groups):
-            self.damage.append(f"{groups} calls were written and {len(self.groups)} are there")
+        return True
 
-    def _stored(self, entry: dict[str, Any]) -> Stored:
-        head = self._heads.get(int(entry["chunk"]))
-        if head is None or head.kind != form.DATA:
-            raise DamageError(f"chunk {entry['chunk']} of {self.path} is damaged or missing")
-        if entry["dtype"] not in DTYPES:
-            raise ValueError(f"numbers of type {entry['dtype']!r} are not known")
-        dtype, shape = np.dtype(entry["dtype"]), tuple(int(length) for length in entry["shape"])
-        if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize != head.length:
-            raise ValueError(f"an array {shape} of {dtype} does not have {head.length} bytes")
-        return Stored(head, dtype, shape)
+    # Groups
 
-    def array(self, stored: Stored, first: int = 0, stop: int | None = None) -> np.ndarray:
-        """Rows `first` to `stop` along the first dimension, or all; a view of the file, checked."""
-        rows = stored.shape[0] if stored.shape else 1
-        row = stored.head.length // max(rows, 1)
-        stop = rows if stop is None else stop
-        part = self._checked(stored.head, first * row, stop * row)
-        shape = (stop - first, *stored.shape[1:]) if stored.shape else ()
-        return np.frombuffer(part, stored.dtype).reshape(shape)
+    def group(self, index: int) -> Group:
+        """What was written together, in the order in which it was written."""
+        if index not in self._known:
+            self._known[index] = self._group(self._done[index])
+        return self._known[index]
 
-    def _checked(self, head: Head, start: int, stop: int) -> memoryview:
-        data = memoryview(self._bytes)
-        piece = next(form.broken_pieces(data, head, start, stop), None)
+    def _group(self, at: int) -> Group:
+        head = self._walk.head(at) if at < self.size else None
+        if head is None or head.kind != form.DONE or head.end > self.size:
+            return Group(-1, broken=f"the chunk at byte {at} of {self.path} is damaged in its head")
+        try:
+            value = json.loads(self._text(head))
+            arrays = {str(name): _stored(entry) for name, entry in value["arrays"].items()}
+            return Group(head.number, dict(value["meta"]), arrays)
+        except DamageError as error:
+            return Group(head.number, broken=str(error))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            message = f"chunk {head.number} of {self.path} does not say what a recording says ({error!r})"
+            return Group(head.number, broken=message)
+
+    # Arrays
+
+    def array(self, stored: Stored, axis: int | None = None, index: int = 0) -> np.ndarray:
+        """A view of the file, checked; with an axis, one slice of it (its length 1), and only its bytes checked."""
+        head = self._data(stored)
+        spans = [(0, head.length)] if axis is None else list(_spans(stored, axis, index))
+        self._check(head, form.touched(spans))
+        view = np.ndarray(stored.shape, stored.dtype, self._mapped(head), head.payload)
+        if axis is None:
+            return view
+        return view[(*[slice(None)] * (axis % view.ndim), slice(index, index + 1))]
+
+    def _data(self, stored: Stored) -> Head:
+        head = self._walk.head(stored.at) if stored.at < self.size else None
+        if head is None or (head.kind, head.number) != (form.DATA, stored.chunk) or head.end > self.size:
+            raise DamageError(f"chunk {stored.chunk} of {self.path} is damaged in its head")
+        if head.length != stored.bytes:
+            raise DamageError(
+                f"chunk {stored.chunk} of {self.path} has {head.length} bytes, but an array {stored.shape} of "
+                f"{stored.dtype} has {stored.bytes}"
+            )
+        return head
+
+    # Bytes
+
+    def _text(self, head: Head) -> bytes:
+        """A short payload, checked and copied: never mapped, since its chunk may be the last of a file that is cut."""
+        raw = os.pread(self._file, head.end - head.payload, head.payload)
+        if len(raw) < head.end - head.payload or form.checksums(raw[: head.length]) != raw[head.length :]:
+            raise DamageError(f"chunk {head.number} of {self.path} is damaged: its checksum is wrong")
+        return raw[: head.length]
+
+    def _checked(self, head: Head) -> memoryview:
+        self._check(head, range(head.pieces))
+        return memoryview(self._mapped(head))[head.payload : head.checksums]
+
+    def _check(self, head: Head, pieces: list[int] | range) -> None:
+        data = memoryview(self._mapped(head))
+        piece = next(form.broken_pieces(data, head, pieces), None)
         if piece is not None:
             raise DamageError(f"chunk {head.number} of {self.path} is damaged: checksum of piece {piece} is wrong")
-        return data[head.payload + start : head.payload + stop]
+
+    def _mapped(self, head: Head) -> mmap.mmap:
+        size = os.fstat(self._file).st_size
+        if size < head.end:  # reading what is no longer there would end the process
+            raise DamageError(f"chunk {head.number} of {self.path} is gone: the file has become shorter")
+        if self._map is None or len(self._map) < head.end:
+            # Copy on write: numpy and torch want memory that could be written, and nothing reaches the file.
+            self._map = mmap.mmap(self._file, size, access=mmap.ACCESS_COPY)
+        return self._map
+
+    # Damage
+
+    def damage(self, *, every_byte: bool = False) -> list[str]:
+        """In words, what is not as it was written: heads and texts, with `every_byte` also the arrays."""
+        found = self._ends_badly()
+        walk = Walk(self._file, self.mark)
+        while (head := walk.step(self.size)) is not None:
+            if head.kind == form.DATA and not every_byte:
+                continue
+            found += [f"chunk {head.number} of {self.path} is damaged in piece {p}" for p in self._broken(head)]
+            if head.kind == form.ENDS:
+                break
+        groups = (self.group(index) for index in range(len(self)))
+        found += [group.broken for group in groups if group.broken is not None and group.broken not in found]
+        return [*walk.lost, *found]
+
+    def _broken(self, head: Head) -> list[int]:
+        return list(form.broken_pieces(memoryview(self._mapped(head)), head, range(head.pieces)))
+
+    def _ends_badly(self) -> list[str]:
+        if self.closed or self.size <= self._walk.offset:
+            return []
+        return [f"{self.size - self._walk.offset} bytes at the end are unfinished, or damaged"]
+
+
+def _stored(entry: dict[str, Any]) -> Stored:
+    dtype, shape = entry["dtype"], tuple(entry["shape"])
+    if dtype not in DTYPES:
+        raise ValueError(f"numbers of type {dtype!r} are not known")
+    whole = (*shape, entry["at"], entry["chunk"])
+    if any(type(number) is not int or not 0 <= number < 1 << 62 for number in whole):
+        raise ValueError(f"an array {shape} at {entry['at']!r} is none")
+    if len(shape) > MOST_DIMENSIONS or math.prod(max(length, 1) for length in shape) >= 1 << 59:
+        raise ValueError(f"an array {shape} is too large")
+    return Stored(entry["at"], entry["chunk"], np.dtype(dtype), shape)
+
+
+def _spans(stored: Stored, axis: int, index: int) -> Iterator[tuple[int, int]]:
+    """The bytes of one slice along an axis."""
+    axis %= len(stored.shape)
+    slab = math.prod(stored.shape[axis + 1 :]) * stored.dtype.itemsize
+    for outer in range(math.prod(stored.shape[:axis]) if slab else 0):
+        start = (outer * stored.shape[axis] + index) * slab
+        yield start, start + slab

@@ -1,0 +1,103 @@
+"""Where calls go: into memory, into a file as they come, or all at once into a file that is then put in place."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from regard.errors import RecordError, RegardError, StorageError
+from regard.recording._call import Call
+from regard.recording._reader import Reader
+from regard.recording._recording import Inputs, Recording, grow, named_apart, texts_of
+from regard.recording._store import pack_call, pack_inputs
+from regard.recording._writer import Writer, sync_folder
+
+
+class InMemory:
+    """Calls of a running model, held."""
+
+    failure: RegardError | None = None
+
+    def __init__(self, tokenizer: Any = None) -> None:
+        self.recording = Recording(tokenizer=tokenizer)
+        self.take = self.recording.take
+        self.given = self.recording.given
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class ToFile:
+    """Calls of a running model, each on the disk before the model goes on. What fails here never stops the model."""
+
+    def __init__(self, path: str | os.PathLike[str], tokenizer: Any = None) -> None:
+        self.failure: RegardError | None = None
+        self._tokenizer = tokenizer
+        self._writer = Writer(path)
+        self.recording = Recording(reader=Reader(path))
+        self._inputs: dict[int, Inputs] = {}
+        self._unwritten: set[int] = set()  # steps whose inputs have grown since they were written
+
+    def given(self, step: int, tensors: Inputs) -> None:
+        grow(self._inputs.setdefault(step, {}), tensors)
+        self._unwritten.add(step)
+
+    def take(self, call: Call) -> None:
+        if self.failure is not None:
+            return
+        try:
+            self._write_inputs(call.step)
+            self._writer.append(*pack_call(named_apart(call, self.recording.entries)))
+            self.recording.refresh()
+        except RegardError as failure:
+            self.failure = failure
+
+    def _write_inputs(self, step: int) -> None:
+        if step in self._unwritten:
+            ids = self._inputs[step]
+            texts = {} if self._tokenizer is None else texts_of(ids, self._tokenizer)
+            self._writer.append(*pack_inputs(step, ids, texts))
+            self._unwritten.remove(step)
+
+    def close(self) -> None:
+        """Say that nothing more comes. A file in which nothing is does not stay."""
+        try:
+            if self.failure is None and self.recording.entries:
+                for step in sorted(self._unwritten):
+                    self._write_inputs(step)
+            self._writer.close()
+            self.recording.refresh()
+        except RegardError as failure:
+            self.failure = self.failure or failure
+        if not self.recording.entries:
+            self._writer.path.unlink(missing_ok=True)
+
+
+def save(recording: Recording, path: Path) -> None:
+    """Beside the path first; it takes its place when all of it is on the disk."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    writer = Writer(beside, durable=False)
+    try:
+        _write(recording, writer)
+        writer.close()
+        os.replace(beside, path)
+        sync_folder(path)
+    except OSError as error:
+        if isinstance(error, RegardError):
+            raise
+        raise StorageError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        writer.abandon()
+        beside.unlink(missing_ok=True)
+
+
+def _write(recording: Recording, writer: Writer) -> None:
+    if not recording.entries:
+        raise RecordError("there is nothing to save: the recording has no calls")
+    texts = recording.tokens
+    for step, ids in recording.inputs.items():
+        writer.append(*pack_inputs(step, ids, texts.get(step, {})))
+    for entry in recording.entries:
+        writer.append(*pack_call(entry.load()))
