@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -22,6 +22,8 @@ from regard.recording import Recording
 from regard.recording._keep import InMemory, ToFile
 
 __all__ = ["record"]
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -41,7 +43,7 @@ def record(
     """
     refuse_compiled(model)
     patterns = (layers,) if isinstance(layers, str) else layers
-    wanted = Wanted(*(None if part is None else tuple(part) for part in (patterns, heads, steps)))
+    wanted = Wanted(_tuple(patterns), _tuple(heads), _tuple(steps))
     keeper = InMemory(tokenizer) if path is None else ToFile(path, tokenizer)
     with closing(keeper):  # whatever happens, an interrupt included
         watch = Watch(model, wanted, dtype, keeper.take, keeper.given)
@@ -67,3 +69,7 @@ def _watching(watch: Watch) -> Iterator[None]:
         stack.enter_context(hugging_face(watch, mode, reader))
         stack.enter_context(mode)
         yield
+
+
+def _tuple(wanted: Sequence[T] | None) -> tuple[T, ...] | None:
+    return None if wanted is None else tuple(wanted)

@@ -68,7 +68,7 @@ def run(given: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
     query, key, value, mask = (given[name] for name in ("query", "key", "value", "attn_mask"))
     if query.device.type != "cpu" or query.dim() != 4 or given["dropout_p"]:
         return scaled_dot_product_attention(**given), None
-    if torch._fused_sdp_choice(**given) != FLASH:  # noqa: SLF001
+    if torch._fused_sdp_choice(**given) != FLASH:  # noqa: SLF001  # pyright: ignore[reportPrivateImportUsage]
         return scaled_dot_product_attention(**given), None
     if mask is not None and mask.dtype == torch.bool:
         mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(~mask, -torch.inf)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
-from regard.errors import RecordError, RegardError, StorageError
+from regard.errors import RecordError, RegardError
 from regard.recording._call import Call
 from regard.recording._reader import Reader
 from regard.recording._recording import Inputs, Recording, grow, named_apart, texts_of
 from regard.recording._store import pack_call, pack_inputs
-from regard.recording._writer import Writer, sync_folder
+from regard.recording._writer import Writer, replacing
 
 
 class InMemory:
@@ -76,21 +75,9 @@ class ToFile:
 
 
 def save(recording: Recording, path: Path) -> None:
-    """Beside the path first; it takes its place when all of it is on the disk."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    writer = Writer(beside, durable=False)
-    try:
+    """All of it, or nothing."""
+    with replacing(path) as writer:
         _write(recording, writer)
-        writer.close()
-        os.replace(beside, path)
-        sync_folder(path)
-    except OSError as error:
-        if isinstance(error, RegardError):
-            raise
-        raise StorageError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        writer.abandon()
-        beside.unlink(missing_ok=True)
 
 
 def _write(recording: Recording, writer: Writer) -> None:

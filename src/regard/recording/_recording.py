@@ -136,8 +136,9 @@ class Recording:
 
     def __getitem__(self, which: str | tuple[str, int | None] | tuple[str, int | None, int]) -> Weights:
         """The weights of a layer, of one of its steps, of one of its heads."""
-        name, step, head, *more = (*which, None, None) if isinstance(which, tuple) else (which, None, None)
-        if len(more) > 2 or not isinstance(name, str):
+        asked: tuple[Any, ...] = which if isinstance(which, tuple) else (which,)
+        name, step, head = (*asked, None, None, None)[:3]
+        if len(asked) > 3 or not isinstance(name, str):
             raise ChoiceError(f"ask for recording[name], [name, step] or [name, step, head], not for {which!r}")
         return self._find(name, step).load(head).weights()
 

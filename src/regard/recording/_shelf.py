@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from torch import Tensor
 
-from regard.errors import RecordingFileError
+from regard.errors import RecordingFileError, RegardError
 from regard.recording._call import Call
 from regard.recording._reader import Group, Reader
 from regard.recording._store import StoredCall, unpack_ids, unpack_texts
@@ -71,10 +71,11 @@ class Shelf:
     def _of(self, group: Group, unpack: Any) -> Any:
         try:
             return unpack(group, self.reader.array)
-        except (KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
-            raise RecordingFileError(
-                f"chunk {group.chunk} of {self.reader.path} holds no inputs ({error!r})"
-            ) from error
+        except RegardError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            message = f"chunk {group.chunk} of {self.reader.path} does not say what the model was given ({error!r})"
+            raise RecordingFileError(message) from error
 
     def damage(self, *, every_byte: bool) -> list[str]:
         found = self.reader.damage(every_byte=every_byte)

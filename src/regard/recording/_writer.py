@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 from array import array as numbers
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Writer:
         try:
             self._put(form.file_head(self.mark))
             self._sync()
-            sync_folder(self.path)
+            _sync_folder(self.path)
         except OSError as error:
             os.close(self._file)
             self.path.unlink(missing_ok=True)
@@ -94,7 +95,7 @@ class Writer:
     def _array(self, array: np.ndarray) -> dict[str, Any]:
         array = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
         entry = {"at": self._size, "chunk": self._number, "dtype": array.dtype.str, "shape": list(array.shape)}
-        self._chunk(form.DATA, memoryview(array.reshape(-1).view(np.uint8)))
+        self._chunk(form.DATA, array.reshape(-1).view(np.uint8).data)
         return entry
 
     def _chunk(self, kind: bytes, payload: memoryview) -> None:
@@ -137,7 +138,29 @@ def _text(value: Mapping[str, Any]) -> memoryview:
     return memoryview(text)
 
 
-def sync_folder(path: Path) -> None:
+@contextmanager
+def replacing(path: Path) -> Iterator[Writer]:
+    """A file that takes the place of another, or of none, when all of it is on the disk, and not before."""
+    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
+    writer = Writer(beside, durable=False)
+    try:
+        yield writer
+        writer.close()
+        _put_in_place(beside, path)
+    finally:
+        writer.abandon()
+        beside.unlink(missing_ok=True)
+
+
+def _put_in_place(beside: Path, path: Path) -> None:
+    try:
+        beside.replace(path)
+        _sync_folder(path)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _sync_folder(path: Path) -> None:
     """A new name is safe when its folder is."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
