@@ -45,7 +45,8 @@ def test_any_formula_comes_back(case):
 
 @pytest.mark.parametrize("sizes", [FOUR, GROUPED], ids=["heads", "grouped heads"])
 @pytest.mark.parametrize(
-    "words", [*((s,) for s in SCORES), *(("scaled_dot", m) for m in MASKS), *(("dot", "causal", n) for n in NORMALISERS)]
+    "words",
+    [*((s,) for s in SCORES), *(("scaled_dot", m) for m in MASKS), *(("dot", "causal", n) for n in NORMALISERS)],
 )
 def test_one_head_of_it_is_that_head(words, sizes):
     weights = problem(*words, sizes=sizes).weights()

@@ -177,7 +177,7 @@ class Reader:
         data = memoryview(self._mapped(head))
         piece = next(form.broken_pieces(data, head, pieces), None)
         if piece is not None:
-            raise DamageError(f"chunk {head.number} of {self.path} is damaged: checksum of piece {piece} is wrong")
+            raise DamageError(self._says(head, piece))
 
     def _mapped(self, head: Head) -> mmap.mmap:
         size = os.fstat(self._file).st_size
@@ -191,26 +191,27 @@ class Reader:
     # Damage
 
     def damage(self, *, every_byte: bool = False) -> list[str]:
-        """In words, what is not as it was written: heads and texts, with `every_byte` also the arrays."""
-        found = self._ends_badly()
-        walk = Walk(self._file, self.mark)
-        while (head := walk.step(self.size)) is not None:
-            if head.kind == form.DATA and not every_byte:
-                continue
-            found += [f"chunk {head.number} of {self.path} is damaged in piece {p}" for p in self._broken(head)]
-            if head.kind == form.ENDS:
-                break
+        """In words, chunks that are not as they were written: their heads and texts, with `every_byte` also arrays."""
         groups = (self.group(index) for index in range(len(self)))
-        found += [group.broken for group in groups if group.broken is not None and group.broken not in found]
-        return [*walk.lost, *found]
+        found = [(group.chunk, group.broken) for group in groups if group.broken is not None and group.chunk >= 0]
+        walk = Walk(self._file, self.mark)
+        while (head := walk.step(self.size)) is not None and head.kind != form.ENDS:
+            if head.kind == form.LIST or (head.kind == form.DATA and every_byte):
+                found += [(head.number, self._says(head, piece)) for piece in self._broken(head)]
+        found += [(first, self._lost(first, last)) for first, last in walk.lost]
+        if not self.closed and walk.offset < self.size:
+            found.append((walk.number, f"the last {self.size - walk.offset} bytes are unfinished or damaged"))
+        return [words for _, words in sorted(found)]
 
     def _broken(self, head: Head) -> list[int]:
         return list(form.broken_pieces(memoryview(self._mapped(head)), head, range(head.pieces)))
 
-    def _ends_badly(self) -> list[str]:
-        if self.closed or self.size <= self._walk.offset:
-            return []
-        return [f"{self.size - self._walk.offset} bytes at the end are unfinished, or damaged"]
+    def _says(self, head: Head, piece: int) -> str:
+        return f"chunk {head.number} of {self.path} is damaged: checksum of piece {piece} is wrong"
+
+    def _lost(self, first: int, last: int) -> str:
+        which = f"chunk {first}" if first == last else f"one of the chunks {first} to {last}"
+        return f"{which} of {self.path} is damaged in its head"
 
 
 def _stored(entry: dict[str, Any]) -> Stored:

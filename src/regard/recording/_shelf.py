@@ -22,6 +22,7 @@ class Shelf:
         self._calls: list[StoredCall] = []
         self._given: dict[int, Group] = {}  # the latest for a step is the longest
         self._broken: list[str] = []
+        self._odd: list[str] = []  # sound, and yet not what a recording says
 
     def refresh(self) -> int:
         before = len(self.calls)
@@ -37,7 +38,7 @@ class Shelf:
     def broken(self) -> list[str]:
         """Groups of which nobody knows what they were."""
         self._understand()
-        return self._broken
+        return [*self._broken, *self._odd]
 
     def _understand(self) -> None:
         while self._read < len(self.reader):
@@ -46,7 +47,7 @@ class Shelf:
             try:
                 self._take(group)
             except (RecordingFileError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-                self._broken.append(f"chunk {group.chunk} of {self.reader.path} does not say what a call is ({error})")
+                self._odd.append(f"chunk {group.chunk} of {self.reader.path} does not say what a call is ({error})")
 
     def _take(self, group: Group) -> None:
         if group.broken is not None:
@@ -78,8 +79,8 @@ class Shelf:
             raise RecordingFileError(message) from error
 
     def damage(self, *, every_byte: bool) -> list[str]:
-        found = self.reader.damage(every_byte=every_byte)
-        return [*found, *(words for words in self.broken if words not in found)]
+        self._understand()
+        return [*self.reader.damage(every_byte=every_byte), *self._odd]
 
 
 class Loaded(Sequence[Call]):

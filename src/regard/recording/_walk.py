@@ -21,7 +21,7 @@ class Walk:
     mark: int
     offset: int = form.ALIGN
     number: int = 0
-    lost: list[str] = field(default_factory=list)  # in words, chunks that had to be passed over
+    lost: list[tuple[int, int]] = field(default_factory=list)  # first and last of chunks that had to be passed over
 
     def head(self, offset: int) -> Head | None:
         return form.parse_head(os.pread(self.file, form.CHUNK_HEAD.size, offset), offset, self.mark)
@@ -37,7 +37,7 @@ class Walk:
         if head is None:
             return None
         if head.number > self.number:
-            self.lost.append(_lost(self.number, head.number - 1))
+            self.lost.append((self.number, head.number - 1))
         self.number, self.offset = head.number + 1, head.stop
         return head
 
@@ -45,7 +45,7 @@ class Walk:
         """The next chunk behind one whose head is not sound. There is none behind what is still being written."""
         start = self.offset + form.ALIGN
         while start < size:
-            block = os.pread(self.file, BLOCK, start)
+            block = os.pread(self.file, min(BLOCK, size - start), start)
             lines = np.frombuffer(block, "<u4", len(block) // form.ALIGN * (form.ALIGN // 4))[:: form.ALIGN // 4]
             for line in np.flatnonzero(lines == int.from_bytes(form.SIGN, "little")).tolist():
                 at = line * form.ALIGN
@@ -54,7 +54,3 @@ class Walk:
                     return head
             start += max(len(block), form.ALIGN)
         return None
-
-
-def _lost(first: int, last: int) -> str:
-    return f"chunk {first} is damaged in its head" if first == last else f"chunks {first} to {last} are damaged"
