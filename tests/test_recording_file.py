@@ -138,6 +138,31 @@ def test_a_full_disk_stops_the_recording_and_not_the_model(model, path, monkeypa
 
 
 @torch.no_grad()
+def test_a_tokenizer_that_fails_stops_the_recording_and_not_the_model(model, path):
+    with pytest.raises(RecordError, match="has no attribute 'decode'"), rg.record(model, path=path, tokenizer=3):
+        assert torch.equal(model(ids()), model(ids()))
+    assert not path.exists()
+
+
+@torch.no_grad()
+def test_generated_rows_and_tokens_come_to_one_call_and_one_text(path):
+    import transformers
+
+    config = transformers.GPT2Config(
+        n_layer=2, n_embd=12, n_head=3, vocab_size=97, bos_token_id=0, eos_token_id=96, pad_token_id=96
+    )
+    model = transformers.GPT2LMHeadModel(config).eval()
+    options = {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False, "attention_mask": torch.ones(2, N).long()}
+    with rg.record(model, path=path, tokenizer=Words()) as written:
+        out = model.generate(ids(), **options)
+    with rg.record(model, tokenizer=Words()) as held:
+        model.generate(ids(), **options)
+    alike(held, written)
+    assert [layer.shape for layer in written.layers] == [(2, 3, N + 4, N + 4)] * 2
+    assert torch.equal(written.inputs[0]["input_ids"], out[:, :-1])
+
+
+@torch.no_grad()
 def test_a_recording_begins_a_file_of_its_own(model, path):
     path.write_text("precious")
     with pytest.raises(RecordingFileError, match="exists already"), rg.record(model, path=path):

@@ -1,9 +1,8 @@
-"""Where calls go: into memory, into a file as they come, or all at once into a file that is then put in place."""
+"""Where the calls of a running model go: into memory, or into a file as they come."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from regard.errors import RecordError, RegardError
@@ -11,7 +10,7 @@ from regard.recording._call import Call
 from regard.recording._reader import Reader
 from regard.recording._recording import Inputs, Recording, grow, named_apart, texts_of
 from regard.recording._store import pack_call, pack_inputs
-from regard.recording._writer import Writer, replacing
+from regard.recording._writer import Writer
 
 
 class InMemory:
@@ -52,6 +51,8 @@ class ToFile:
             self.recording.refresh()
         except RegardError as failure:
             self.failure = failure
+        except Exception as error:  # noqa: BLE001  a tokenizer of somebody's may raise anything
+            self.failure = RecordError(f"{call.name!r} could not be written to {self._writer.path}: {error!r}")
 
     def _write_inputs(self, step: int) -> None:
         if step in self._unwritten:
@@ -72,19 +73,3 @@ class ToFile:
             self.failure = self.failure or failure
         if not self.recording.entries:
             self._writer.path.unlink(missing_ok=True)
-
-
-def save(recording: Recording, path: Path) -> None:
-    """All of it, or nothing."""
-    with replacing(path) as writer:
-        _write(recording, writer)
-
-
-def _write(recording: Recording, writer: Writer) -> None:
-    if not recording.entries:
-        raise RecordError("there is nothing to save: the recording has no calls")
-    texts = recording.tokens
-    for step, ids in recording.inputs.items():
-        writer.append(*pack_inputs(step, ids, texts.get(step, {})))
-    for entry in recording.entries:
-        writer.append(*pack_call(entry.load()))

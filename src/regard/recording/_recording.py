@@ -12,11 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.errors import ChoiceError
+from regard.errors import ChoiceError, RecordError
 from regard.recording._call import Call
 from regard.recording._reader import Reader
 from regard.recording._shelf import Loaded, Shelf
-from regard.recording._store import StoredCall
+from regard.recording._store import StoredCall, pack_call, pack_inputs
+from regard.recording._writer import replacing
 from regard.weights import Weights
 
 Kept = Call | StoredCall
@@ -173,9 +174,14 @@ class Recording:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a file. It takes the place of one that is there once it is complete, not before."""
-        from regard.recording._keep import save
-
-        save(self, Path(path))
+        if not self.entries:
+            raise RecordError("there is nothing to save: the recording has no calls")
+        texts = self.tokens
+        with replacing(Path(path)) as writer:
+            for step, ids in self.inputs.items():
+                writer.append(*pack_inputs(step, ids, texts.get(step, {})))
+            for entry in self.entries:
+                writer.append(*pack_call(entry.load()))
 
 
 def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001  it is rg.open
