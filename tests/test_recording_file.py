@@ -1,6 +1,7 @@
 """A recording in a file: written while a model runs, saved, opened, asked; and what happens when the disk is full."""
 
 import errno
+import mmap
 import os
 import struct
 import subprocess
@@ -317,12 +318,13 @@ def test_ten_gigabytes_are_opened_by_their_heads(path, closed, monkeypatch):
         read.append(len(data))
         return data
 
-    monkeypatch.setattr(os, "pread", pread)
-    recording = rg.open(path)
-    assert len(read) <= (5 if closed else 2005), "heads, one by one, only if there is no list"
-    assert recording._shelf.reader._map is None or closed, "nothing but the list is mapped"
-    assert len(recording.entries) == 1000 and recording.bytes > 10**10
-    assert sum(read) < 2_000_000
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pread", pread)
+        patch.setattr(mmap, "mmap", None)  # nothing is mapped
+        recording = rg.open(path)
+        assert len(read) <= (5 if closed else 2005), "heads, one by one, only if there is no list"
+        assert len(recording.entries) == 1000 and recording.bytes > 10**10
+        assert sum(read) < 2_000_000
     assert recording["layer", 999][0, 0, 0, :3].tolist() == pytest.approx([1 / 10_240] * 3)
 
 

@@ -1,5 +1,6 @@
 """Every formula comes back from a file as it went in, and one head of it alone."""
 
+import mmap
 import tempfile
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from regard.errors import ChoiceError, RecordError, RecordingFileError
 from regard.masks._rules import Near, QueryLengths
 from regard.recording import Recording
 from regard.recording._call import Call
+from regard.recording._store import unpack
 from regard.recording._words import KNOWN, decode
 from regard.scores import Score
 
@@ -156,7 +158,9 @@ def test_a_tensor_of_a_file_is_a_view_of_it_and_writes_nothing_back(tmp_path):
     Recording([Call.of_weights("layer", 0, rg.Weights(torch.randn(5, 7), torch.randn(5, 7)))]).save(path)
     before = path.read_bytes()
     recording = rg.open(path)
-    query = recording.calls[0].query
-    assert np.shares_memory(query.numpy(), np.frombuffer(recording._shelf.reader._map, np.uint8))
-    query.zero_()
+    (entry,), reader = recording.entries, recording._shelf.reader
+    array = reader.array(entry.group.arrays["query"])
+    assert isinstance(array.base, mmap.mmap)
+    assert np.shares_memory(unpack({"array": "query"}, array).numpy(), array)
+    recording.calls[0].query.zero_()
     assert path.read_bytes() == before

@@ -92,10 +92,9 @@ def touched(spans: Iterable[tuple[int, int]]) -> list[int]:
 
 
 def broken_pieces(data: memoryview, head: Head, pieces: Iterable[int]) -> Iterator[int]:
-    """Those of the pieces whose checksum is wrong; `data` is the whole file."""
+    """Those of the pieces whose checksum is wrong; `data` is the payload and the checksums behind it."""
     for piece in pieces:
-        low = head.payload + piece * PIECE
-        high = min(low + PIECE, head.checksums)
-        (wanted,) = struct.unpack_from("<I", data, head.checksums + 4 * piece)
-        if zlib.crc32(data[low:high]) != wanted:
+        low = piece * PIECE
+        (wanted,) = struct.unpack_from("<I", data, head.length + 4 * piece)
+        if zlib.crc32(data[low : min(low + PIECE, head.length)]) != wanted:
             yield piece

@@ -61,7 +61,6 @@ class Reader:
         self.closed = False  # whether the writer has said that nothing more comes
         self._done = numbers("Q")  # where the groups are
         self._known: dict[int, Group] = {}
-        self._map: mmap.mmap | None = None
         self.size = 0
         self.mark = self._read_head()
         self._walk = Walk(self._file, self.mark)
@@ -109,7 +108,7 @@ class Reader:
             head = self._walk.head(where) if where < at else None
             if head is None or head.kind != form.LIST or head.length != 8 * groups or head.end > self.size:
                 return False
-            self._done.frombytes(np.frombuffer(self._checked(head), "<u8").astype("=u8").tobytes())
+            self._done.frombytes(np.frombuffer(self._text(head), "<u8").astype("=u8").tobytes())
         except DamageError:
             return False
         self.closed = True
@@ -143,8 +142,11 @@ class Reader:
         """A view of the file, checked; with an axis, one slice of it (its length 1), and only its bytes checked."""
         head = self._data(stored)
         spans = [(0, head.length)] if axis is None else list(_spans(stored, axis, index))
-        self._check(head, form.touched(spans))
-        view = np.ndarray(stored.shape, stored.dtype, self._mapped(head), head.payload)
+        data = self._mapped(head)
+        piece = next(form.broken_pieces(data, head, form.touched(spans)), None)
+        if piece is not None:
+            raise DamageError(self._says(head, piece))
+        view = np.ndarray(stored.shape, stored.dtype, data)
         if axis is None:
             return view
         return view[(*[slice(None)] * (axis % view.ndim), slice(index, index + 1))]
@@ -163,30 +165,23 @@ class Reader:
     # Bytes
 
     def _text(self, head: Head) -> bytes:
-        """A short payload, checked and copied: never mapped, since its chunk may be the last of a file that is cut."""
+        """A short payload, checked and copied."""
         raw = os.pread(self._file, head.end - head.payload, head.payload)
         if len(raw) < head.end - head.payload or form.checksums(raw[: head.length]) != raw[head.length :]:
             raise DamageError(f"chunk {head.number} of {self.path} is damaged: its checksum is wrong")
         return raw[: head.length]
 
-    def _checked(self, head: Head) -> memoryview:
-        self._check(head, range(head.pieces))
-        return memoryview(self._mapped(head))[head.payload : head.checksums]
-
-    def _check(self, head: Head, pieces: list[int] | range) -> None:
-        data = memoryview(self._mapped(head))
-        piece = next(form.broken_pieces(data, head, pieces), None)
-        if piece is not None:
-            raise DamageError(self._says(head, piece))
-
-    def _mapped(self, head: Head) -> mmap.mmap:
-        size = os.fstat(self._file).st_size
-        if size < head.end:  # reading what is no longer there would end the process
+    def _mapped(self, head: Head) -> memoryview:
+        """The payload of a chunk and its checksums, unchecked."""
+        if os.fstat(self._file).st_size < head.end:  # reading what is no longer there would end the process
             raise DamageError(f"chunk {head.number} of {self.path} is gone: the file has become shorter")
-        if self._map is None or len(self._map) < head.end:
-            # Copy on write: numpy and torch want memory that could be written, and nothing reaches the file.
-            self._map = mmap.mmap(self._file, size, access=mmap.ACCESS_COPY)
-        return self._map
+        if not head.length:
+            return memoryview(bytearray())
+        # Copy on write: numpy and torch want memory that could be written, and nothing reaches the file. One chunk
+        # each: a system may refuse to map at once more than its memory could hold if it were written.
+        start = head.payload // mmap.ALLOCATIONGRANULARITY * mmap.ALLOCATIONGRANULARITY
+        mapped = mmap.mmap(self._file, head.end - start, access=mmap.ACCESS_COPY, offset=start)
+        return memoryview(mapped)[head.payload - start :]
 
     # Damage
 
@@ -204,7 +199,7 @@ class Reader:
         return [words for _, words in sorted(found)]
 
     def _broken(self, head: Head) -> list[int]:
-        return list(form.broken_pieces(memoryview(self._mapped(head)), head, range(head.pieces)))
+        return list(form.broken_pieces(self._mapped(head), head, range(head.pieces)))
 
     def _says(self, head: Head, piece: int) -> str:
         return f"chunk {head.number} of {self.path} is damaged: checksum of piece {piece} is wrong"
