@@ -54,7 +54,9 @@ def test_step_by_step_is_one_pass(case):
     assert_same(recording, whole)
 
 
-@pytest.mark.parametrize("name, kind", [("T5", "T5ForConditionalGeneration"), ("BART", "BartForConditionalGeneration")])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("T5", "T5ForConditionalGeneration"), ("BART", "BartForConditionalGeneration")]
+)
 @torch.no_grad()
 def test_a_translation_is_one_step_with_its_cross_attention(name, kind):
     model, inputs = build(name, kind), tiny_models.padded("right")

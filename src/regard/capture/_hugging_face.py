@@ -77,7 +77,7 @@ class _Route:
         if name is None or self.watch.elsewhere():
             return function
         layer = _Layer(self.watch, self.mode, self.reader, name, module)
-        return lambda module, *args, **options: layer.run(function, args, options)
+        return lambda _, *args, **options: layer.run(function, args, options)
 
 
 class _Layer:
