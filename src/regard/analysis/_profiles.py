@@ -107,8 +107,8 @@ def _rows(matrix: Matrix, marks: Tensor | None) -> list[ProfileRow]:
     answers = _answers(matrix, where, marks)
     counted = where.real & (answers.pop("any") > 0)
     lead = weights.shape[:-2]
-    flags = by_head(counted, lead)
-    means = {name: _means(by_head(values, lead), flags) for name, values in answers.items()}
+    flags = by_head(counted, lead).flatten(1)
+    means = {name: _means(by_head(values, lead).flatten(1), flags) for name, values in answers.items()}
     unknown = torch.full((heads_in(weights),), math.nan)
     columns = [means.get(name, unknown).tolist() for name in MEASURES]
     return [

@@ -81,11 +81,10 @@ def texts(recording: Any, matrix: Matrix, count: int, sequence: int) -> list[str
 
 
 def by_head(tensor: Tensor, lead: Sequence[int]) -> Tensor:
-    """(..., heads, ...) with heads first and all else flat: axis -3 of the matrix is heads where it has four or more."""
-    tensor = tensor.expand(*lead, *tensor.shape[len(lead) :]) if tensor.dim() >= len(lead) else tensor
-    if len(lead) > 1:
-        return tensor.movedim(len(lead) - 1, 0).flatten(1, len(lead))
-    return tensor.unsqueeze(0).flatten(1, len(lead) + 1) if lead else tensor.unsqueeze(0)
+    """(..., more) as (heads, batch, more): axis -3 of a matrix is its heads where it has four dimensions or more."""
+    more = tensor.shape[len(lead) :]
+    whole = tensor.expand(*lead, *more)
+    return whole.reshape(-1, lead[-1] if len(lead) > 1 else 1, *more).transpose(0, 1)
 
 
 def heads_in(weights: Weights) -> int:
