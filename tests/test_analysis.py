@@ -263,3 +263,27 @@ def test_tables_print_themselves():
         lines = str(table).splitlines()
         assert len(lines) > 2
         assert set(table.to_dict()) == set(table.columns)
+
+
+class TestPictures:
+    def test_profiles_have_one_cell_a_head(self):
+        table = analysis.profiles(recording(masks.causal()))
+        for column in ("entropy", "first"):
+            image = rg.plot.profiles(table, column).images[0].get_array()
+            assert image.flatten().tolist() == pytest.approx(table.column(column))
+        with pytest.raises(ChoiceError, match="entropy"):
+            rg.plot.profiles(table, "colour")
+
+    def test_changes_are_drawn_about_zero(self):
+        table = analysis.compare(recording(), recording(seed=7))
+        image = rg.plot.profiles(table, "entropy").images[0]
+        assert image.norm.vmin == -image.norm.vmax
+        assert image.get_array().flatten().tolist() == pytest.approx(table.column("entropy"))
+
+    def test_similar_heads_and_depths_are_drawn_as_they_are(self):
+        made = recording(masks.causal())
+        table, walk = analysis.similar(made), analysis.rollout(made, -1)
+        assert torch.equal(torch.from_numpy(rg.plot.similar(table).images[0].get_array().data), table.matrix)
+        ax = rg.plot.depths(walk, xlabel="词")
+        assert torch.equal(torch.from_numpy(ax.images[0].get_array().data), walk.depths)
+        assert ax.get_xlabel() == "词"
