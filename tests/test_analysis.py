@@ -90,10 +90,12 @@ def test_separators_are_ids_or_places(separators):
 
 
 def test_separators_may_be_texts():
-    made = recording()
-    made.tokens = [["the", "."] * 5 + ["end"], ["a"] * 10 + ["."]]
+    class WithTexts(Recording):
+        tokens = (("the", ".") * 5 + ("end",), ("a",) * 10 + (".",))
+
+    made = WithTexts(recording().calls)
     found = analysis.profiles(made, separators=["."]).column("separators")
-    marks = torch.tensor([[word == "." for word in row] for row in made.tokens])
+    marks = torch.tensor([[word == "." for word in row] for row in WithTexts.tokens])
     wanted = torch.cat([(made[f"layer.{i}"].dense() * marks[:, None, None]).sum(-1).mean((0, 2)) for i in (0, 1)])
     assert found == pytest.approx(wanted.tolist(), abs=1e-6)
 
@@ -265,25 +267,30 @@ def test_tables_print_themselves():
         assert set(table.to_dict()) == set(table.columns)
 
 
+def numbers(ax):
+    return torch.from_numpy(ax.images[0].get_array().data)
+
+
 class TestPictures:
     def test_profiles_have_one_cell_a_head(self):
         table = analysis.profiles(recording(masks.causal()))
         for column in ("entropy", "first"):
-            image = rg.plot.profiles(table, column).images[0].get_array()
+            image = numbers(rg.plot.profiles(table, column))
             assert image.flatten().tolist() == pytest.approx(table.column(column))
         with pytest.raises(ChoiceError, match="entropy"):
             rg.plot.profiles(table, "colour")
 
     def test_changes_are_drawn_about_zero(self):
         table = analysis.compare(recording(), recording(seed=7))
-        image = rg.plot.profiles(table, "entropy").images[0]
-        assert image.norm.vmin == -image.norm.vmax
-        assert image.get_array().flatten().tolist() == pytest.approx(table.column("entropy"))
+        ax = rg.plot.profiles(table, "entropy")
+        low, high = ax.images[0].get_clim()
+        assert low is not None and high is not None and low == -high
+        assert numbers(ax).flatten().tolist() == pytest.approx(table.column("entropy"))
 
     def test_similar_heads_and_depths_are_drawn_as_they_are(self):
         made = recording(masks.causal())
         table, walk = analysis.similar(made), analysis.rollout(made, -1)
-        assert torch.equal(torch.from_numpy(rg.plot.similar(table).images[0].get_array().data), table.matrix)
+        assert torch.equal(numbers(rg.plot.similar(table)), table.matrix)
         ax = rg.plot.depths(walk, xlabel="词")
-        assert torch.equal(torch.from_numpy(ax.images[0].get_array().data), walk.depths)
+        assert torch.equal(numbers(ax), walk.depths)
         assert ax.get_xlabel() == "词"

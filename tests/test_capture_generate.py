@@ -19,14 +19,6 @@ CASES = {
 }
 
 
-def build(name, kind):
-    import transformers
-
-    tiny = tiny_models.MODELS[name]
-    torch.manual_seed(1)
-    return getattr(transformers, kind)(getattr(transformers, tiny.config)(**tiny.options)).eval()
-
-
 def assert_same(one, two):
     assert [layer.name for layer in one.layers] == [layer.name for layer in two.layers]
     for layer in two.layers:
@@ -40,7 +32,7 @@ def assert_same(one, two):
 @torch.no_grad()
 def test_step_by_step_is_one_pass(case):
     name, kind, side, options = CASES[case]
-    model = build(name, kind)
+    model = tiny_models.build(name, kind)
     inputs = {"input_ids": tiny_models.tokens()} if side is None else tiny_models.padded(side)
     plain = model.generate(**inputs, **NEW, **options)
     with rg.record(model) as recording:
@@ -59,7 +51,7 @@ def test_step_by_step_is_one_pass(case):
 )
 @torch.no_grad()
 def test_a_translation_is_one_step_with_its_cross_attention(name, kind):
-    model, inputs = build(name, kind), tiny_models.padded("right")
+    model, inputs = tiny_models.build(name, kind), tiny_models.padded("right")
     plain = model.generate(**inputs, **NEW)
     with rg.record(model) as recording:
         assert torch.equal(model.generate(**inputs, **NEW), plain)
@@ -71,7 +63,7 @@ def test_a_translation_is_one_step_with_its_cross_attention(name, kind):
 
 @torch.no_grad()
 def test_every_key_is_kept_once():
-    model = build("Mistral", "MistralForCausalLM")
+    model = tiny_models.build("Mistral", "MistralForCausalLM")
     with rg.record(model) as recording:
         model.generate(tiny_models.tokens(), **NEW)
     for call in recording.calls:
@@ -79,7 +71,7 @@ def test_every_key_is_kept_once():
 
 
 def test_beam_search_is_refused_and_goes_on():
-    model, out = build("GPT-2", "GPT2LMHeadModel"), None
+    model, out = tiny_models.build("GPT-2", "GPT2LMHeadModel"), None
     plain = model.generate(tiny_models.tokens(), **NEW, num_beams=3)
     with pytest.raises(RecordError, match="beam search"), rg.record(model):
         out = model.generate(tiny_models.tokens(), **NEW, num_beams=3)
@@ -89,7 +81,7 @@ def test_beam_search_is_refused_and_goes_on():
 
 @torch.no_grad()
 def test_passes_before_and_after_are_steps_of_their_own():
-    model = build("Llama", "LlamaForCausalLM")
+    model = tiny_models.build("Llama", "LlamaForCausalLM")
     with rg.record(model) as recording:
         model(tiny_models.tokens())
         model.generate(tiny_models.tokens(), **NEW)

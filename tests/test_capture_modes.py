@@ -2,6 +2,7 @@
 
 import copy
 import threading
+from typing import cast
 
 import pytest
 import tiny_models
@@ -159,9 +160,14 @@ def test_the_library_is_as_it_was_even_after_an_exception():
     from transformers.modeling_utils import AttentionInterface
 
     before = AttentionInterface.get_interface
-    model = tiny_models.build("BERT")
-    with pytest.raises(TypeError, match="such_a_thing"), rg.record(model):
-        model(**tiny_models.MODELS["BERT"].inputs(), such_a_thing=1)
+    model = copy.deepcopy(tiny_models.build("BERT"))
+
+    def broken(*_):
+        raise ArithmeticError
+
+    model.pooler.register_forward_pre_hook(broken)
+    with pytest.raises(ArithmeticError), rg.record(model):
+        model(**tiny_models.MODELS["BERT"].inputs())
     assert AttentionInterface.get_interface is before
     assert "forward" not in vars(model)
 
@@ -218,7 +224,7 @@ def test_what_a_recording_does_not_know_does_not_stop_the_model():
 def test_a_compiled_part_is_refused_by_name(how):
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     if how == "wrapped":
-        model[1] = torch.compile(model[1])
+        model = nn.Sequential(model[0], cast("nn.Module", torch.compile(model[1])))
     elif how == "in place":
         model[1].compile()
     else:
@@ -228,9 +234,6 @@ def test_a_compiled_part_is_refused_by_name(how):
 
 
 def test_a_model_that_writes_softmax_itself_is_told_so():
-    import transformers
-
-    config = transformers.DebertaV2Config(**tiny_models.BODY)
-    model = transformers.DebertaV2Model(config).eval()
+    model = tiny_models.make("DebertaV2Model", "DebertaV2Config", tiny_models.BODY)
     with pytest.raises(RecordError, match=r"DebertaV2Model ran, but .*encoder\.layer\.0\.attention"), rg.record(model):
         model(tiny_models.tokens())

@@ -33,8 +33,11 @@ def record(
     """Record what every attention layer of a model attends to, while the model runs as it always does."""
     refuse_compiled(model)
     recording = Recording()
-    patterns = (layers,) if isinstance(layers, str) else layers
-    wanted = Wanted(*(None if part is None else tuple(part) for part in (patterns, heads, steps)))
+    wanted = Wanted(
+        (layers,) if isinstance(layers, str) else None if layers is None else tuple(layers),
+        None if heads is None else tuple(heads),
+        None if steps is None else tuple(steps),
+    )
     watch = Watch(model, wanted, dtype, recording.calls.append, recording.given)
     reader = MaskReader()
     MultiheadRoute(watch, reader)

@@ -70,7 +70,7 @@ def run(given: dict[str, Any]) -> tuple[Tensor, Tensor | None]:
     others = torch._C._len_torch_function_stack()  # noqa: SLF001  modes around this one want to see the call too
     if others or query.device.type != "cpu" or query.dim() != 4 or given["dropout_p"]:
         return scaled_dot_product_attention(**given), None
-    if torch._fused_sdp_choice(**given) != FLASH:  # noqa: SLF001
+    if torch._fused_sdp_choice(**given) != FLASH:  # noqa: SLF001  # pyright: ignore[reportPrivateImportUsage]
         return scaled_dot_product_attention(**given), None
     if mask is not None and mask.dtype == torch.bool:
         mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(~mask, -torch.inf)
