@@ -67,6 +67,7 @@ def test_exported_names():
         "nn",
         "plot",
         "study",
+        "analysis",
         "datasets",
         "errors",
         "__version__",

@@ -90,11 +90,14 @@ MODELS = {
 
 
 @cache
-def build(name: str) -> Any:
-    """The model, in eval mode, on its own fused attention."""
+def build(name: str, kind: str | None = None) -> Any:
+    """The model, in eval mode, on its own fused attention; `kind` is another class of the same architecture."""
+    tiny = MODELS[name]
+    return make(kind or tiny.model, tiny.config, tiny.options)
+
+
+def make(model: str, config: str, options: dict[str, Any]) -> Any:
     import transformers
 
-    tiny = MODELS[name]
     torch.manual_seed(1)
-    config = getattr(transformers, tiny.config)(**tiny.options)
-    return getattr(transformers, tiny.model)(config).eval()
+    return getattr(transformers, model)(getattr(transformers, config)(**options)).eval()

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard import datasets, errors, masks, nn, normalisers, plot, scores, study
+    from regard import analysis, datasets, errors, masks, nn, normalisers, plot, scores, study
     from regard.attention import Attention, attend
     from regard.capture import record
     from regard.recording import Recording, open  # noqa: A004  rg.open(path)
@@ -33,6 +33,7 @@ __all__ = [
     "nn",
     "plot",
     "study",
+    "analysis",
     "datasets",
     "errors",
     "__version__",
@@ -47,7 +48,7 @@ _HOMES = {
     "Recording": "regard.recording",
     "open": "regard.recording",
 }
-_MODULES = frozenset({"datasets", "errors", "masks", "nn", "normalisers", "plot", "scores", "study"})
+_MODULES = frozenset({"analysis", "datasets", "errors", "masks", "nn", "normalisers", "plot", "scores", "study"})
 
 
 def __getattr__(name: str) -> object:

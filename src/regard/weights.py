@@ -402,10 +402,15 @@ class Weights:
 
     @torch.no_grad()
     def _ask(self, reducer: Any) -> Any:
+        return self._ask_all([reducer])[0]
+
+    @torch.no_grad()
+    def _ask_all(self, reducers: Sequence[Any]) -> list[Any]:
+        """Several questions in one pass."""
         self._check_fresh()
         with plain_dtypes():
             problem = self._problem()
-            return survey(problem, [reducer], self._cap(problem))[0]
+            return survey(problem, reducers, self._cap(problem))
 
 
 class Transposed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from regard.recording._bias import Bias, read_mask
@@ -27,3 +28,14 @@ class MaskReader:
             # The mask is kept too: another must not come to lie at the same place meanwhile.
             self._known[key] = mask, read_mask(mask, causal=causal, n=n, m=m)
         return self._known[key][1]
+
+    def filled(self, mask: Tensor | None, n: int, m: int) -> int:
+        """How many keys there are: a static cache comes with room behind them, which no query sees."""
+        if mask is None or m <= n or mask.shape[-1] == 1:
+            return m
+        visible, _ = self.read(mask, causal=False, n=n, m=m)
+        stop = visible.ranges(n, m, mask.device)[1]
+        seen = torch.arange(m, device=mask.device) < int(stop.max())
+        for some in (visible.keys, None if visible.pairs is None else visible.pairs.any(-2)):
+            seen = seen if some is None else seen & some.flatten(0, -2).any(0)
+        return max(n, int(seen.nonzero().max()) + 1) if bool(seen.any()) else m

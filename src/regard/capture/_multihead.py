@@ -47,12 +47,15 @@ class MultiheadRoute:
         name = self.watch.name_of(module)
         if name is None:
             return
+        self.watch.saw(name, lambda: self._part(module, given))
+
+    def _part(self, module: Any, given: dict[str, Any]) -> Part:
         query, key = torch_heads.projected(module, given)
         n, m = query.shape[-2], key.shape[-2]
         mask = torch_heads.kept(module, given, m)
         visible, bias = self.reader.read(mask, causal=False, n=n, m=m)
         cross = given["key"] is not given["query"]
-        self.watch.saw(name, Part(query, key, query.shape[-1] ** -0.5, visible, bias, cross=cross))
+        return Part(query, key, query.shape[-1] ** -0.5, visible, bias, cross=cross)
 
 
 def _dense(x: Tensor, padded: Tensor | None) -> tuple[Tensor, Tensor | None]:

@@ -13,13 +13,21 @@ def refuse_compiled(model: nn.Module) -> None:
     """A compiled model runs no Python that could be watched."""
     for name, module in model.named_modules():
         where = f"{name!r} of this model" if name else "this model"
-        if type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None:
+        if _is_compiled(module):
             raise RecordError(
                 f"{where} is compiled by torch.compile, which leaves no call to watch: "
                 f"record the model as it was before (its `_orig_mod`), and compile it again afterwards"
             )
         if isinstance(module, torch.jit.ScriptModule):
             raise RecordError(f"{where} is a TorchScript module, whose calls cannot be watched: record the original")
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    return (
+        type(module).__name__ == "OptimizedModule"
+        or getattr(module, "_compiled_call_impl", None) is not None
+        or hasattr(module.forward, "_torchdynamo_orig_callable")
+    )
 
 
 def nothing_seen(watch: Watch) -> RecordError:

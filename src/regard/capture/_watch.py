@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import wraps
+from threading import get_ident
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 
 from regard.capture._append import Growing
 from regard.capture._part import Part
-from regard.errors import ChoiceError, RegardError
+from regard.errors import ChoiceError, RecordError, RegardError
 from regard.recording._call import Call
 from regard.weights import Weights
 
@@ -64,6 +65,7 @@ class Watch:
         self.passes = 0
         self.seen = 0  # calls, wanted or not
         self.failure: RegardError | None = None
+        self.thread = get_ident()
         self.listeners: list[tuple[type | tuple[type, ...], Listener]] = []  # told after modules of a kind have run
         self.growing: dict[str, Growing] | None = None  # inside generate: what every layer has so far
 
@@ -100,6 +102,8 @@ class Watch:
 
         @wraps(forward)
         def run(*args: Any, **options: Any) -> Any:
+            if self.elsewhere():
+                return forward(*args, **options)
             if not self.stack:
                 self._begin(args, options)
             self.stack.append((name, any(options.get(other) is not None for other in CROSS)))
@@ -141,15 +145,27 @@ class Watch:
 
     # What was seen
 
-    def saw(self, name: str, part: Part) -> None:
-        """A route has seen a call. What goes wrong with it ends the recording, never the model's run."""
+    def elsewhere(self) -> bool:
+        """Whether this is not the thread that records. What torch does there cannot be watched from here."""
+        if get_ident() == self.thread:
+            return False
+        self.failure = self.failure or RecordError(
+            "the model ran in another thread than the one that records it: put `with record(model)` into that thread"
+        )
+        return True
+
+    def saw(self, name: str, read: Callable[[], Part]) -> None:
+        """A route has seen a call. What goes wrong in reading it ends the recording, never the model's run."""
         self.seen += 1
         if self.failure is not None or not (self.wanted.layer(name) and self.wanted.step(self.step)):
             return
         try:
-            self._keep(name, part)
+            self._keep(name, read())
         except RegardError as failure:
             self.failure = failure
+        except Exception as error:  # noqa: BLE001  the model must not suffer from what we did not foresee
+            self.failure = RecordError(f"{name!r} could not be recorded: {type(error).__name__}: {error}")
+            self.failure.__cause__ = error
 
     def _keep(self, name: str, part: Part) -> None:
         part = self._chosen(name, part)
