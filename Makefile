@@ -54,7 +54,13 @@ test-long: $(READY)
 	HYPOTHESIS_PROFILE=long $(PYTEST) -m "long" --timeout 3600
 	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain" $(TYPED) tests/test_laws.py
 
-bench: $(READY)
+# Peers that only a benchmark needs. One that cannot be installed is reported as missing and stops nothing.
+PEERS := $(VENV)/.peers
+$(PEERS): $(READY)
+	-$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[bench]'
+	@touch $@
+
+bench: $(PEERS)
 	$(BIN)/python -m benchmarks
 
 demo: $(FONTS)

@@ -5,10 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from benchmarks import additive, attend, bias, fixed_cost, gaussian, layers, precision, questions, value_width, window
+from benchmarks import (
+    additive,
+    attend,
+    bias,
+    fixed_cost,
+    gaussian,
+    layers,
+    precision,
+    questions,
+    regression_bandwidth,
+    regression_fast,
+    regression_pairs,
+    value_width,
+    window,
+)
 from benchmarks.harness import Line
 
-MODULES = (attend, fixed_cost, value_width, gaussian, bias, window, questions, additive, precision, layers)
+MODULES = (
+    attend,
+    fixed_cost,
+    value_width,
+    gaussian,
+    bias,
+    window,
+    questions,
+    additive,
+    precision,
+    layers,
+    regression_bandwidth,
+    regression_fast,
+    regression_pairs,
+)
 Lines = Callable[[bool], list[Line]]
 GROUPS: dict[str, Lines] = {module.__name__.rsplit(".", 1)[-1]: module.lines for module in MODULES}
 

@@ -26,7 +26,18 @@ ROOMS = (
 )
 ADAPTERS = {"nn", "regression", "capture", "plot", "web"}
 # Each optional package belongs to one part, and to the lab where lessons are drawn.
-OPTIONAL = {"matplotlib": ("plot", "lab"), "typer": ("cli",), "rich": ("cli",), "sklearn": ("regression",)}
+OPTIONAL = {
+    "matplotlib": ("plot", "lab"),
+    "typer": ("cli",),
+    "rich": ("cli",),
+    "sklearn": ("regression",),
+    "scipy": ("regression",),
+    "finufft": ("regression",),
+    "dask": ("regression",),
+    "pandas": ("regression", "cli"),
+    "pyarrow": ("regression",),
+    "safetensors": ("regression",),
+}
 # The one-line late imports that turn a question into a picture: (file, method) -> the part that may be imported.
 LATE = {("weights", "plot"): "plot", ("weights", "view"): "web"}
 

@@ -12,10 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard import datasets, errors, masks, nn, normalisers, plot, scores, study
+    from regard import datasets, errors, masks, nn, normalisers, plot, regression, scores, study
     from regard.attention import Attention, attend
     from regard.capture import record
     from regard.recording import Recording
+    from regard.regression import NadarayaWatson
     from regard.weights import Weights
 
     __version__: str
@@ -26,11 +27,13 @@ __all__ = [
     "Weights",
     "record",
     "Recording",
+    "NadarayaWatson",
     "scores",
     "masks",
     "normalisers",
     "nn",
     "plot",
+    "regression",
     "study",
     "datasets",
     "errors",
@@ -44,8 +47,9 @@ _HOMES = {
     "Weights": "regard.weights",
     "record": "regard.capture",
     "Recording": "regard.recording",
+    "NadarayaWatson": "regard.regression",
 }
-_MODULES = frozenset({"datasets", "errors", "masks", "nn", "normalisers", "plot", "scores", "study"})
+_MODULES = frozenset({"datasets", "errors", "masks", "nn", "normalisers", "plot", "regression", "scores", "study"})
 
 
 def __getattr__(name: str) -> object:

@@ -73,5 +73,17 @@ class StorageError(RecordError, OSError):
     """A disk that takes no more."""
 
 
+class DataError(RegardError, ValueError):
+    """A table that cannot be learned from or predicted for: missing numbers, wrong sizes."""
+
+
+class OutsideError(RegardError, ValueError):
+    """A query that no point of the data reaches, where the caller asked to be told."""
+
+
 class MissingExtraError(RegardError, ImportError):
     """An optional package that is not installed."""
+
+
+class FormatError(RegardError, ValueError):
+    """A file that is not what it should be, or something that a file cannot hold."""
