@@ -12,11 +12,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard import datasets, errors, masks, nn, normalisers, plot, regression, scores, study
+    from regard import datasets, errors, masks, models, nn, normalisers, plot, regression, scores, study
     from regard.attention import Attention, attend
     from regard.capture import record
     from regard.recording import Recording
     from regard.regression import NadarayaWatson
+    from regard.relation import Relation, relate
     from regard.weights import Weights
 
     __version__: str
@@ -28,6 +29,8 @@ __all__ = [
     "record",
     "Recording",
     "NadarayaWatson",
+    "relate",
+    "Relation",
     "scores",
     "masks",
     "normalisers",
@@ -36,6 +39,7 @@ __all__ = [
     "regression",
     "study",
     "datasets",
+    "models",
     "errors",
     "__version__",
 ]
@@ -48,8 +52,12 @@ _HOMES = {
     "record": "regard.capture",
     "Recording": "regard.recording",
     "NadarayaWatson": "regard.regression",
+    "relate": "regard.relation",
+    "Relation": "regard.relation",
 }
-_MODULES = frozenset({"datasets", "errors", "masks", "nn", "normalisers", "plot", "regression", "scores", "study"})
+_MODULES = frozenset(
+    {"datasets", "errors", "masks", "models", "nn", "normalisers", "plot", "regression", "scores", "study"}
+)
 
 
 def __getattr__(name: str) -> object:

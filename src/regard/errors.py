@@ -81,6 +81,10 @@ class OutsideError(RegardError, ValueError):
     """A query that no point of the data reaches, where the caller asked to be told."""
 
 
+class UnknownTextError(RegardError, ValueError):
+    """A text that the encoder does not know: any answer about it would be made up."""
+
+
 class MissingExtraError(RegardError, ImportError):
     """An optional package that is not installed."""
 

@@ -40,7 +40,9 @@ def load(name: str | Path, *, causal: bool = False) -> tuple[Any, Any]:
     kind = transformers.AutoModelForCausalLM if causal else transformers.AutoModel
     try:
         with quiet():
-            return transformers.AutoTokenizer.from_pretrained(source, **only), kind.from_pretrained(source, **only).eval()
+            return transformers.AutoTokenizer.from_pretrained(source, **only), kind.from_pretrained(
+                source, **only
+            ).eval()
     except (OSError, ValueError) as error:  # transformers raises one of the two for what it does not find or know
         reason = " ".join(str(error).split())
         raise ChoiceError(f"{name}: no model could be loaded from there: {reason}") from error

@@ -44,7 +44,7 @@ class WordVectors:
         return len(self.index)
 
     def read(self, text: str) -> Reading:
-        """Cut a text into words. One without a vector is read by its characters; numbers and 的, 是, 为什么 say nothing.
+        """Cut a text into words. One without a vector is read by its characters; numbers, 的 and 为什么 say nothing.
 
         >>> words().read("他经常旷课")
         Reading(known=('经常', '旷', '课'), unknown=())
@@ -69,7 +69,7 @@ class WordVectors:
 
 @cache
 def words() -> WordVectors:
-    """The Chinese word vectors of the package `synonyms`; the first time they are converted, which takes two seconds."""
+    """The Chinese word vectors of the package `synonyms`, converted when they are first used."""
     return WordVectors(made_once(PACKAGES["words"].mark, _convert))
 
 

@@ -17,6 +17,7 @@ from regard.plot._figure import Picture
 from regard.plot._heads import heads
 from regard.plot._heatmaps import heatmap, show_heatmaps
 from regard.plot._regression import regression
+from regard.plot._relations import relations
 from regard.plot._zoom import zoom
 
-__all__ = ["heatmap", "show_heatmaps", "zoom", "regression", "saturation", "heads", "Picture"]
+__all__ = ["heatmap", "show_heatmaps", "zoom", "regression", "saturation", "heads", "relations", "Picture"]
