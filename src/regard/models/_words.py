@@ -80,7 +80,8 @@ def _jieba() -> Any:
             import jieba
     except ImportError as missing:
         raise MissingExtraError("Chinese is cut into words with jieba: pip install 'regard[models]'") from missing
-    cutter, log = jieba.Tokenizer(), logging.getLogger("jieba")
+    cutter: Any = jieba.Tokenizer()
+    log = logging.getLogger("jieba")
     # It keeps its dictionary unpacked. In its usual place, the folder that all users share, anybody could plant one.
     cutter.tmp_dir = str(cache_folder())
     level = log.level

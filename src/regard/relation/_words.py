@@ -8,6 +8,7 @@ from torch import Tensor
 
 from regard import models
 from regard.relation._encoders import Encoded
+from regard.relation._script import script_of
 
 
 class WordAverage:
@@ -18,10 +19,17 @@ class WordAverage:
         self.name = f"words ({len(self.words):,} Chinese word vectors, averaged)"
 
     def encode(self, texts: Sequence[str]) -> Encoded:
-        readings = [self.words.read(text) for text in texts]
+        readings = [self._read(text) for text in texts]
         states = torch.stack([self._mean(reading.known) for reading in readings])
         unknown = tuple(reading.unknown for reading in readings)
         return Encoded(states, unknown, tuple(len(r.known) + len(r.unknown) for r in readings))
+
+    def _read(self, text: str) -> models.Reading:
+        """Among Chinese words NBA is known; a whole sentence of English is not, though "Why" was the name of a song."""
+        reading = self.words.read(text)
+        if script_of([text]) in ("Chinese", ""):
+            return reading
+        return models.Reading((), reading.known + reading.unknown)
 
     def _mean(self, words: Sequence[str]) -> Tensor:
         if not words:
