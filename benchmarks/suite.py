@@ -17,6 +17,7 @@ from benchmarks import (
     regression_bandwidth,
     regression_fast,
     regression_pairs,
+    regression_stream,
     value_width,
     window,
 )
@@ -36,6 +37,7 @@ MODULES = (
     regression_bandwidth,
     regression_fast,
     regression_pairs,
+    regression_stream,
 )
 Lines = Callable[[bool], list[Line]]
 GROUPS: dict[str, Lines] = {module.__name__.rsplit(".", 1)[-1]: module.lines for module in MODULES}

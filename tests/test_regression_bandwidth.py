@@ -429,30 +429,30 @@ def table(name):
 
 
 def not_worse_than_statsmodels(x, y, degree, *, lonely=False):
-    """`lonely`: a line at a point far from all others, which statsmodels' pseudo-inverse cuts short in its units."""
+    """`lonely`: at points with hardly more than one neighbour, lines by statsmodels depend on the units of x (its
+    pseudo-inverse cuts small numbers off). Its bandwidth is then judged by the value it has here."""
     from statsmodels.nonparametric.kernel_regression import KernelReg
 
     kind = "ll" if degree else "lc"
     peer: Any = KernelReg(y, x, "c" * x.shape[1], reg_type=kind, bw="cv_ls")
     theirs = float(np.squeeze(peer.cv_loo(peer.bw, peer.est[kind])))
     tx, ty = torch.tensor(x), torch.tensor(y).unsqueeze(1)
-    function = Pairs(Problem.of(tx, ty, "gaussian", degree))
+    here = Pairs(Problem.of(tx, ty, "gaussian", degree))(torch.from_numpy(np.abs(peer.bw))).value
     if not lonely:
-        assert function(torch.from_numpy(np.abs(peer.bw))).value == pytest.approx(theirs, rel=1e-7)
-    assert select(tx, ty, "gaussian", degree).value <= theirs * (1 + 1e-9)
+        assert here == pytest.approx(theirs, rel=1e-7)
+    assert select(tx, ty, "gaussian", degree).value <= (here if lonely else theirs) * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("degree", [0, 1])
-@pytest.mark.parametrize("name", ["engel", "nile"])
+@pytest.mark.parametrize("name", ["engel", "nile", "sunspots", "co2"])
 def test_statsmodels_finds_nothing_better(name, degree):
-    not_worse_than_statsmodels(*table(name), degree, lonely=name == "engel" and degree == 1)
+    not_worse_than_statsmodels(*table(name), degree, lonely=degree == 1 and name in {"engel", "sunspots"})
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("degree", [0, 1])
-@pytest.mark.parametrize("name", ["sunspots", "co2", "diabetes"])
-def test_statsmodels_finds_nothing_better_in_minutes(name, degree):
-    not_worse_than_statsmodels(*table(name), degree)
+def test_two_features_of_diabetes(degree):
+    not_worse_than_statsmodels(*table("diabetes"), degree)
 
 
 @pytest.mark.long

@@ -100,6 +100,18 @@ def test_a_reloaded_fit_is_the_same_to_the_last_bit(tmp_path, model, weight):
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+@pytest.mark.parametrize("kinds", [["a", "b", "c"], [0, 1, 2]])
+def test_categories_come_back(tmp_path, kinds):
+    X, y = table()
+    X["kind"] = np.resize(kinds, len(X))
+    model = NadarayaWatson(bandwidth=[0.5, 0.5, 0.2], categorical=["kind"]).fit(X, y)
+    model.save(tmp_path / "a")
+    again = NadarayaWatson.load(tmp_path / "a")
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    again.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
 def test_a_reloaded_fit_learns_on(tmp_path):
     X, y = table()
     NadarayaWatson(bandwidth=0.5).fit(X, y).save(tmp_path / "a")

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression import _pairs
+from regard.regression import _fast, _pairs
 from regard.regression._plan import EXACT_PAIRS, Question, Way, choose
 from regard.regression._reach import share_within_reach
 from regard.regression._sample import Sample
 from regard.regression._scaled import Scaled, scaled
 from regard.regression._state import Pooled
-
-FAST = find_spec("regard.regression._fast") is not None
 
 
 def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Pooled:
@@ -27,8 +23,6 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, pl
     problem = scaled(sample, query)
     way = choose(_question(problem, tol, plan))
     if way.name == "fast":
-        from regard.regression import _fast  # pyright: ignore[reportAttributeAccessIssue]
-
         return _fast.pool(sample, query, tol)
     if not problem.x.shape[1]:
         return problem.lift(_everywhere_the_same(problem, tol))
@@ -49,7 +43,7 @@ def _question(problem: Scaled, tol: float, plan: str) -> Question:
         kernel=problem.kernel,
         tol=tol,
         device=x.device.type,
-        fast=FAST,
+        columns=problem.values.shape[1],
         forced=plan,
     )
     if (question.pairs <= EXACT_PAIRS and plan == "auto") or not question.pairs or not question.dim:
@@ -58,9 +52,8 @@ def _question(problem: Scaled, tol: float, plan: str) -> Question:
 
 
 def _measured(question: Question, problem: Scaled, tol: float) -> Question:
-    low = torch.minimum(problem.x.amin(0), problem.query.amin(0))
-    high = torch.maximum(problem.x.amax(0), problem.query.amax(0))
-    return replace(question, extent=tuple((high - low).tolist()), share=share_within_reach(problem, tol))
+    extent = problem.x.amax(0) - problem.x.amin(0)
+    return replace(question, extent=tuple(extent.tolist()), share=share_within_reach(problem, tol))
 
 
 def _everywhere_the_same(problem: Scaled, tol: float) -> Pooled:

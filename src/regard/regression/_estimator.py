@@ -12,16 +12,16 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from regard.errors import ShapeError
-from regard.regression import _bands, _checks, _engine, _fitting, _levels
+from regard.errors import ShapeError, UnsupportedError
+from regard.regression import _bands, _checks, _elsewhere, _engine, _fitting, _levels, _select_blocks, _streamed
 from regard.regression._categorical import Mixed
 from regard.regression._data import Data
 from regard.regression._files import Saved
-from regard.regression._fitting import Local
 from regard.regression._frames import Framed, target_names
 from regard.regression._sample import Sample
 from regard.regression._smoother import LinearSmoother
 from regard.regression._squares import Noise
+from regard.regression._streamed import Streamed
 from regard.weights import Weights
 
 
@@ -89,6 +89,10 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
         """Keep the data, and choose the bandwidth where it is not given."""
         _checks.choices(self)
+        blocks = _elsewhere.blocks_of(X, y, sample_weight)
+        if blocks is not None:
+            _elsewhere.fit(self, blocks)
+            return self
         self.target_names_ = target_names(y)
         self.categories_ = _levels.levels(X, _levels.columns(self.categorical, X))
         X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=True)
@@ -108,6 +112,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """Add rows to the data. The bandwidth stays what it is; the first call is `fit`."""
         if not hasattr(self, "bandwidth_"):
             return self.fit(X, y, sample_weight)
+        if self.blocks_ is not None:
+            raise UnsupportedError("partial_fit needs the data in memory; with files or Dask, fit the longer data anew")
         X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=False)
         if y.shape[1:] != self.y_.shape[1:]:
             msg = f"y must have the shape of the y that was fitted, (n, {self.y_.shape[1:]}), but it is {y.shape}"
@@ -122,8 +128,9 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
     def _keep(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
         self.X_, self.y_, self.sample_weight_ = X, y, weight
-        self.n_samples_fit_ = len(X)
-        self._residuals = None
+        self.n_samples_fit_, self.blocks_ = len(X), None
+        self.flat_, self.outputs_ = y.ndim == 1, y[:1].size
+        self._residuals = None  # of rows predicted by the others; found when they are asked for
 
     # Predicting
 
@@ -132,6 +139,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
         The standard error is that of the curve, not of a new y: see `confidence_band`.
         """
+        if _elsewhere.is_elsewhere(X) and not return_std:
+            return _streamed.predict(self, X)
         query = self._query(X)
         mean = self._columns(self._local().predict(query), X)
         return (mean, self._columns(_bands.standard_error(self._noise(query)), X)) if return_std else mean
@@ -178,23 +187,30 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def loo_residuals_(self) -> np.ndarray:
         """y less what all the other rows predict, like y."""
         found = self._left_out().numpy(force=True)
-        return found[:, 0] if self.y_.ndim == 1 else found
+        return found[:, 0] if self.flat_ else found
 
     @property
     def loo_score_(self) -> float:
         """R² of rows that are predicted by the others."""
+        if getattr(self, "blocks_", None) is not None:
+            return _select_blocks.score(self)
         return float(r2_score(self.y_, self.y_ - self.loo_residuals_, sample_weight=self.sample_weight_))
 
     @property
     def cv_(self) -> float:
         """Mean squared leave-one-out residual; with several outputs each is in units of its variance."""
         check_is_fitted(self)
-        return _fitting.mean_square(self._local(), self._left_out())
+        if self.blocks_ is None:
+            return _fitting.mean_square(self._local(), self._left_out())
+        if self._cv is None:
+            self._cv = _select_blocks.cross_validation(self)
+        return self._cv
 
     def _left_out(self) -> Tensor:
         check_is_fitted(self)
         if self._residuals is None:
-            self._residuals = _fitting.residuals(self._local())
+            here = self.blocks_ is None
+            self._residuals = _fitting.residuals(self._local()) if here else _select_blocks.left_out(self)
         return self._residuals
 
     # Inside
@@ -219,8 +235,10 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
             array = array.copy()
         return torch.from_numpy(np.ascontiguousarray(array)).to(_checks.device(self.device))
 
-    def _local(self) -> Local:
+    def _local(self) -> Any:  # a Local, or Streamed, which answers what it can and refuses the rest
         """The data and the bandwidth as they are now, ready to be asked."""
+        if self.blocks_ is not None:
+            return Streamed.of(self)
         y = self._tensor(self.y_)
         sample = Sample(
             self._tensor(self.X_),

@@ -77,7 +77,7 @@ def _is_numeric(value: Any) -> bool:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """As JSON has it. What JSON has no word for is marked: {"float": "inf"}, {"names": [...]}, {"array": [...]}."""
+    """As JSON has it. What JSON has no word for is marked: {"float": "inf"}, {"names": [...]}, {"columns": [...]}..."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):
@@ -85,7 +85,10 @@ def _plain(name: str, value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, np.ndarray):
-        return {"names" if value.dtype == object else "array": [_plain(name, part) for part in value.tolist()]}
+        kind = {"O": "names", "U": "texts"}.get(value.dtype.kind, "array")
+        return {kind: [_plain(name, part) for part in value.tolist()]}
+    if isinstance(value, dict):  # of columns by their numbers
+        return {"columns": [[_plain(name, key), _plain(name, part)] for key, part in value.items()]}
     if isinstance(value, list | tuple):
         return [_plain(name, part) for part in value]
     if name in IN_WORDS:
@@ -100,6 +103,10 @@ def _restored(value: Any) -> Any:
             return float(text)
         case {"names": names}:
             return np.array(names, dtype=object)
+        case {"texts": texts}:
+            return np.array(texts, dtype=str)
+        case {"columns": pairs}:
+            return {int(key): _restored(part) for key, part in pairs}
         case {"array": numbers}:
             return np.array([_restored(number) for number in numbers])
         case list():

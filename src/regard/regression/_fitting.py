@@ -14,9 +14,11 @@ from regard.regression import _copies, _mixed, _residuals, _rules, _search
 from regard.regression._categorical import Mixed
 from regard.regression._constant import LocalConstant
 from regard.regression._linear import LocalLinear
+from regard.regression._mixed import Local, mean_square
+
+__all__ = ["LOCAL", "Local", "choose", "mean_square", "residuals"]
 
 LOCAL = {0: LocalConstant, 1: LocalLinear}
-Local = LocalConstant | LocalLinear
 
 
 def choose(
@@ -59,13 +61,3 @@ def residuals(local: Local) -> Float[Tensor, "n outputs"]:
     if not bool(kept.all()):
         found[~kept] = sample.values[~kept] - local.predict(sample.x[~kept])
     return found
-
-
-def mean_square(local: Local, found: Float[Tensor, "n outputs"]) -> float:
-    """Of residuals, weighted; with several outputs each is in units of its variance."""
-    share, y = local.data.share(), local.data.sample.values
-    squares = share @ found.square()
-    if len(squares) > 1:
-        variance = share @ (y - share @ y).square()
-        squares = squares / torch.where(variance > 0, variance, 1.0)
-    return float(squares.sum())

@@ -22,7 +22,7 @@ def target_names(y: Any) -> list[Any] | None:
 class Framed:
     """An estimator whose predictions come as pandas objects when `set_output` says so."""
 
-    y_: np.ndarray
+    flat_: bool  # y came without an axis for its outputs
     target_names_: list[Any] | None
 
     def set_output(self, *, transform: str | None = None, predict: str | None = None) -> Self:
@@ -41,7 +41,7 @@ class Framed:
 
     def _framed(self, columns: np.ndarray, X: Any) -> Any:
         """(q, outputs), as y came: without an axis for one output, and as pandas if that is wanted."""
-        flat = self.y_.ndim == 1
+        flat = self.flat_
         if getattr(self, "_sklearn_output_config", {}).get("predict", "default") == "default":
             return columns[:, 0] if flat else columns
         pandas, index = _pandas(), getattr(X, "index", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,20 +11,26 @@ from torch import Tensor
 
 from regard.regression import _rules
 from regard.regression._categorical import Mixed, log_other
+from regard.regression._constant import LocalConstant, own_weight
+from regard.regression._linear import LocalLinear
 
-if TYPE_CHECKING:
-    from regard.regression._fitting import Local
+Local = LocalConstant | LocalLinear
 
 ALONE = 1e-9  # a row that the others weigh less than this for is predicted by the mean
-DESCENTS = 2  # from the best of the starts
+DESCENTS = 3  # from the best of the starts
 FARTHEST = 1e3  # times Scott's bandwidth: as good as infinite
 
 
 def residuals(local: Local) -> Float[Tensor, "n outputs"]:
     """y_i less what the other rows predict: (y_i - f_i) / (1 - l_ii), the row left out whole."""
     data = local.data
-    y, others = data.sample.values, 1 - local.leverage()
-    found = (y - local.predict(data.table())) / torch.where(others > ALONE, others, 1.0).unsqueeze(1)
+    y, table = data.sample.values, data.table()
+    if isinstance(local, LocalConstant):  # one pass gives both
+        lse, fit, _ = data.pool(table)
+        others = 1 - own_weight(data, lse)
+    else:
+        fit, others = local.predict(table), 1 - local.leverage()
+    found = (y - fit) / torch.where(others > ALONE, others, 1.0).unsqueeze(1)
     return torch.where((others > ALONE).unsqueeze(1), found, y - data.share() @ y)
 
 
@@ -43,10 +48,8 @@ def choose(rule: str, local: Local) -> Float[Tensor, " features"]:
 
 
 def _search(local: Local, scott: Tensor, most: Tensor) -> Tensor:
-    """Powell's method, within bounds: each direction in turn, with no gradient."""
+    """L-BFGS within bounds, from the best of several starts, with gradients by differences."""
     from scipy.optimize import minimize
-
-    from regard.regression._fitting import mean_square
 
     def widths(place: np.ndarray) -> tuple[Tensor, Tensor]:
         found = torch.from_numpy(place).to(scott)
@@ -58,9 +61,9 @@ def _search(local: Local, scott: Tensor, most: Tensor) -> Tensor:
 
     bounds = [(-np.log(100), np.log(FARTHEST))] * len(scott) + [(0.0, 1.0)] * len(most)
     tried = sorted((value(start), *start) for start in _starts(len(scott), len(most)))
-    options = {"xtol": 1e-4, "ftol": 1e-8, "maxiter": 20}
+    options = {"ftol": 1e-10, "eps": 1e-6, "maxiter": 20}
     found = [
-        minimize(value, np.array(start), method="Powell", bounds=bounds, options=options)
+        minimize(value, np.array(start), method="L-BFGS-B", bounds=bounds, options=options)
         for _, *start in tried[:DESCENTS]
     ]
     best = min(found, key=lambda one: one.fun)
@@ -71,7 +74,7 @@ def _starts(measured: int, kinds: int) -> list[np.ndarray]:
     """Narrow and wide, with categories that matter much, little, and not at all."""
     return [
         np.concatenate([np.full(measured, wide), np.full(kinds, part)])
-        for wide in (np.log(0.3), 0.0, np.log(3.0))
+        for wide in np.log(np.geomspace(0.1, 10, 9))
         for part in (0.0, 0.1, 0.5, 1.0)
     ]
 
@@ -91,3 +94,13 @@ def _joined(data: Mixed, width: Tensor, chance: Tensor) -> Tensor:
 def _mixed(local: Local) -> Mixed:
     assert isinstance(local.data, Mixed)  # noqa: S101  the caller has looked
     return local.data
+
+
+def mean_square(local: Local, found: Float[Tensor, "n outputs"]) -> float:
+    """Of residuals, weighted; with several outputs each is in units of its variance."""
+    share, y = local.data.share(), local.data.sample.values
+    squares = share @ found.square()
+    if len(squares) > 1:
+        variance = share @ (y - share @ y).square()
+        squares = squares / torch.where(variance > 0, variance, 1.0)
+    return float(squares.sum())

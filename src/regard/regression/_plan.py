@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 from regard.errors import ChoiceError, PlanError
+from regard.regression import _fast
 
 Name = Literal["pairs", "cells", "fast"]
 NAMES: tuple[Name, ...] = ("pairs", "cells", "fast")
@@ -22,10 +22,6 @@ PAIR_DIRECT = 8e-9  # a kernel other than the Gaussian
 PAIR_DIRECT_FEATURE = 1e-9  # more for each feature
 CELL_PAIR = 1.1  # times as much as the same pair among all: blocks are small
 CELL_POINT = 1e-6  # to order a point or a query, and to look at boxes
-FAST_POINT = (1e-7, 4e-7, 2.5e-6)  # a point or a query in 1, 2, 3 dimensions
-FAST_MODE = 1e-7
-FAST_DIGITS = 7.5  # sqrt(2 log(2 / 1e-12)): how far a Gaussian reaches, in space and in frequency
-MOST_MODES = 2**26
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +33,10 @@ class Question:
     dim: int  # features of finite bandwidth
     kernel: str
     tol: float
-    extent: tuple[float, ...] = ()  # of points and queries together, in bandwidths, one a feature
+    columns: int = 1  # that are averaged
+    extent: tuple[float, ...] = ()  # of the points, in bandwidths, one a feature
     share: float = 1.0  # of all pairs in tiles within each other's reach, about
     device: str = "cpu"
-    fast: bool = True  # whether there is a fast sum
     forced: str = "auto"
 
     @property
@@ -96,28 +92,20 @@ def obstacle(name: Name, question: Question) -> str | None:
 
 
 def _fast_obstacle(question: Question) -> str | None:
-    if not question.fast:
-        return "the fast sum is not part of this installation"
     if question.kernel != "gaussian":
         return f"the fast sum knows the Gaussian kernel alone, and the kernel is {question.kernel}"
-    if question.dim > len(FAST_POINT):
-        return f"the fast sum works in 1 to {len(FAST_POINT)} dimensions, and {question.dim} features matter here"
-    found = modes(question)
-    if not found <= MOST_MODES:
-        return f"the data is {_extent(question)} bandwidths wide, which takes {found:.2g} frequencies"
+    if question.dim > 3:
+        return f"the fast sum works in 1 to 3 dimensions, and {question.dim} features matter here"
+    if not _fast.offered(question.kernel, question.extent, question.tol):
+        return f"the data is {_extent(question)} bandwidths wide, which takes too many frequencies"
     return None
-
-
-def modes(question: Question) -> float:
-    """How many frequencies describe a Gaussian sum over data this wide."""
-    return math.prod(FAST_DIGITS * (extent + 2 * FAST_DIGITS) / (2 * math.pi) for extent in question.extent)
 
 
 def seconds(name: Name, question: Question) -> float:
     """What a way costs, about."""
     everything = question.points + question.queries
     if name == "fast":
-        return everything * FAST_POINT[question.dim - 1] + modes(question) * FAST_MODE
+        return _fast.cost(question.points, question.queries, question.extent, question.columns, question.tol)
     if name == "cells":
         return question.pairs * question.share * pair(question) * CELL_PAIR + everything * CELL_POINT
     return question.pairs * pair(question)

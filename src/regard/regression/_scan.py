@@ -11,6 +11,7 @@ from torch import Tensor
 from regard.regression._problem import Problem
 
 BINS, MOST_BINS = 2**11, 2**16
+AT_ONCE = 2**19  # bins times widths
 ALONE = 1e-3  # of a point's own weight: with less than that around it, it counts as alone
 
 
@@ -31,19 +32,29 @@ def scan(problem: Problem, axis: int, widths: list[float]) -> list[float]:
     spectrum = torch.fft.rfft(sums, 2 * bins, dim=0)
     steps = torch.arange(bins + 1, dtype=x.dtype) * side
     own = float((problem.share * problem.share).sum())
-    return [_value(problem, sums, squares, spectrum, torch.exp((steps / h).square() / -2), own) for h in widths]
+    values: list[float] = []
+    for some in torch.tensor(widths, dtype=x.dtype).split(max(1, AT_ONCE // bins)):
+        kernels = torch.exp((steps / some.unsqueeze(1)).square() / -2)
+        values += _values(problem, sums, squares, spectrum, kernels, own)
+    return values
 
 
-def _value(
-    problem: Problem, sums: Tensor, squares: Tensor, spectrum: Tensor, kernel: Float[Tensor, " steps"], own: float
-) -> float:
+def _values(
+    problem: Problem,
+    sums: Tensor,
+    squares: Tensor,
+    spectrum: Tensor,
+    kernels: Float[Tensor, "widths steps"],
+    own: float,
+) -> list[float]:
     bins = len(sums)
-    around = torch.cat((kernel, kernel[1:-1].flip(0)))  # an even function on a circle of twice the bins
-    pooled = torch.fft.irfft(spectrum * torch.fft.rfft(around).unsqueeze(1), 2 * bins, dim=0)[:bins]
-    some = sums[:, 0] > 0
-    weight = pooled[some, :1].clamp_min(own)
-    fit = pooled[some, 1:] / weight
+    around = torch.cat((kernels, kernels[:, 1:-1].flip(1)), 1)  # even functions on a circle of twice the bins
+    turned = torch.fft.rfft(around).unsqueeze(2) * spectrum  # (widths, modes, columns)
+    some = (sums[:, 0] > 0).nonzero().flatten()
+    pooled = torch.fft.irfft(turned, 2 * bins, dim=1)[:, some]
+    weight = pooled[..., :1].clamp_min(own)
+    fit = pooled[..., 1:] / weight
     total, mixed = sums[some, :1], sums[some, 1:]
     apart = squares[some] - 2 * fit * mixed + fit.square() * total
     others = (weight - own).clamp_min(ALONE * own)
-    return float((apart.clamp_min(0.0) * (weight / others).square()).sum(0) @ problem.per_output)
+    return ((apart.clamp_min(0.0) * (weight / others).square()).sum(1) @ problem.per_output).tolist()

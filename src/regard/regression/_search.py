@@ -70,7 +70,7 @@ def select(
     points would take many seconds does the width end there.
     """
     problem = Problem.of(x, y, kernel, degree, log_weight, left_out)
-    counter = _Counter(progress or (_print if verbose else None))
+    counter = Counter(progress or (show if verbose else None))
     try:
         found = _selected(problem, counter)
     finally:
@@ -79,7 +79,7 @@ def select(
     return _settled(Sample(x, y, found.bandwidth, kernel, log_weight), found, degree, left_out, tol)
 
 
-def _print(state: Progress) -> None:
+def show(state: Progress) -> None:
     sys.stderr.write(
         f"\rleave-one-out: evaluation {state.evaluations} with {state.points} points, error {state.value:.6g}   "
     )
@@ -100,8 +100,8 @@ def _settled(sample: Sample, found: Selection, degree: int, left_out: Tensor | N
     return found._replace(value=problem.answer(residuals[problem.order], problem.unit).value, residuals=residuals)
 
 
-def _selected(problem: Problem, counter: _Counter, *, tight: bool = True) -> Selection:
-    search = _Search(problem, counter, tight)
+def _selected(problem: Problem, counter: Counter, *, tight: bool = True) -> Selection:
+    search = Search(problem, counter, tight)
     nothing = search.evaluate(torch.full_like(problem.unit, math.inf))
     if search.undecided():
         return search.selection()
@@ -122,15 +122,15 @@ def _selected(problem: Problem, counter: _Counter, *, tight: bool = True) -> Sel
 
 
 @dataclass(eq=False)
-class _Counter:
+class Counter:
     listener: Listener | None
     evaluations: int = 0
 
 
 @dataclass(eq=False)
-class _Search:
+class Search:
     problem: Problem
-    counter: _Counter
+    counter: Counter
     tight: bool
     best: tuple[float, Tensor, Tensor] | None = None  # value, bandwidth in the problem's units, residuals
     objective: Objective = field(init=False)
@@ -176,10 +176,15 @@ class _Search:
         self.settle(begin[0])
 
     def from_coarse(self, h: Tensor) -> None:
-        if not torch.isfinite(h).all() and len(h) > 1 and len(self.problem.x) <= MANY:
+        self.evaluate(h)
+        given_up = (torch.isinf(h) & self.bounds.free).nonzero().flatten().tolist()
+        if given_up and len(h) > 1 and len(self.problem.x) <= MANY:
             # More points may show what fewer could not: a feature that was given up gets another chance.
-            self.descend(torch.where(self.bounds.free, h.clamp_max(wide(self.problem)), math.inf), LOOSE)
-        self.settle(h)
+            for feature in given_up:
+                again = self.known()[1].clone()
+                again[feature] = wide(self.problem)
+                self.evaluate(again)
+        self.settle(self.known()[1])
 
     def settle(self, h: Tensor) -> None:
         """To the bottom from `h`: what is of no use goes first, since a width takes long to grow without end."""
@@ -187,7 +192,16 @@ class _Search:
         self.widen()
         if self.tight:
             self.descend(self.known()[1], TIGHT)
+            self.nudge()
             self.widen()
+
+    def nudge(self) -> None:
+        """Half of all widths while that is better: towards 0 the value may fall so slowly that a descent gives up."""
+        found = True
+        while found:
+            value, h, _ = self.known()
+            self.evaluate(torch.maximum(h * 0.5, self.bounds.low))
+            found = self.known()[0] < value
 
     def descend(self, h: Tensor, tolerance: float) -> None:
         """Go down from `h` over the finite widths; what is found is remembered by `evaluate`."""

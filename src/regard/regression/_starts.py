@@ -20,7 +20,7 @@ NARROWEST = 0.05  # of the distance between neighbours in a feature, were the mi
 WIDEST = 1e3  # of a feature's whole range
 LOOK = tuple(2.0 ** (k / 2) for k in range(6, -12, -1))  # the same, nearer to each other, where a look is cheap
 WORTH_A_LOOK = 300  # points
-PLACES = 2  # of a scan from which a search begins
+PLACES, NEARLY = 2, 1.05  # of a scan from which a search begins, and how much worse than the lowest they may be
 MANY = 12  # features: above, those starts that single out one feature would be too many
 
 
@@ -75,7 +75,8 @@ def _looked_at(problem: Problem, limits: Bounds, rule: Tensor) -> list[Float[Ten
     values = scan(problem, axis, widths)
     edge = [math.inf, *values, math.inf]
     lowest = sorted((v, i) for i, v in enumerate(values) if edge[i] >= v <= edge[i + 2])[:PLACES]
-    return [torch.where(limits.free, widths[index], math.inf) for _, index in lowest]
+    worth = [index for value, index in lowest if value <= lowest[0][0] * NEARLY]
+    return [torch.where(limits.free, widths[index], math.inf) for index in worth]
 
 
 def wide(problem: Problem) -> float:

@@ -27,10 +27,28 @@ def empty(queries: int, columns: int, like: Tensor) -> Pooled:
     return Pooled(lse, lse.new_zeros(queries, columns), lse.new_zeros(queries))
 
 
-def merge(one: Pooled, two: Pooled) -> Pooled:
-    """What is known of two parts of the data together. Associative, and `empty` changes nothing."""
+def merge(one: Pooled, two: Pooled, scale: Float[Tensor, " columns"] | None = None) -> Pooled:
+    """What is known of two parts of the data together. Associative, and `empty` changes nothing.
+
+    `scale` is the unit of each column; without it the error leaves out what an error of the weights does to the mean
+    of two parts that disagree, which is nothing where both are exact.
+    """
     lse = torch.logaddexp(one.lse, two.lse)
     base = torch.where(lse == NEVER, 0.0, lse)
     first, second = torch.exp(one.lse - base), torch.exp(two.lse - base)
     mean = first.unsqueeze(-1) * one.mean + second.unsqueeze(-1) * two.mean
-    return Pooled(lse, mean, first * one.error + second * two.error)
+    error = first * one.error + second * two.error
+    if scale is not None:
+        error = error + _shift(one, two, scale) * first * second
+    return Pooled(lse, mean, error)
+
+
+def _shift(one: Pooled, two: Pooled, scale: Float[Tensor, " columns"]) -> Float[Tensor, " q"]:
+    """What totals A = a (1 + s) and B = b (1 + t) instead of a and b add to the error, over P Q, their shares of A + B.
+
+    The true share of the first is P + P Q (t - s) / (P (1 + t) + Q (1 + s)), and what moves with it is the gap between
+    the two means, and between their errors.
+    """
+    gap = ((one.mean - two.mean).abs() / scale).amax(-1) if one.mean.shape[-1] else torch.zeros_like(one.lse)
+    both = one.error + two.error
+    return (gap + both) * both / (1 - torch.maximum(one.error, two.error)).clamp_min(0.5)
