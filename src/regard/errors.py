@@ -65,7 +65,7 @@ class RecordingFileError(RegardError, OSError, ValueError):
     """A file that is no recording, or that is there already."""
 
 
-class DamageError(RecordingFileError):
+class DamageError(RecordingFileError, ValueError):
     """Bytes of a recording that are not those that were written."""
 
 

@@ -9,7 +9,8 @@ import torch
 
 from regard import masks, scores
 from regard.errors import ChoiceError, DtypeError
-from regard.relation._encoders import Encoder, check_known, choose
+from regard.relation._choose import choose
+from regard.relation._encoders import Encoder, check_known
 from regard.relation._heads import Heads, project
 from regard.relation._relation import Relation
 from regard.relation._split import split
