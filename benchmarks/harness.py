@@ -28,13 +28,17 @@ SMALL = 512  # positions at most in the small version of a line
 
 @dataclass(frozen=True)
 class Sizes:
-    """Self-attention over n positions, batch 1; `hidden` is the width inside an additive score."""
+    """Self-attention over n positions, batch 1; `hidden` is the width inside an additive score.
+
+    Where queries and points are not the same, n counts the queries and m the points.
+    """
 
     n: int
     heads: int = 8
     d: int = 64
     d_v: int = 64
     hidden: int = 0
+    m: int = 0
 
     def shapes(self) -> dict[str, Any]:
         return {"batch": 1, **{name: value for name, value in asdict(self).items() if value}}
@@ -91,6 +95,8 @@ class Line:
     memory: bool = False
     # The peer works on other sizes.
     peer_sizes: Sizes | None = None
+    # The peer does this share of the work, and its time is divided by it: for those that would take minutes.
+    peer_share: float = 1.0
     # Ours continues what the peer leaves in `more`, so the peer comes first in each round.
     chained: bool = False
     # Metrics other than time and memory.
@@ -100,7 +106,7 @@ class Line:
     @property
     def comparable(self) -> bool:
         """Whether both answer the same question."""
-        return self.peer_sizes is None and not self.chained
+        return self.peer_sizes is None and not self.chained and self.peer_share == 1
 
     def parsed_goals(self) -> tuple[Goal, ...]:
         return tuple(Goal.parse(text) for text in self.goals)
@@ -167,6 +173,11 @@ class Timing:
     peer: str
     pilots: dict[str, float]
     calls: dict[str, int]
+
+    def scaled(self, share: float) -> Timing:
+        """As if the peer, who did a share of the work, had done all of it."""
+        pilots = {name: took / share for name, took in self.pilots.items()}
+        return replace(self, theirs=[took / share for took in self.theirs], pilots=pilots)
 
     def metrics(self) -> dict[str, Spread]:
         pairs = list(zip(self.ours, self.theirs, strict=True))
@@ -248,7 +259,7 @@ def contest(line: Line, rounds: int | None = None) -> Outcome:
     run_small(line)
     with settled_heap():
         timing = (relay if line.chained else race)(bind(ours, x), thunks, rounds or line.rounds)
-    return Outcome(timing, apart)
+    return Outcome(timing.scaled(line.peer_share), apart)
 
 
 def run_small(line: Line) -> None:

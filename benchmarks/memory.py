@@ -98,7 +98,7 @@ def result_bytes(results: Results) -> int:
 
 def measure(line: Line, *, quick: bool = False) -> dict[str, Peak]:
     """Each contestant of a line in a fresh process."""
-    names = [OURS, *([] if line.peer_sizes else line.peers)]
+    names = [OURS, *(line.peers if line.comparable or line.chained else [])]
     return {name: in_fresh_process(line, name, quick=quick) for name in names}
 
 

@@ -52,6 +52,7 @@ def describe(line: Line) -> Record:
         "against": dict(line.family.peer),
         "shapes": line.sizes.shapes(),
         "peer_shapes": (line.peer_sizes or line.sizes).shapes(),
+        "peer_share": line.peer_share,
         "dtype": line.dtype,
         "gradients": line.gradients,
         "threads": line.threads,

@@ -15,12 +15,32 @@ from benchmarks import (
     precision,
     questions,
     record,
+    regression_bandwidth,
+    regression_fast,
+    regression_pairs,
+    regression_stream,
     value_width,
     window,
 )
 from benchmarks.harness import Line
 
-MODULES = (attend, fixed_cost, value_width, gaussian, bias, window, questions, additive, precision, layers, record)
+MODULES = (
+    attend,
+    fixed_cost,
+    value_width,
+    gaussian,
+    bias,
+    window,
+    questions,
+    additive,
+    precision,
+    layers,
+    record,
+    regression_bandwidth,
+    regression_fast,
+    regression_pairs,
+    regression_stream,
+)
 Lines = Callable[[bool], list[Line]]
 GROUPS: dict[str, Lines] = {module.__name__.rsplit(".", 1)[-1]: module.lines for module in MODULES}
 

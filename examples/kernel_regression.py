@@ -1,22 +1,24 @@
 """Nadaraya-Watson regression is attention: average the y of the points whose x is near.
 
-Run: python examples/kernel_regression.py
+Run: python examples/kernel_regression.py [folder]
+With a folder, the five pictures of the lesson are written there, in English and in Chinese.
 """
 
-from regard import datasets
-from regard.lab import lessons
+import sys
+from pathlib import Path
 
-data = datasets.sine(50, seed=0)
-learned = lessons.learn_width(data)
-print(f"leave-one-out error while w is learned: {learned.losses[0]:.3f} -> {learned.losses[-1]:.3f}\n")
+from regard.lab import kernel_regression as lesson
 
-fits = {
-    "average pooling": lessons.average(data),
-    "Nadaraya-Watson, w = 1": lessons.nadaraya_watson(data),
-    f"Nadaraya-Watson, w = {learned.w:.2f} (learned)": lessons.nadaraya_watson(data, learned.w),
-}
-print(f"{'':<36}error against the truth    keys that share the weight")
-for name, fit in fits.items():
-    error = (fit.prediction - data.y_truth).square().mean().item()
-    spread = fit.weights.entropy().exp().mean().item()  # 50 = all of them alike
-    print(f"{name:<36}{error:23.3f}    {spread:26.1f}")
+learned = lesson.learn()
+print(f"w = {learned.w:.2f} was learned; leave-one-out error {learned.losses[0]:.3f} -> {learned.losses[-1]:.3f}\n")
+print(lesson.table(learned))
+print("\nThe learned fit is rougher, and its weights are sharper: it looks at fewer points.\n")
+print(lesson.table(learned, lesson.CHINESE))
+print("\n学到的拟合更粗糙，权重也更尖锐：它只看更少的点。")
+
+if len(sys.argv) > 1:
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for language, words in lesson.LANGUAGES.items():
+        for name, draw in lesson.PICTURES.items():
+            draw(learned, words).savefig(folder / f"{name}-{language}.png", dpi=150)

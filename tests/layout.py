@@ -18,15 +18,30 @@ ROOMS = (
     ("weights", "attention"),
     ("nn",),
     ("regression", "datasets", "study"),
-    ("recording", "capture"),
-    ("analysis", "relate"),
+    ("recording", "capture", "models"),
+    ("analysis", "relation"),
     ("plot",),
     ("lab", "web"),
     ("cli",),
 )
 ADAPTERS = {"nn", "regression", "capture", "plot", "web"}
 # Each optional package belongs to one part, and to the lab where lessons are drawn.
-OPTIONAL = {"matplotlib": ("plot", "lab"), "typer": ("cli",), "rich": ("cli",), "sklearn": ("regression",)}
+OPTIONAL = {
+    "matplotlib": ("plot", "lab"),
+    "typer": ("cli",),
+    "rich": ("cli",),
+    "sklearn": ("regression",),
+    "scipy": ("regression",),
+    "finufft": ("regression",),
+    "dask": ("regression",),
+    "pandas": ("regression", "cli"),
+    "pyarrow": ("regression",),
+    "safetensors": ("regression",),
+    "transformers": ("models", "capture"),
+    "gguf": ("models",),
+    "accelerate": ("models",),
+    "jieba": ("models",),
+}
 # The one-line late imports that turn a question into a picture: (file, method) -> the part that may be imported.
 LATE = {("weights", "plot"): "plot", ("weights", "view"): "web"}
 

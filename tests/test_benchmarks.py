@@ -69,6 +69,16 @@ class TestRace:
     def test_the_order_alternates(self):
         assert [first for first, _ in orders(4)] == ["theirs", "ours", "theirs", "ours"]
 
+    def test_a_peer_that_did_a_share_of_the_work_is_charged_for_all_of_it(self, line):
+        def one_of_four(x):
+            return pooled(replace(x, q=x.q[..., ::4, :]))
+
+        outcome = contest(replace(line, peers={"some": one_of_four}, peer_share=0.25, gradients=False), rounds=2)
+        timing = outcome.timing
+        assert outcome.difference is None
+        assert timing.scaled(0.5).theirs == [2 * took for took in timing.theirs]
+        assert timing.scaled(0.5).ours == timing.ours
+
     def test_a_chained_line_finds_what_the_peer_left(self, line):
         def leave(x):
             x.more["left"] = x.q.sum()
@@ -161,7 +171,18 @@ class TestRecords:
         assert stored["versions"].keys() == {"python", "regard", "torch", "numpy"}
         assert stored["machine"].keys() == {"cpu", "cores", "system", "vector"}
         (record,) = stored["lines"]
-        described = {"name", "work", "against", "shapes", "peer_shapes", "dtype", "gradients", "threads", "goals"}
+        described = {
+            "name",
+            "work",
+            "against",
+            "shapes",
+            "peer_shapes",
+            "peer_share",
+            "dtype",
+            "gradients",
+            "threads",
+            "goals",
+        }
         measured = {"times", "metrics", "memory", "shares", "difference", "verdict"}
         assert record.keys() == described | measured
         assert record["shapes"] == {"batch": 1, "n": 32, "heads": 2, "d": 5, "d_v": 3}

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 ENGLISH = [ROOT / "README.md", *sorted((DOCS / "en").rglob("*.md"))]
 CHINESE = [ROOT / "README.zh.md", *sorted((DOCS / "zh").rglob("*.md"))]
-OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+OTHERS = [ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((DOCS / "formats").glob("*.md"))]
 SOURCE = ROOT / "src"
 MODULES = sorted(".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in SOURCE.rglob("*.py"))
 

@@ -1,5 +1,7 @@
 """The worked examples: their numbers, their pictures, and the scripts that show them."""
 
+import math
+import re
 import subprocess
 import sys
 import warnings
@@ -10,7 +12,7 @@ import torch
 from matplotlib.image import imread
 
 from regard import datasets, masks
-from regard.lab import gallery, lessons
+from regard.lab import gallery, kernel_regression, lessons
 from regard.plot import _fonts
 from regard.weights import Weights
 
@@ -73,6 +75,47 @@ def test_learning_descends_to_where_the_slope_is_zero():
     assert loss(learned.w) <= min(loss(learned.w - 0.3), loss(learned.w + 0.3))
 
 
+@pytest.fixture(scope="module")
+def lesson():
+    return kernel_regression.learn()
+
+
+def test_the_numbers_say_rougher_and_sharper(lesson):
+    average, fixed, learned = (case.numbers for case in (lesson.average, lesson.fixed, lesson.learned))
+    assert average.roughness < fixed.roughness < learned.roughness
+    assert average.entropy > fixed.entropy > learned.entropy
+    assert average.entropy == pytest.approx(math.log(50), rel=1e-5)
+    for case in (average, fixed, learned):
+        assert case.training < case.left_out  # a point that sees itself is easier to predict
+    assert average.training > fixed.training > learned.training
+    assert learned.left_out == pytest.approx(lesson.losses[-1], rel=1e-3)
+
+
+def test_the_five_pictures_show_what_the_lesson_says(lesson):
+    drawn = {name: draw(lesson, kernel_regression.ENGLISH).axes[0] for name, draw in kernel_regression.PICTURES.items()}
+    assert len(drawn) == 5
+    for name, case in {"1-average-pooling": "average", "2-fixed-width": "fixed", "4-learned-width": "learned"}.items():
+        ax = drawn[name]
+        dots, truth, prediction = (line.get_ydata() for line in ax.lines)
+        assert (len(dots), len(truth), len(prediction)) == (50, 50, 50)
+        torch.testing.assert_close(torch.tensor(prediction).float(), getattr(lesson, case).fit.prediction)
+        assert (ax.get_xlim(), ax.get_ylim()) == ((0, 5), (-1, 5))
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["Truth", "Pred"]
+    for name, case in {"3-fixed-width-weights": "fixed", "5-learned-width-weights": "learned"}.items():
+        ax = drawn[name]
+        shown = torch.tensor(ax.images[0].get_array()).float()
+        torch.testing.assert_close(shown, getattr(lesson, case).fit.weights.dense())
+        assert (ax.get_xlabel(), ax.get_ylabel()) == ("Sorted training inputs", "Sorted testing inputs")
+
+
+def test_both_languages_say_the_same(lesson):
+    english, chinese = (kernel_regression.table(lesson, words) for words in kernel_regression.LANGUAGES.values())
+    assert re.findall(r"\d+\.\d{3}", english) == re.findall(r"\d+\.\d{3}", chinese) != []
+    ends = [re.search(r"\d$", line) and kernel_regression._width(line) for line in chinese.splitlines()]
+    assert len(set(ends)) == 1  # columns stand below each other though Chinese is twice as wide
+    assert "学到的" in gallery.PICTURES["04-kernel-regression-4-learned-width-zh"]().axes[0].get_title()
+
+
 def test_copied_recipe_sees_only_the_future():
     x = torch.randn(7, 3)
     weights = Weights(x, x, mask=masks.allow(lessons.copied_recipe(7)))
@@ -109,17 +152,18 @@ def test_gallery_shows_the_empty_row_hatched():
 SAID = {
     "desk": ["no query: the red coffee cup", '"I want to read": the book'],
     "self_attention_by_hand": ["0.2374  0.1440  0.2374  0.1440  0.2374"],
-    "kernel_regression": ["(learned)"],
+    "kernel_regression": ["w = 3.45 was learned", "0.589              0.295", "训练误差               0.959"],
     "saturation": ["q.k/sqrt(d_k)"],
 }
 
 
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs_and_says_what_it_should(script, tmp_path):
-    picture = tmp_path / "picture.png"
+    picture, source = tmp_path / "picture.png", script.read_text(encoding="utf-8")
     run = subprocess.run(
         [sys.executable, "-X", "utf8", script, picture], capture_output=True, encoding="utf-8", check=False
     )
     assert (run.returncode, run.stderr) == (0, "")
     assert [text for text in SAID[script.stem] if text not in run.stdout] == []
-    assert picture.exists() == ("picture.png" in script.read_text(encoding="utf-8"))
+    assert picture.is_file() == ("[picture.png]" in source)
+    assert picture.is_dir() == ("[folder]" in source)

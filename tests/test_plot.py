@@ -424,28 +424,6 @@ def test_latin_texts_do_not_look_for_a_font(monkeypatch):
 # Curves and zoom
 
 
-def test_regression_shows_truth_prediction_and_dots():
-    x = torch.linspace(0, 5, 13)
-    ax = plot.regression(
-        x, x.sin()[:, None], truth=x.cos(), train=([1, 2, 3], [2, 1, 0]), band=(x.sin() - 1, x.sin() + 1)
-    )
-    render(ax)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["Truth", "Pred"]
-    dots, truth, pred = ax.lines
-    assert dots.get_xydata().tolist() == [[1, 2], [2, 1], [3, 0]]
-    np.testing.assert_allclose(truth.get_ydata(), x.cos())
-    np.testing.assert_allclose(pred.get_ydata(), x.sin())
-    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 5), (-1, 5))
-    assert len(ax.collections) == 1
-
-
-def test_regression_refuses_lengths_that_differ():
-    with pytest.raises(
-        ShapeError, match=r"prediction must hold one number for each of the 3 points, its shape is \(4,\)"
-    ):
-        plot.regression([0, 1, 2], [0, 1, 2, 3])
-
-
 def test_saturation_has_a_panel_for_each_measurement():
     table = study.saturation([1, 4, 16], keys=8, queries=5, trials=2)
     figure = render(plot.saturation(table))

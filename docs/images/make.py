@@ -5,8 +5,14 @@ from pathlib import Path
 
 from PIL import Image
 
-from regard.lab import gallery
+from regard.lab import gallery, kernel_regression
 
-path = Path(__file__).with_name("window.png")
-gallery.deep_zoom(100_000).savefig(path, dpi=120)
-Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)  # a quarter of the bytes, the same to the eye
+PICTURES = {
+    "window": (lambda: gallery.deep_zoom(100_000), 120),
+    "regression": (lambda: kernel_regression.side_by_side(kernel_regression.learn()), 80),
+}
+
+for name, (draw, dpi) in PICTURES.items():
+    path = Path(__file__).with_name(f"{name}.png")
+    draw().savefig(path, dpi=dpi)
+    Image.open(path).convert("RGB").quantize(256).save(path, optimize=True)  # a quarter of the bytes, alike to the eye

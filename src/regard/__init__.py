@@ -12,10 +12,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard import analysis, datasets, errors, masks, nn, normalisers, plot, scores, study
+    from regard import (
+        analysis,
+        datasets,
+        errors,
+        masks,
+        models,
+        nn,
+        normalisers,
+        plot,
+        regression,
+        scores,
+        study,
+    )
     from regard.attention import Attention, attend
     from regard.capture import record
     from regard.recording import Recording, open  # noqa: A004  rg.open(path)
+    from regard.regression import NadarayaWatson
+    from regard.relation import Relation, relate
     from regard.weights import Weights
 
     __version__: str
@@ -27,14 +41,19 @@ __all__ = [
     "record",
     "Recording",
     "open",
+    "NadarayaWatson",
+    "relate",
+    "Relation",
     "scores",
     "masks",
     "normalisers",
     "nn",
     "plot",
+    "regression",
     "study",
     "analysis",
     "datasets",
+    "models",
     "errors",
     "__version__",
 ]
@@ -47,8 +66,13 @@ _HOMES = {
     "record": "regard.capture",
     "Recording": "regard.recording",
     "open": "regard.recording",
+    "NadarayaWatson": "regard.regression",
+    "relate": "regard.relation",
+    "Relation": "regard.relation",
 }
-_MODULES = frozenset({"analysis", "datasets", "errors", "masks", "nn", "normalisers", "plot", "scores", "study"})
+_MODULES = frozenset(
+    {"analysis", "datasets", "errors", "masks", "models", "nn", "normalisers", "plot", "regression", "scores", "study"}
+)
 
 
 def __getattr__(name: str) -> object:

@@ -65,7 +65,7 @@ class RecordingFileError(RegardError, OSError, ValueError):
     """A file that is no recording, or that is there already."""
 
 
-class DamageError(RecordingFileError):
+class DamageError(RecordingFileError, ValueError):
     """Bytes of a recording that are not those that were written."""
 
 
@@ -73,5 +73,21 @@ class StorageError(RecordError, OSError):
     """A disk that takes no more."""
 
 
+class DataError(RegardError, ValueError):
+    """A table that cannot be learned from or predicted for: missing numbers, wrong sizes."""
+
+
+class OutsideError(RegardError, ValueError):
+    """A query that no point of the data reaches, where the caller asked to be told."""
+
+
+class UnknownTextError(RegardError, ValueError):
+    """A text that the encoder does not know: any answer about it would be made up."""
+
+
 class MissingExtraError(RegardError, ImportError):
     """An optional package that is not installed."""
+
+
+class FormatError(RegardError, ValueError):
+    """A file that is not what it should be, or something that a file cannot hold."""

@@ -1,14 +1,17 @@
 """The pictures of the worked examples, as PNG files."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from regard import datasets, masks, plot, scores, study
-from regard.lab import lessons
+from regard.lab import kernel_regression, lessons
 from regard.weights import Weights
+
+Draw = Callable[[kernel_regression.Lesson, kernel_regression.Words], plot.Picture]
 
 
 def write(folder: str | Path) -> list[Path]:
@@ -52,23 +55,20 @@ def self_attention_by_hand() -> plot.Picture:
     return figure
 
 
-def kernel_regression() -> plot.Picture:
-    data = datasets.sine(50, seed=0)
-    w = lessons.learn_width(data).w
-    fits = {
-        "Average pooling": lessons.average(data),
-        "Nadaraya-Watson, w = 1": lessons.nadaraya_watson(data),
-        f"Learned, w = {w:.1f}": lessons.nadaraya_watson(data, w),
-    }
-    figure = plot.Picture(figsize=(9.6, 5.8), layout="constrained")
-    axes: Any = figure.subplots(2, 3)
-    darkest = max(float(fit.weights.dense().max()) for fit in fits.values())
-    labels: Any = {"xlabel": "Sorted training inputs", "ylabel": "Sorted test inputs"}
-    for i, (title, fit) in enumerate(fits.items()):
-        train = data.x_train, data.y_train
-        plot.regression(data.x_test, fit.prediction, truth=data.y_truth, train=train, ax=axes[0, i], title=title)
-        plot.heatmap(fit.weights, ax=axes[1, i], limits=(0, darkest), colorbar=i == 2, **labels)
-    return figure
+def kernel_lesson(draw: Draw, words: kernel_regression.Words) -> plot.Picture:
+    return draw(_lesson(), words)
+
+
+@cache
+def _lesson() -> kernel_regression.Lesson:
+    return kernel_regression.learn()
+
+
+def _kernel_lesson(language: str) -> dict[str, Callable[[], plot.Picture]]:
+    """One picture of everything, and the five that it is made of."""
+    words, suffix = kernel_regression.LANGUAGES[language], "" if language == "en" else f"-{language}"
+    drawings = {"": kernel_regression.side_by_side} | {f"-{n}": d for n, d in kernel_regression.PICTURES.items()}
+    return {f"04-kernel-regression{n}{suffix}": partial(kernel_lesson, draw, words) for n, draw in drawings.items()}
 
 
 def saturation() -> plot.Picture:
@@ -137,7 +137,8 @@ PICTURES: dict[str, Callable[[], plot.Picture]] = {
     "01-desk": desk,
     "02-desk-zh": desk_in_chinese,
     "03-self-attention-by-hand": self_attention_by_hand,
-    "04-kernel-regression": kernel_regression,
+    **_kernel_lesson("en"),
+    **_kernel_lesson("zh"),
     "05-saturation": saturation,
     "06-identity": identity,
     "07-random-softmax": random_softmax,

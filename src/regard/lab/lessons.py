@@ -37,17 +37,29 @@ class Fit(NamedTuple):
 
 def average(data: datasets.Sine) -> Fit:
     """f(x) = mean(y): attention that does not listen to its query."""
-    return _pool(data, scores.uniform())
+    return pool(data, scores.uniform())
 
 
 def nadaraya_watson(data: datasets.Sine, w: float = 1.0) -> Fit:
     """f(x) = sum_i softmax(-((x - x_i) w)^2 / 2) y_i: near points count more, and w says how near is near."""
-    return _pool(data, scores.gaussian(w))
+    return pool(data, scores.gaussian(w))
 
 
-def _pool(data: datasets.Sine, score: scores.Score) -> Fit:
+def pool(data: datasets.Sine, score: scores.Score) -> Fit:
+    """f(x) = sum_i softmax(score(x, x_i)) y_i at the test inputs."""
     output, weights = attend(data.x_test[:, None], data.x_train[:, None], data.y_train[:, None], score=score)
     return Fit(output[:, 0], weights)
+
+
+def training_error(data: datasets.Sine, score: scores.Score, *, left_out: bool = False) -> float:
+    """Mean square at the training points; left_out: each is predicted from all the others."""
+    x, y = data.x_train[:, None], data.y_train[:, None]
+    prediction = attend(x, x, y, score=score, mask=_others() if left_out else None).output
+    return (prediction - y).square().mean().item()
+
+
+def _others() -> masks.Mask:
+    return ~masks.window(0, 0)
 
 
 class Learned(NamedTuple):
@@ -58,11 +70,10 @@ class Learned(NamedTuple):
 def learn_width(data: datasets.Sine, steps: int = 100, rate: float = 1.0) -> Learned:
     """Learn w by gradient descent, each point predicted from all the others: seeing itself, it would copy itself."""
     x, y = data.x_train[:, None], data.y_train[:, None]
-    others = masks.hide(torch.eye(len(x), dtype=torch.bool))
     w = torch.tensor(1.0, requires_grad=True)
     losses: list[float] = []
     for _ in range(steps):
-        prediction = attend(x, x, y, score=scores.gaussian(w), mask=others).output
+        prediction = attend(x, x, y, score=scores.gaussian(w), mask=_others()).output
         loss = (prediction - y).square().mean()
         (slope,) = torch.autograd.grad(loss, w)
         with torch.no_grad():

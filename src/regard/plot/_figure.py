@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from regard.errors import DtypeError, ShapeError
 
 INK, FAINT = "0.25", "0.6"
+RED, BLUE = "#c0282d", "#2f6db3"
 SIZE = 8.0  # of tick labels, in points
 
 
@@ -88,3 +89,10 @@ def quiet(ax: Axes) -> None:
     ax.tick_params(length=0, labelsize=SIZE, labelcolor=INK)
     for spine in ax.spines.values():
         spine.set_visible(False)
+
+
+def open_frame(ax: Axes) -> None:
+    """Two sides instead of a box."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(FAINT)
+    ax.tick_params(labelsize=SIZE, labelcolor=INK, color=FAINT)

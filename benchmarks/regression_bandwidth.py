@@ -1,0 +1,136 @@
+"""Bandwidths by leave-one-out: the whole search against statsmodels', one evaluation against bare transforms.
+
+statsmodels takes minutes at the larger sizes. Its cost grows at least as n (a loop over points in Python; as n^2 from
+some thousand on), so it is run on a k-th of the points and the goal is divided by k, in its favour: 40 x on a tenth of
+the points stands for at least 400 x.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from benchmarks.goals import words
+from benchmarks.harness import Family, Line, Sizes, Tensors, Work
+from regard.regression import _nufft
+from regard.regression._loo_fast import Fast
+from regard.regression._problem import Problem
+from regard.regression._rules import scott
+from regard.regression._search import select
+
+PEER = words("statsmodels cv_ls", "statsmodels cv_ls")
+WHOLE = Family(words("bandwidth by leave-one-out", "留一法选带宽"), PEER)
+TENTH = Family(
+    words("bandwidth by leave-one-out, n = 10^4", "留一法选带宽，n = 10^4"),
+    words(
+        "statsmodels cv_ls on 1/10 of the points: at least x 10 at the same size",
+        "statsmodels cv_ls，只用十分之一的点：同规模至少再乘 10",
+    ),
+)
+TENTH_OF_5 = Family(
+    words("bandwidth by leave-one-out, n = 10^3, d = 5", "留一法选带宽，n = 10^3，d = 5"),
+    words(
+        "statsmodels cv_ls on 1/10 of the points: at least x 10 at the same size",
+        "statsmodels cv_ls，只用十分之一的点：同规模至少再乘 10",
+    ),
+)
+ONE = Family(
+    words("one leave-one-out evaluation with gradient, n = 10^6", "一次留一法求值（含梯度），n = 10^6"),
+    words("the 1 + d bare transforms", "1 + d 次裸变换"),
+)
+
+
+def make(sizes: Sizes) -> Tensors:
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(sizes.n, sizes.d, generator=generator, dtype=torch.float64)
+    noise = torch.randn(sizes.n, 1, generator=generator, dtype=torch.float64)
+    y = torch.sin(3 * x[:, :1]) + (x[:, 1:2].square() if sizes.d > 1 else 0) + 0.3 * noise
+    return Tensors(x, x, y, y)
+
+
+def ours(x: Tensors) -> Tensor:
+    return torch.tensor(select(x.q, x.v).value)
+
+
+def statsmodels(x: Tensors) -> Tensor:
+    from statsmodels.nonparametric.kernel_regression import KernelReg
+
+    peer: Any = KernelReg(x.v[:, 0].numpy(), x.q.numpy(), "c" * x.q.shape[1], reg_type="lc", bw="cv_ls")
+    return torch.tensor(peer.cv_loo(peer.bw, peer.est["lc"]).item())
+
+
+def make_prepared(sizes: Sizes) -> Tensors:
+    """Both have their points sorted and their plans made."""
+    data = make(sizes)
+    fast = Fast(Problem.of(data.q, data.v))
+    h = scott(data.q) / 2
+    fast(h)
+    box = fast.box
+    if box is None:
+        raise AssertionError("an evaluation leaves its box")
+    x = fast.problem.x
+    turn = 2 * torch.pi / torch.tensor(box.periods, dtype=torch.float64)
+    points = ((x - (x.amax(0) + x.amin(0)) / 2) * turn).T.contiguous()
+    rows = 1 + sizes.d
+    bare = _nufft.planned(2, points, box.modes, fast.eps, rows=rows)
+    data.more |= {"fast": fast, "h": h, "bare": bare, "modes": box.spectrum.expand(rows, *box.modes).contiguous()}
+    return data
+
+
+def evaluation(x: Tensors) -> Tensor:
+    return x.more["fast"](x.more["h"]).gradient
+
+
+def transforms(x: Tensors) -> Tensor:
+    return x.more["bare"](x.more["modes"]).real
+
+
+def search(name: str, family: Family, sizes: Sizes, peer: Sizes | None, goal: str, rounds: int = 3) -> Line:
+    return Line(
+        name=f"regression_bandwidth/{name}",
+        family=family,
+        sizes=sizes,
+        make=make,
+        ours=ours,
+        peers={"statsmodels": statsmodels},
+        work=Work(flops=3.0 * sizes.d * sizes.n**2, exps=float(sizes.n) ** 2),
+        goals=(goal,),
+        rounds=rounds,
+        dtype="float64",
+        peer_sizes=peer,
+        tolerance=1e-2,  # a lower value is better
+    )
+
+
+def one(n: int, d: int) -> Line:
+    sizes = Sizes(n=n, heads=1, d=d, d_v=1)
+    return Line(
+        name=f"regression_bandwidth/evaluation-d{d}",
+        family=ONE,
+        sizes=sizes,
+        make=make_prepared,
+        ours=evaluation,
+        peers={"type-2 transforms": transforms},
+        work=Work(flops=2.0 * n * 13**d * (1 + d)),
+        goals=("time_ratio <= 1.5",),
+        rounds=5,
+        dtype="float64",
+        peer_sizes=sizes,  # not the same question: ours also makes residuals and a gradient of them
+    )
+
+
+def lines(quick: bool) -> list[Line]:
+    def of(n: int, d: int) -> Sizes:
+        return Sizes(n=n, heads=1, d=d, d_v=1)
+
+    if quick:
+        return [search("n1500-d1", WHOLE, of(120, 1), None, "speedup >= 1", rounds=1), one(5000, 1)]
+    return [
+        search("n1500-d1", WHOLE, of(1500, 1), None, "speedup >= 100"),
+        search("n10000-d1", TENTH, of(10_000, 1), of(1000, 1), "speedup >= 40"),
+        search("n1000-d5", TENTH_OF_5, of(1000, 5), of(100, 5), "speedup >= 40", rounds=2),
+        one(10**6, 1),
+        one(10**6, 2),
+    ]

@@ -1,0 +1,138 @@
+"""A million points at a million queries, every answer certified, against the two bare transforms and against KeOps."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+
+import torch
+from torch import Tensor
+
+from benchmarks.goals import words
+from benchmarks.harness import Family, Line, Sizes, Tensors, Work
+from benchmarks.tasks import SEED
+from regard.regression import _fast
+from regard.regression._cloud import Cloud
+from regard.regression._sample import Sample
+
+SUBSAMPLE = 1000  # KeOps goes through all pairs: it is given one query in so many
+BARE = Family(
+    words("kernel regression, n x n, d <= 3, every query certified", "核回归，n x n，d <= 3，每个查询都有误差保证"),
+    words("the two bare finufft transforms", "两次裸的 finufft 变换"),
+)
+KEOPS = Family(
+    words("kernel regression, n x n, d <= 2, every query certified", "核回归，n x n，d <= 2，每个查询都有误差保证"),
+    words(f"KeOps, float32, with 1 query in {SUBSAMPLE:,}", f"KeOps，float32，每 {SUBSAMPLE:,} 个查询只算 1 个"),
+)
+
+
+def tol_for(dim: int) -> float:
+    return 1e-6 if dim < 3 else 1e-4
+
+
+def sample_of(n: int, dim: int, generator: torch.Generator) -> tuple[Sample, Tensor]:
+    """Normal points with noisy waves on them, Scott's bandwidth, and as many queries."""
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    x = normal(n, dim)
+    y = x.sin().sum(1, keepdim=True) + 0.3 * normal(n, 1)
+    width = torch.full((dim,), n ** (-1 / (dim + 4)), dtype=torch.float64)
+    return Sample(x, y, width), normal(n, dim)
+
+
+def make(sizes: Sizes) -> Tensors:
+    sample, query = sample_of(sizes.n, sizes.d, torch.Generator().manual_seed(SEED))
+    return Tensors(query, sample.x, sample.values, query, more={"sample": sample})
+
+
+def ours(x: Tensors) -> tuple[Tensor, Tensor]:
+    sample = x.more["sample"]
+    answer = _fast.pool(sample, x.q, tol_for(x.q.shape[1]))
+    if not bool((answer.error <= tol_for(x.q.shape[1])).all()):
+        raise ArithmeticError("an answer is not certified")
+    return answer.mean, answer.lse
+
+
+def with_angles(sizes: Sizes) -> Tensors:
+    """The same, and what the bare transforms start from."""
+    x = make(sizes)
+    sample, dim = x.more["sample"], sizes.d
+    cloud, at = Cloud.of(sample, x.q, torch.isfinite(sample.bandwidth))
+    series, _ = _fast._box(cloud, at, tol_for(dim))  # noqa: SLF001  the peer does exactly our transforms
+    turn = 2 * math.pi / torch.tensor(series.periods, dtype=torch.float64).unsqueeze(-1)
+    strengths = _fast._packed(cloud)[0].numpy()  # noqa: SLF001
+    x.more |= {"points": (cloud.x * turn).numpy(), "at": (at * turn).numpy(), "series": series, "strengths": strengths}
+    return x
+
+
+def bare(x: Tensors) -> Tensor:
+    from finufft import Plan
+
+    series, threads = x.more["series"], torch.get_num_threads()
+    there = Plan(1, series.modes, eps=series.eps, isign=-1, nthreads=threads)
+    there.setpts(*x.more["points"])
+    modes = there.execute(x.more["strengths"])
+    back = Plan(2, series.modes, eps=series.eps, isign=1, nthreads=threads)
+    back.setpts(*x.more["at"])
+    return torch.from_numpy(back.execute(modes))
+
+
+def by_keops(x: Tensors) -> Tensor:
+    from pykeops.torch import LazyTensor  # pyright: ignore[reportMissingImports]
+
+    sample = x.more["sample"]
+    q, k = ((points / sample.bandwidth).float().contiguous() for points in (x.q[::SUBSAMPLE], x.k))
+    squares = ((LazyTensor(q[:, None]) - LazyTensor(k[None])) ** 2).sum(-1)
+    weight = (-squares / 2).exp()
+    both = torch.cat([x.v.float(), torch.ones(len(x.v), 1)], 1)
+    sums = (weight * LazyTensor(both[None])).sum(1)
+    return sums[:, :1] / sums[:, 1:]
+
+
+def work(sizes: Sizes) -> Work:
+    """Two complex products for each cell that a point touches, there and back."""
+    return Work(flops=8.0 * 2 * sizes.n * 14**sizes.d)
+
+
+def against_transforms(n: int, dim: int) -> Line:
+    sizes = Sizes(n=n, heads=1, d=dim, d_v=1)
+    return Line(
+        name=f"regression_fast/transforms/d{dim}",
+        family=BARE,
+        sizes=sizes,
+        make=with_angles,
+        ours=ours,
+        peers={"two transforms": bare},
+        work=work(sizes),
+        goals=("time_ratio <= 3", "memory_mb <= 500") if dim < 3 else ("time_ratio <= 3",),
+        rounds=9 if dim < 3 else 3,
+        dtype="float64",
+        memory=True,
+        peer_sizes=sizes,  # the bare transforms leave sums behind, no averages
+    )
+
+
+def against_keops(n: int, dim: int) -> Line:
+    sizes = Sizes(n=n, heads=1, d=dim, d_v=1)
+    return Line(
+        name=f"regression_fast/keops/d{dim}",
+        family=KEOPS,
+        sizes=sizes,
+        make=make,
+        ours=ours,
+        peers={"KeOps": by_keops},
+        work=work(sizes),
+        goals=("speedup >= 1",),  # with a thousandth of the queries: 1,000 x for as many
+        rounds=5,
+        dtype="float64",
+        peer_sizes=sizes,  # it answers fewer queries
+    )
+
+
+def lines(quick: bool) -> list[Line]:
+    n = 20_000 if quick else 1_000_000
+    there = [against_transforms(n, dim) for dim in (1, 2, 3)] if importlib.util.find_spec("finufft") else []
+    also = [against_keops(n, dim) for dim in (1, 2)] if importlib.util.find_spec("pykeops") else []
+    return there + also

@@ -1,0 +1,93 @@
+"""How the cost of kernel regression grows with the data: python -m benchmarks.regression_growth [--draw]
+
+Measures n points at n queries for d = 1, 2, 3 (the fast sum, every query certified) and at 10^4 queries for d = 5, from
+10^3 points up to 10^7. A curve ends before a point that would take more than a minute, or where the fast sum is not
+offered. Writes results/regression_growth.json and, from it, docs/images/regression-growth.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import torch
+
+from benchmarks import machine
+from benchmarks.regression_fast import sample_of, tol_for
+from benchmarks.tasks import SEED
+from regard.regression import _engine, _fast
+
+ROOT = Path(__file__).parent.parent
+TABLE = ROOT / "benchmarks" / "results" / "regression_growth.json"
+PICTURE = ROOT / "docs" / "images" / "regression-growth.png"
+SIZES = [1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000]
+MOST_SECONDS = 60.0
+FEW_QUERIES = 10_000
+
+
+def once(n: int, dim: int) -> float | None:
+    """Seconds for one size; None where the fast sum is not offered."""
+    sample, query = sample_of(n, dim, torch.Generator().manual_seed(SEED))
+    tol = tol_for(dim)
+    if dim > 3:
+        query = query[torch.arange(FEW_QUERIES) % n]
+    elif not _fast.offered("gaussian", ((sample.x.amax(0) - sample.x.amin(0)) / sample.bandwidth).tolist(), tol):
+        return None
+    best = float("inf")
+    for _ in range(3 if n <= 10**5 else 1):
+        start = time.perf_counter()
+        answer = _engine.pool(sample, query, tol=tol) if dim > 3 else _fast.pool(sample, query, tol)
+        best = min(best, time.perf_counter() - start)
+        if not bool((answer.error <= tol).all()):
+            raise ArithmeticError("an answer is not certified")
+    return best
+
+
+def curve(dim: int) -> list[tuple[int, float]]:
+    points: list[tuple[int, float]] = []
+    once(SIZES[0], dim)  # what is loaded at a first call
+    for n in SIZES:
+        if points and points[-1][1] * n / points[-1][0] > MOST_SECONDS:
+            break
+        took = once(n, dim)
+        if took is None:
+            break
+        points.append((n, took))
+        print(f"d = {dim}, n = {n:>10,}: {took:.4f} s", flush=True)
+    return points
+
+
+def draw(table: dict[str, list[tuple[int, float]]]) -> None:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for dim, points in table.items():
+        queries = f"{FEW_QUERIES:,} queries" if int(dim) > 3 else "n queries"
+        axes.loglog(*zip(*points, strict=True), marker="o", label=f"d = {dim}, {queries}")
+    axes.axhline(MOST_SECONDS, color="grey", linewidth=0.8, linestyle=":")
+    axes.set(xlabel="points n", ylabel="seconds")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(PICTURE, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.regression_growth")
+    parser.add_argument("--draw", action="store_true", help="draw the stored table again, measure nothing")
+    parser.add_argument("--only", type=int, nargs="*", help="measure these d alone, keep the rest of the table")
+    options = parser.parse_args()
+    stored = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {"seconds": {}}
+    if not options.draw:
+        torch.set_num_threads(2)
+        for dim in options.only or (1, 2, 3, 5):
+            seconds = dict(sorted((stored["seconds"] | {str(dim): curve(dim)}).items()))
+            stored = {"machine": machine.describe(), "versions": machine.versions(), "seconds": seconds}
+            TABLE.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    draw(stored["seconds"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Kernel regression over every pair: 10^5 queries, 10^4 points, 5 features, as exact as single precision can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from benchmarks.goals import words
+from benchmarks.harness import Contestant, Family, Line, Sizes, Tensors, Work
+from benchmarks.tasks import SEED
+from regard.regression._engine import pool
+from regard.regression._sample import Sample
+
+WIDTH = 0.104  # Scott's bandwidth for 10^4 points that fill the unit cube
+TOL = 1e-4  # what is promised
+FLOAT32 = 1e-5  # what is found: the error that the quality line divides by
+SHARE = 0.01  # of the queries, for peers that take minutes
+CHUNKS = (64, 1024)  # MiB of working memory for scikit-learn
+
+
+def make(sizes: Sizes) -> Tensors:
+    """Points and queries in a cube, a wave with noise; peers get the same in single precision and in bandwidths."""
+    generator = torch.Generator().manual_seed(SEED)
+    query, x = (torch.rand(count, sizes.d, generator=generator, dtype=torch.float64) for count in (sizes.n, sizes.m))
+    y = torch.sin(6 * x.sum(1)) + 0.1 * torch.randn(sizes.m, generator=generator, dtype=torch.float64)
+    sample = Sample(x, y.unsqueeze(1), torch.full((sizes.d,), WIDTH, dtype=torch.float64))
+    single = {"q": (query / WIDTH).float(), "x": (x / WIDTH).float(), "y": y.float().unsqueeze(1)}
+    return Tensors(query, x, y, y, more={"sample": sample, **single})
+
+
+def ours(x: Tensors, tol: float = TOL) -> Tensor:
+    return pool(x.more["sample"], x.q, tol=tol).mean[:, 0]
+
+
+def lazy(x: Tensors) -> tuple[Any, Tensor]:
+    """KeOps' matrix of scores, which is never built either."""
+    from pykeops.torch import LazyTensor  # pyright: ignore[reportMissingImports]
+
+    q, k = LazyTensor(x.more["q"][:, None, :]), LazyTensor(x.more["x"][None, :, :])
+    return -((q - k) ** 2).sum(-1) / 2, x.more["y"]
+
+
+def keops_sums(x: Tensors) -> Tensor:
+    """Numerator and denominator in one reduction."""
+    scores, y = lazy(x)
+    sums = scores.exp() @ torch.cat([y, torch.ones_like(y)], 1)
+    return sums[:, 0] / sums[:, 1]
+
+
+def keops_softmax(x: Tensors) -> Tensor:
+    from pykeops.torch import LazyTensor  # pyright: ignore[reportMissingImports]
+
+    scores, y = lazy(x)
+    return scores.sumsoftmaxweight(LazyTensor(y[None, :, :]), dim=1)[:, 0]
+
+
+def sklearn_chunked(x: Tensors, mib: int) -> Tensor:
+    from sklearn.metrics import pairwise_distances_chunked
+
+    q, k, y = (x.more[name].numpy() for name in ("q", "x", "y"))
+
+    def averages(squares: np.ndarray, _: int) -> np.ndarray:
+        squares *= -0.5
+        np.exp(squares, out=squares)
+        return (squares @ y)[:, 0] / squares.sum(1)
+
+    chunks = pairwise_distances_chunked(q, k, reduce_func=averages, metric="sqeuclidean", working_memory=mib)
+    return torch.from_numpy(np.concatenate(list(chunks)))
+
+
+def statsmodels_fit(x: Tensors) -> Tensor:
+    from statsmodels.nonparametric.kernel_regression import KernelReg
+
+    some = x.q[: max(1, round(len(x.q) * SHARE))].numpy()
+    dim = x.k.shape[1]
+    model = KernelReg(x.v.numpy(), x.k.numpy(), var_type="c" * dim, reg_type="lc", bw=[WIDTH] * dim)  # pyright: ignore[reportArgumentType]
+    return torch.from_numpy(model.fit(some)[0])
+
+
+def errors(sizes: Sizes, queries: int = 2000) -> Mapping[str, float]:
+    """Our largest error in standard deviations, in units of what counts as exact in single precision."""
+    x = make(sizes)
+    some = Tensors(x.q[:queries].clone(), x.k, x.v, x.cotangent, more=x.more)
+    truth = torch.cat([plain(x.more["sample"], part) for part in some.q.split(100)])
+    return {"error_ratio": float((ours(x)[:queries] - truth).abs().max() / x.v.std()) / FLOAT32}
+
+
+def plain(sample: Sample, query: Tensor) -> Tensor:
+    squares = ((query.unsqueeze(1) - sample.x) / sample.bandwidth).square().sum(-1)
+    return (torch.softmax(squares / -2, -1) @ sample.values)[:, 0]
+
+
+def line(
+    sizes: Sizes, name: str, title: str, peers: Mapping[str, Contestant], goals: tuple[str, ...], **more: Any
+) -> Line:
+    en = f"kernel regression, every pair, {sizes.n:,} x {sizes.m:,}, d = {sizes.d}"
+    zh = f"核回归，全部点对，{sizes.n:,} x {sizes.m:,}，d = {sizes.d}"
+    pairs = sizes.n * sizes.m
+    return Line(
+        name=f"regression_pairs/{name}",
+        family=Family(words(en, zh), words(title, more.pop("title_zh", None))),
+        sizes=sizes,
+        make=make,
+        ours=ours,
+        peers=peers,
+        work=Work(flops=pairs * 2.0 * (sizes.d + 2), exps=pairs),
+        goals=goals,
+        **more,
+    )
+
+
+def lines(quick: bool) -> list[Line]:
+    """A quick run goes without KeOps, which compiles for a while."""
+    n, m = (2_000, 1_000) if quick else (100_000, 10_000)
+    sizes = Sizes(n=n, heads=1, d=5, d_v=1, m=m)
+    chunked: dict[str, Contestant] = {f"{mib} MiB": partial(sklearn_chunked, mib=mib) for mib in CHUNKS}
+    scaled = words("statsmodels KernelReg, 1 % of the queries, scaled", "statsmodels KernelReg，取 1 % 的查询再放大")
+    found = [
+        line(sizes, "sklearn", "scikit-learn, chunked distances", chunked, ("speedup >= 10",), rounds=3),
+        line(
+            sizes,
+            "statsmodels",
+            scaled["en"],
+            {"KernelReg": statsmodels_fit},
+            ("speedup >= 100",),
+            rounds=5,
+            peer_share=SHARE,
+            title_zh=scaled["zh"],
+        ),
+    ]
+    if quick:
+        return found
+    goals = ("speedup >= 6", "memory_mb <= 40", "error_ratio <= 1")
+    peers: dict[str, Contestant] = {"sums": missing_or(keops_sums), "softmax": missing_or(keops_softmax)}
+    quality = partial(errors, sizes)
+    return [line(sizes, "keops", "KeOps, float32", peers, goals, rounds=5, memory=True, quality=quality), *found]
+
+
+def missing_or(contestant: Callable[[Tensors], Tensor]) -> Contestant:
+    """A peer that is not installed says so, and its line has no figure."""
+    if find_spec("pykeops") is not None:
+        return contestant
+
+    def missing(_: Tensors) -> Tensor:
+        raise RuntimeError("pykeops is not installed: pip install 'regard[bench]', which also needs a C++ compiler")
+
+    return missing

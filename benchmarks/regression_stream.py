@@ -1,0 +1,134 @@
+"""Kernel averages of rows that stay in a file, against the same rows in memory."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.goals import words
+from benchmarks.harness import Family, Line, Results, Sizes, Tensors, Work
+from regard.regression import Parquet, _engine, _stream
+from regard.regression._blocks import ArrayBlocks, Blocks
+from regard.regression._parquet import ParquetBlocks
+from regard.regression._sample import Sample
+from regard.regression._stream import Recipe
+from regard.regression._summary import Moments
+
+QUERIES = 1000
+TOL = 1e-4  # what single precision can promise
+WIDTH = 0.5
+PIECE = 2**18  # rows that are made at a time: making the file must not need its size in memory
+PEER = words("the same rows in memory", "同样的行，放在内存里")
+
+
+@cache
+def folder() -> Path:
+    path = Path(tempfile.mkdtemp(prefix="regard-bench-"))
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+@cache
+def stored(n: int, d: int) -> tuple[Path, Path]:
+    """x and y as .npy files."""
+    paths = folder() / f"x{n}x{d}.npy", folder() / f"y{n}x{d}.npy"
+    x = np.lib.format.open_memmap(paths[0], "w+", np.float64, (n, d))
+    y = np.lib.format.open_memmap(paths[1], "w+", np.float64, (n,))
+    for start in range(0, n, PIECE):
+        random = np.random.default_rng(start)
+        rows = slice(start, min(start + PIECE, n))
+        x[rows] = random.standard_normal((rows.stop - rows.start, d))
+        y[rows] = np.sin(x[rows]).sum(1) + random.standard_normal(rows.stop - rows.start)
+    return paths
+
+
+@cache
+def parquet(n: int, d: int) -> Path:
+    """The same as a folder of Parquet files, a million rows each."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder() / f"table{n}x{d}"
+    path.mkdir()
+    x, y = (np.load(file, mmap_mode="r") for file in stored(n, d))
+    for part, start in enumerate(range(0, n, 2**20)):
+        rows = slice(start, start + 2**20)
+        columns = {f"x{k}": np.ascontiguousarray(x[rows, k]) for k in range(d)} | {"y": np.array(y[rows])}
+        pq.write_table(pa.table(columns), path / f"{part:04}.parquet")
+    return path
+
+
+def make(sizes: Sizes) -> Tensors:
+    stored(sizes.n, sizes.d)
+    query = torch.randn(QUERIES, sizes.d, generator=torch.Generator().manual_seed(1)).double()
+    nothing = torch.empty(0)
+    return Tensors(query, nothing, nothing, nothing, more={"sizes": sizes})
+
+
+def make_parquet(sizes: Sizes) -> Tensors:
+    parquet(sizes.n, sizes.d)
+    return make(sizes)
+
+
+def recipe(d: int, y: np.ndarray) -> Recipe:
+    some = Moments.of(torch.from_numpy(np.array(y[:PIECE]))[:, None])
+    return Recipe(torch.full((d,), WIDTH, dtype=torch.float64), some.deviation(), tol=TOL)
+
+
+def from_arrays(x: Tensors) -> Results:
+    sizes = x.more["sizes"]
+    points, y = (np.load(file, mmap_mode="r") for file in stored(sizes.n, sizes.d))
+    return streamed(ArrayBlocks(points, y), x, y)
+
+
+def from_parquet(x: Tensors) -> Results:
+    sizes = x.more["sizes"]
+    y = np.load(stored(sizes.n, sizes.d)[1], mmap_mode="r")
+    return streamed(ParquetBlocks(Parquet(parquet(sizes.n, sizes.d)), "y"), x, y)
+
+
+def streamed(blocks: Blocks, x: Tensors, y: np.ndarray) -> Results:
+    return _stream.pool(blocks, x.q, recipe(blocks.dim, y)).pooled.mean
+
+
+def in_memory(x: Tensors) -> Results:
+    """The rows are read once, outside the clock: the first call comes before the first round."""
+    if "sample" not in x.more:
+        sizes = x.more["sizes"]
+        points, y = (torch.from_numpy(np.load(file)) for file in stored(sizes.n, sizes.d))
+        width = torch.full((sizes.d,), WIDTH, dtype=torch.float64)
+        x.more["sample"] = Sample(points, y[:, None], width)
+    return _engine.pool(x.more["sample"], x.q, tol=TOL).mean
+
+
+def line(name: str, n: int) -> Line:
+    sizes = Sizes(n=n, heads=1, d=5, d_v=1)
+    parts = words(f"from {name}", f"来自 {name}")
+    work = words(
+        f"average of {n:,} rows at {QUERIES} queries, d = 5, {parts['en']}",
+        f"{n:,} 行在 {QUERIES} 个查询处的核平均，d = 5，{parts['zh']}",
+    )
+    pairs = n * QUERIES
+    return Line(
+        name=f"regression_stream/{'parquet' if name == 'Parquet' else 'npy'}",
+        family=Family(work, PEER),
+        sizes=sizes,
+        make=make_parquet if name == "Parquet" else make,
+        ours=from_parquet if name == "Parquet" else from_arrays,
+        peers={"in memory": in_memory},
+        work=Work(flops=2.0 * pairs * (sizes.d + 2), exps=pairs),
+        goals=("time_ratio <= 1.25", "memory_mb <= 100"),
+        rounds=3,
+        dtype="float64",
+        memory=True,
+    )
+
+
+def lines(quick: bool) -> list[Line]:
+    return [line(".npy", 20_000 if quick else 20_000_000), line("Parquet", 20_000 if quick else 4_000_000)]

@@ -1,0 +1,181 @@
+"""The lesson on kernel regression: three fits of one noisy curve, their numbers and pictures, in two languages."""
+
+import unicodedata
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from regard import datasets, plot, scores
+from regard.lab import lessons
+
+STEP = 0.1  # from one test input to the next
+LIMITS: dict[str, Any] = {"xlim": (0, 5), "ylim": (-1, 5)}
+
+
+class Words(NamedTuple):
+    average: str
+    fixed: str
+    learned: str  # {w} is the width
+    curves: tuple[str, str]
+    train: str
+    test: str
+    numbers: tuple[str, ...]  # the names of `Numbers`, for people
+    caption: str
+
+
+ENGLISH = Words(
+    average="Average pooling",
+    fixed="Nadaraya-Watson, w = 1",
+    learned="Learned, w = {w:.2f}",
+    curves=("Truth", "Pred"),
+    train="Sorted training inputs",
+    test="Sorted testing inputs",
+    numbers=("training error", "leave-one-out error", "error against the truth", "entropy (nats)", "roughness"),
+    caption="training error {training:.2f}, entropy {entropy:.2f}",
+)
+CHINESE = Words(
+    average="平均汇聚",
+    fixed="Nadaraya-Watson，w = 1",
+    learned="学到的 w = {w:.2f}",
+    curves=("真实", "预测"),
+    train="排序后的训练输入",
+    test="排序后的测试输入",
+    numbers=("训练误差", "留一误差", "与真实曲线之差", "权重的熵（奈特）", "粗糙程度"),
+    caption="训练误差 {training:.2f}，熵 {entropy:.2f}",
+)
+LANGUAGES = {"en": ENGLISH, "zh": CHINESE}
+
+
+class Numbers(NamedTuple):
+    """What the pictures show, as numbers. Errors are mean squares."""
+
+    training: float  # each point predicted with itself among the points: how closely the data is followed
+    left_out: float  # each point predicted from all the others: what w is learned by
+    truth: float  # against the curve without noise
+    entropy: float  # mean over the test inputs: the lower, the sharper the weights
+    roughness: float  # mean squared second derivative: 0 is a straight line
+
+
+class Case(NamedTuple):
+    score: scores.Score
+    fit: lessons.Fit
+    numbers: Numbers
+
+
+class Lesson(NamedTuple):
+    data: datasets.Sine
+    w: float
+    losses: tuple[float, ...]  # while w was learned
+    average: Case
+    fixed: Case
+    learned: Case
+
+
+def learn(n: int = 50, seed: int = 0) -> Lesson:
+    """Fit `datasets.sine` by average pooling, with w = 1, and with a w learned by gradient descent.
+
+    >>> lesson = learn()
+    >>> lesson.learned.numbers.roughness > lesson.fixed.numbers.roughness  # the learned fit is rougher
+    True
+    >>> lesson.learned.numbers.entropy < lesson.fixed.numbers.entropy  # and its weights are sharper
+    True
+    """
+    data = datasets.sine(n, seed)
+    w, losses = lessons.learn_width(data)
+    used = scores.uniform(), scores.gaussian(1.0), scores.gaussian(w)
+    return Lesson(data, w, losses, *(_case(data, score) for score in used))
+
+
+def _case(data: datasets.Sine, score: scores.Score) -> Case:
+    fit = lessons.pool(data, score)
+    numbers = Numbers(
+        training=lessons.training_error(data, score),
+        left_out=lessons.training_error(data, score, left_out=True),
+        truth=(fit.prediction - data.y_truth).square().mean().item(),
+        entropy=fit.weights.entropy().mean().item(),
+        roughness=(fit.prediction.diff().diff() / STEP**2).square().mean().item(),
+    )
+    return Case(score, fit, numbers)
+
+
+def table(lesson: Lesson, words: Words = ENGLISH) -> str:
+    """The numbers of the three fits, to print."""
+    cases = [lesson.average, lesson.fixed, lesson.learned]
+    cells = [["", *_titles(lesson, words)]]
+    cells += [[name, *(f"{case.numbers[i]:.3f}" for case in cases)] for i, name in enumerate(words.numbers)]
+    widths = [max(map(_width, column)) + 2 for column in zip(*cells, strict=True)]
+    return "\n".join(
+        row[0]
+        + " " * (widths[0] - _width(row[0]))
+        + "".join(" " * (room - _width(cell)) + cell for room, cell in zip(widths[1:], row[1:], strict=True))
+        for row in cells
+    )
+
+
+def _width(text: str) -> int:
+    """In columns of a terminal, where a Chinese character takes two."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _titles(lesson: Lesson, words: Words) -> tuple[str, str, str]:
+    return words.average, words.fixed, words.learned.format(w=lesson.w)
+
+
+def average_pooling(lesson: Lesson, words: Words = ENGLISH) -> plot.Picture:
+    return _fit_picture(lesson, lesson.average, words.average, words)
+
+
+def fixed_width(lesson: Lesson, words: Words = ENGLISH) -> plot.Picture:
+    return _fit_picture(lesson, lesson.fixed, words.fixed, words)
+
+
+def fixed_width_weights(lesson: Lesson, words: Words = ENGLISH) -> plot.Picture:
+    return _weights_picture(lesson.fixed, words.fixed, words)
+
+
+def learned_width(lesson: Lesson, words: Words = ENGLISH) -> plot.Picture:
+    return _fit_picture(lesson, lesson.learned, words.learned.format(w=lesson.w), words)
+
+
+def learned_width_weights(lesson: Lesson, words: Words = ENGLISH) -> plot.Picture:
+    return _weights_picture(lesson.learned, words.learned.format(w=lesson.w), words)
+
+
+def _fit_picture(lesson: Lesson, case: Case, title: str, words: Words) -> plot.Picture:
+    figure = plot.Picture(figsize=(4.8, 3.4), layout="compressed")
+    _draw_fit(figure.subplots(), lesson, case, title, words)
+    return figure
+
+
+def _weights_picture(case: Case, title: str, words: Words) -> plot.Picture:
+    matrix = case.fit.weights.dense()[None, None]
+    return plot.show_heatmaps(matrix, xlabel=words.train, ylabel=words.test, titles=[title], figsize=(3.6, 3.1))
+
+
+def side_by_side(lesson: Lesson, words: Words = ENGLISH) -> plot.Picture:
+    """All three in one: the fits above, and below their weights on one scale of colours."""
+    cases = lesson.average, lesson.fixed, lesson.learned
+    figure = plot.Picture(figsize=(9.6, 6), layout="constrained")
+    axes: Any = figure.subplots(2, 3)
+    darkest = max(float(case.fit.weights.dense().max()) for case in cases)
+    labels: Any = {"xlabel": words.train, "ylabel": words.test, "limits": (0, darkest)}
+    for i, (case, title) in enumerate(zip(cases, _titles(lesson, words), strict=True)):
+        caption = words.caption.format(**case.numbers._asdict())
+        _draw_fit(axes[0, i], lesson, case, f"{title}\n{caption}", words)
+        plot.heatmap(case.fit.weights, ax=axes[1, i], colorbar=i == 2, **labels)
+    return figure
+
+
+def _draw_fit(ax: Any, lesson: Lesson, case: Case, title: str, words: Words) -> None:
+    data = lesson.data
+    train = data.x_train, data.y_train
+    texts: Any = {"title": title, "labels": words.curves}
+    plot.regression(data.x_test, case.fit.prediction, truth=data.y_truth, train=train, ax=ax, **texts, **LIMITS)
+
+
+PICTURES: dict[str, Callable[[Lesson, Words], plot.Picture]] = {
+    "1-average-pooling": average_pooling,
+    "2-fixed-width": fixed_width,
+    "3-fixed-width-weights": fixed_width_weights,
+    "4-learned-width": learned_width,
+    "5-learned-width-weights": learned_width_weights,
+}

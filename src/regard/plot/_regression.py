@@ -1,0 +1,147 @@
+"""A fitted curve: the truth, the prediction, the points it was learned from, and how sure it is."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from regard.errors import ChoiceError, ShapeError
+from regard.plot._figure import BLUE, INK, RED, SIZE, name_axes, new_axes, numbers, open_frame
+from regard.plot._fonts import families_for, make_legible
+
+Limits = tuple[float, float]
+GRID = 400  # points of a curve that nobody gave points for
+MANY = 2_000  # dots; beyond, small ones, or they are one blot
+
+
+class Curve(NamedTuple):
+    x: np.ndarray
+    prediction: np.ndarray
+    truth: np.ndarray | None
+    band: tuple[np.ndarray, np.ndarray] | None
+    dots: tuple[np.ndarray, np.ndarray] | None
+    name: str  # of the feature
+
+
+def regression(
+    x: Any,
+    prediction: Any = None,
+    *,
+    truth: Any = None,
+    train: tuple[Any, Any] | None = None,
+    band: tuple[Any, Any] | float | None = None,
+    ax: Axes | None = None,
+    title: str = "",
+    xlabel: str | None = None,
+    ylabel: str = "y",
+    labels: tuple[str, str] = ("Truth", "Pred"),
+    xlim: Limits | None = None,
+    ylim: Limits | None = None,
+) -> Axes:
+    """A fitted curve ("Pred"), the curve it should be ("Truth"), and dots for the training points.
+
+    From arrays: x, prediction, truth: (queries,); train: x and y, (keys,) each; band: the lower and the upper end of an
+    uncertainty, (queries,) each.
+    From a fitted estimator of one feature, alone or in the place of `prediction`: it is asked for its curve at x, or
+    over its own data, whose dots are drawn; band: a level such as 0.95 asks for its `confidence_band`.
+    truth: also a function of x. labels: of the two curves, for the legend. xlim, ylim: None shows everything.
+
+    >>> import torch
+    >>> from regard import plot
+    >>> x = torch.linspace(0, 5, 50)
+    >>> ax = plot.regression(x, x.sin(), truth=x.cos(), train=([1, 2], [0.8, 0.9]), xlim=(0, 5), ylim=(-1, 5))
+    """
+    curve = _curve_of(x, prediction, truth, train, band)
+    ax = new_axes((4.8, 3.4)) if ax is None else ax
+    _draw_dots(ax, curve)
+    if curve.truth is not None:
+        ax.plot(curve.x, curve.truth, color=INK, linewidth=1.4, linestyle=(0, (4, 2)), label=labels[0])
+    if curve.band is not None:
+        ax.fill_between(curve.x, *curve.band, color=RED, alpha=0.15, linewidth=0)
+    ax.plot(curve.x, curve.prediction, color=RED, linewidth=2, label=labels[1])
+    ax.set(xlim=xlim, ylim=ylim)
+    place = "upper right" if ylim or (curve.dots and len(curve.dots[0]) > MANY) else "best"  # the best is slow to find
+    ax.legend(frameon=False, loc=place, fontsize=SIZE, labelcolor=INK)
+    name_axes(ax, curve.name if xlabel is None else xlabel, ylabel, title)
+    open_frame(ax)
+    make_legible([ax], families_for([title, ax.get_xlabel(), ylabel, *labels]))
+    return ax
+
+
+def _curve_of(x: Any, prediction: Any, truth: Any, train: Any, band: Any) -> Curve:
+    if _is_model(x) and prediction is None:
+        return _from_model(x, None, truth, train, band)
+    if _is_model(prediction):
+        return _from_model(prediction, _line("x", x), truth, train, band)
+    if prediction is None:
+        raise ChoiceError("regression draws x with a prediction, or a fitted estimator: only x came")
+    return _from_arrays(_line("x", x), prediction, truth, train, band, "x")
+
+
+def _from_arrays(x: np.ndarray, prediction: Any, truth: Any, train: Any, band: Any, name: str) -> Curve:
+    if isinstance(band, float | int):
+        raise ChoiceError(
+            f"band={band} asks an estimator how sure it is; numbers need both ends of the band: band=(low, high)"
+        )
+    order = np.argsort(x, kind="stable")  # a line through points out of order is a scribble
+
+    def sort(what: str, values: Any) -> np.ndarray:
+        return _line(what, values, x)[order]
+
+    right = None if truth is None else sort("truth", truth(x) if isinstance(truth, Callable) else truth)
+    edges = None if band is None else (sort("band[0]", band[0]), sort("band[1]", band[1]))
+    return Curve(x[order], sort("prediction", prediction), right, edges, _dots(train), name)
+
+
+def _from_model(model: Any, x: np.ndarray | None, truth: Any, train: Any, band: Any) -> Curve:
+    """Ask anything with `predict`; scikit-learn's names tell what it was fitted on."""
+    features = getattr(model, "n_features_in_", 1)
+    if features != 1:
+        raise ShapeError(f"a curve has one feature, {type(model).__name__} was fitted on {features}")
+    if train is None and hasattr(model, "X_"):
+        train = model.X_, model.y_
+    x = _grid(train) if x is None else x
+    with warnings.catch_warnings():
+        # The one feature has no other name to be confused with.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        prediction = model.predict(x[:, None])
+        if isinstance(band, float | int):
+            band = model.confidence_band(x[:, None], level=float(band))
+    name = next(iter(getattr(model, "feature_names_in_", ("x",))))
+    return _from_arrays(x, prediction, truth, train, band, str(name))
+
+
+def _is_model(thing: Any) -> bool:
+    return hasattr(thing, "predict")
+
+
+def _grid(train: Any) -> np.ndarray:
+    if train is None:
+        raise ChoiceError("the estimator does not hold its data: say where to draw it, regression(x, model)")
+    x = _line("train[0]", train[0])
+    return np.linspace(x.min(), x.max(), GRID)
+
+
+def _dots(train: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    if train is None:
+        return None
+    x = _line("train[0]", train[0])
+    return x, _line("train[1]", train[1], x)
+
+
+def _draw_dots(ax: Axes, curve: Curve) -> None:
+    if curve.dots is None:
+        return
+    size, alpha = (4.0, 0.45) if len(curve.dots[0]) <= MANY else (1.5, 0.25)
+    ax.plot(*curve.dots, "o", color=BLUE, alpha=alpha, markersize=size, mew=0, rasterized=len(curve.dots[0]) > MANY)
+
+
+def _line(name: str, values: Any, like: np.ndarray | None = None) -> np.ndarray:
+    array = numbers(values)
+    line = array.reshape(-1) if array.shape.count(1) >= array.ndim - 1 else array
+    if line.ndim != 1 or (like is not None and line.shape != like.shape):
+        wanted = "one number for each point" if like is None else f"one number for each of the {len(like)} points"
+        raise ShapeError(f"{name} must hold {wanted}, its shape is {array.shape}")
+    return line

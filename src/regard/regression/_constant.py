@@ -1,0 +1,55 @@
+"""Degree 0: at each query the kernel average of y, which is attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.regression import _outside, _squares
+from regard.regression._data import Data
+from regard.regression._moments import by_autograd, covariance
+from regard.regression._squares import Noise
+from regard.weights import Weights
+
+
+@dataclass(frozen=True, eq=False)
+class LocalConstant:
+    """f(x) = sum_i p_i(x) y_i with p_i(x) = s_i K_i(x) / sum_j s_j K_j(x)."""
+
+    data: Data
+    degree: ClassVar[int] = 0
+
+    def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
+        return _outside.answer(self.data, query, self.data.pool(query)).mean
+
+    def noise(self, query: Float[Tensor, "q dim"], variance: Float[Tensor, "n outputs"]) -> Noise:
+        """The variance of a row near each query, and how much of it the prediction keeps."""
+        pooled = self.data.pool(query, variance)
+        squares = _squares.pool(self.data, query, pooled.lse, torch.zeros_like(variance[:, :1])).lse.exp()
+        return _outside.noise(self.data, query, variance, pooled, Noise(pooled.mean, squares, 1 / squares))
+
+    def derivative(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
+        """df/dx. For the Gaussian it is the covariance of x and y under p, over h^2; for others, by autograd."""
+        data = self.data
+        if data.sample.kernel == "gaussian":
+            return data.spread_out(covariance(data, query) / data.sample.bandwidth.square().unsqueeze(1))
+        slope = by_autograd(lambda place: data.differentiable(place, data.sample.values), query)
+        return data.spread_out(data.points(_outside.slope(data, query, slope)))
+
+    def weights(self, query: Float[Tensor, "q dim"]) -> Weights:
+        return self.data.weights(query)
+
+    def leverage(self) -> Float[Tensor, " n"]:
+        """p_ii, how much a point's own y decides its fit: K(0) = 1 over the sum of its row."""
+        x = self.data.table()
+        return own_weight(self.data, self.data.pool(x, torch.zeros_like(x[:, :1])).lse)
+
+
+def own_weight(data: Data, lse: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+    """The weight of each point for itself, from the row sums at the data."""
+    log_weight = data.sample.log_weight
+    return torch.exp(-lse if log_weight is None else log_weight - lse)

@@ -1,0 +1,71 @@
+"""The data of a fit, and the ways in which it is asked: every average of this package goes through here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.attention import attend
+from regard.regression import _engine
+from regard.regression._sample import Sample
+from regard.regression._state import Pooled
+from regard.weights import Weights
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A sample whose values are y, and how its averages are to be found."""
+
+    sample: Sample
+    tol: float = 1e-6
+    plan: str = "auto"
+    outside: str = "nearest"  # what a query gets that no point reaches
+
+    @property
+    def widths(self) -> Float[Tensor, " dim"]:
+        """The bandwidth of each feature in which there are distances."""
+        return self.sample.bandwidth
+
+    def points(self, table: Float[Tensor, "q features ..."]) -> Float[Tensor, "q dim ..."]:
+        """These features of a table."""
+        return table
+
+    def table(self) -> Float[Tensor, "n features"]:
+        """The data itself as queries."""
+        return self.sample.x
+
+    def spread_out(self, slopes: Float[Tensor, "q dim outputs"]) -> Float[Tensor, "q features outputs"]:
+        """Slopes of the features with distances, among all features."""
+        return slopes
+
+    def squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> Data:
+        """The same points under the square of their kernel, which is `kernel` with a narrower bandwidth."""
+        width = self.sample.bandwidth / narrower
+        return replace(self, sample=replace(self.sample, values=values, kernel=kernel, bandwidth=width))
+
+    def share(self) -> Float[Tensor, " n"]:
+        """The weight of each point among all, before any kernel."""
+        x, log_weight = self.sample.x, self.sample.log_weight
+        return torch.full_like(x[:, 0], 1 / len(x)) if log_weight is None else torch.softmax(log_weight, 0)
+
+    def pool(
+        self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"] | None = None, tol: float | None = None
+    ) -> Pooled:
+        """The kernel average of y, or of other values, at each query."""
+        sample = self.sample if values is None else replace(self.sample, values=values)
+        return _engine.pool(sample, query, tol=tol or self.tol, plan=self.plan)
+
+    def differentiable(
+        self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"]
+    ) -> Float[Tensor, "q columns"]:
+        """The same average with a gradient for the query; all pairs, tile by tile."""
+        sample = self.sample
+        return attend(sample.scaled(query), sample.scaled(sample.x), values, score=sample.score()).output
+
+    def weights(self, query: Float[Tensor, "q dim"]) -> Weights:
+        """The weight of each point for each query as a matrix that is never built."""
+        sample = self.sample
+        return Weights(sample.scaled(query), sample.scaled(sample.x), score=sample.score())

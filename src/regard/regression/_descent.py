@@ -1,0 +1,50 @@
+"""Two ways down: L-BFGS where there is a gradient, and trying both directions where a kernel is flat with steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+LOOSE, TIGHT = 1e-5, 1e-11  # a step that gains less than this part ends a descent
+COMPASS = {"boxcar"}  # its derivative is 0 wherever it exists
+STEPS = (0.5, 0.25, 0.12, 0.06, 0.03, 0.015)
+
+Function = Callable[..., tuple[float, Tensor]]
+LogWidths = Float[Tensor, " finite"]
+
+
+def by_gradient(at: Function, start: LogWidths, low: LogWidths, high: LogWidths, tolerance: float) -> None:
+    """L-BFGS between bounds. The function remembers what it has seen, so nothing is returned."""
+    from scipy.optimize import minimize
+
+    def of_numpy(log_h: Any) -> tuple[float, Any]:
+        value, gradient = at(torch.from_numpy(log_h))
+        return value, gradient.numpy(force=True)
+
+    minimize(
+        of_numpy,
+        start.numpy(force=True),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(low.tolist(), high.tolist(), strict=True)),
+        options={"maxiter": 30 if tolerance > TIGHT else 100, "ftol": tolerance, "gtol": tolerance**0.5 / 100},
+    )
+
+
+def by_compass(at: Function, start: LogWidths, low: LogWidths, high: LogWidths, tolerance: float) -> None:
+    """Steps up and down in each direction and in all together, smaller ones where none leads down."""
+    here, value = start.clone(), at(start, gradient=False)[0]
+    directions = [*torch.eye(len(start), dtype=start.dtype), torch.ones_like(start)]
+    for step in STEPS if tolerance == TIGHT else STEPS[:3]:
+        moved = True
+        while moved:
+            moved = False
+            for direction in (sign * one for one in directions for sign in (1, -1)):
+                there = torch.minimum(torch.maximum(here + step * direction, low), high)
+                found = at(there, gradient=False)[0]
+                if found < value - tolerance * abs(value):
+                    here, value, moved = there, found, True

@@ -1,0 +1,254 @@
+"""Kernel regression as a scikit-learn regressor: what users meet. The numbers are made one floor below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from regard.errors import ShapeError, UnsupportedError
+from regard.regression import _bands, _checks, _elsewhere, _engine, _fitting, _levels, _select_blocks, _streamed
+from regard.regression._categorical import Mixed
+from regard.regression._data import Data
+from regard.regression._files import Saved
+from regard.regression._frames import Framed, target_names
+from regard.regression._sample import Sample
+from regard.regression._smoother import LinearSmoother
+from regard.regression._squares import Noise
+from regard.regression._streamed import Streamed
+from regard.weights import Weights
+
+
+class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstimator):
+    r"""Kernel regression: each prediction is an average of y over the data near by, which is attention.
+
+    f(x) = sum_i s_i K(|(x - x_i) / h|) y_i / sum_i s_i K(|(x - x_i) / h|), with h a width for each feature; with
+    degree=1 a line is fitted to the same neighbours with the same weights, which does not flatten at the borders.
+
+    Shapes: X (n, features), y (n,) or (n, outputs), sample_weight (n,): weight 2 is a row that comes twice.
+
+    `kernel`: "gaussian", "laplace", or one that ends at one bandwidth: "boxcar", "epanechnikov", "biweight",
+    "triweight", "triangular", "tricube", "cosine".
+    `bandwidth`: a number, one a feature, "scott" (a rule of thumb) or "cv": each row is predicted by the others, and
+    the widths are those that do it best; a feature that does not help gets an infinite one.
+    `degree`: 0, local constant, or 1, local linear.
+    `tol`: the error promised, in standard deviations of y. Below 10^7 pairs the answer is exact in float64.
+    `outside`: what a row gets that a kernel with an end does not reach: "nearest" (the nearest points' mean), "nan", or
+    "raise". Without an end a far row gets the limit, the nearest points' mean, by itself.
+    `categorical`: columns of categories by position or name, or "auto" for those of a pandas frame that are no
+    numbers. Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own
+    (Aitchison and Aitken), where lambda, from 0 to (c - 1) / c, is the bandwidth of that column.
+    `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it.
+    `verbose`: True reports the search for a bandwidth; a function is called after each step of it.
+
+    Learned: `bandwidth_` (features,), `loo_residuals_` like y, `loo_score_` (R² of rows predicted by the others), `cv_`
+    (their mean squared error), `plan_`, `X_`, `y_`, `sample_weight_`, `n_samples_fit_`, `n_features_in_`,
+    `feature_names_in_`, `categories_`.
+
+    >>> import numpy as np, regard as rg
+    >>> x = np.linspace(0, 6, 40)[:, None]
+    >>> model = rg.NadarayaWatson().fit(x, np.sin(x[:, 0]))
+    >>> model.predict([[1.5], [100.0]]).round(2)
+    array([ 1.  , -0.28])
+    >>> model.weights([[1.5]]).shape
+    torch.Size([1, 40])
+    """
+
+    _residuals: Tensor | None = None  # of rows predicted by the others; found when they are asked for
+
+    def __init__(
+        self,
+        kernel: str = "gaussian",
+        bandwidth: float | Sequence[float] | np.ndarray | str = "cv",
+        degree: int = 0,
+        tol: float = 1e-6,
+        outside: str = "nearest",
+        categorical: Any = None,
+        plan: str = "auto",
+        device: Any = None,
+        verbose: bool | Callable[..., None] = False,
+    ) -> None:
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.degree = degree
+        self.tol = tol
+        self.outside = outside
+        self.categorical = categorical
+        self.plan = plan
+        self.device = device
+        self.verbose = verbose
+
+    # Learning
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
+        """Keep the data, and choose the bandwidth where it is not given."""
+        _checks.choices(self)
+        blocks = _elsewhere.blocks_of(X, y, sample_weight)
+        if blocks is not None:
+            _elsewhere.fit(self, blocks)
+            return self
+        self.target_names_ = target_names(y)
+        self.categories_ = _levels.levels(X, _levels.columns(self.categorical, X))
+        X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=True)
+        most = {column: 1 - 1 / len(levels) for column, levels in self.categories_.items()}
+        asked = _checks.bandwidth(self.bandwidth, X.shape[1], most)
+        self._keep(X, y, _checks.weight(sample_weight, len(X)))
+        if isinstance(asked, np.ndarray):
+            self.bandwidth_ = asked
+        else:
+            self.bandwidth_ = np.full(X.shape[1], 0.5)  # something to be replaced
+            bandwidth, self._residuals = _fitting.choose(asked, self._local(), verbose=self.verbose)
+            self.bandwidth_ = bandwidth.numpy(force=True)
+        self.plan_ = self._plan()
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
+        """Add rows to the data. The bandwidth stays what it is; the first call is `fit`."""
+        if not hasattr(self, "bandwidth_"):
+            return self.fit(X, y, sample_weight)
+        if self.blocks_ is not None:
+            raise UnsupportedError("partial_fit needs the data in memory; with files or Dask, fit the longer data anew")
+        X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=False)
+        if y.shape[1:] != self.y_.shape[1:]:
+            msg = f"y must have the shape of the y that was fitted, (n, {self.y_.shape[1:]}), but it is {y.shape}"
+            raise ShapeError(msg)
+        weight = _checks.weight(sample_weight, len(X))
+        if weight is not None or self.sample_weight_ is not None:
+            known = np.ones(len(self.X_)) if self.sample_weight_ is None else self.sample_weight_
+            weight = np.concatenate([known, np.ones(len(X)) if weight is None else weight])
+        self._keep(np.concatenate([self.X_, X]), np.concatenate([self.y_, y]), weight)
+        self.plan_ = self._plan()
+        return self
+
+    def _keep(self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> None:
+        self.X_, self.y_, self.sample_weight_ = X, y, weight
+        self.n_samples_fit_, self.blocks_ = len(X), None
+        self.flat_, self.outputs_ = y.ndim == 1, y[:1].size
+        self._residuals = None  # of rows predicted by the others; found when they are asked for
+
+    # Predicting
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """The curve at each row of X, (q,) or (q, outputs), and with `return_std` its standard error beside it.
+
+        The standard error is that of the curve, not of a new y: see `confidence_band`.
+        """
+        if _elsewhere.is_elsewhere(X) and not return_std:
+            return _streamed.predict(self, X)
+        query = self._query(X)
+        mean = self._columns(self._local().predict(query), X)
+        return (mean, self._columns(_bands.standard_error(self._noise(query)), X)) if return_std else mean
+
+    def confidence_band(self, X: Any, level: float = 0.95) -> tuple[Any, Any]:
+        """Below and above the curve, point by point, so that it is in between with probability `level`.
+
+        f(x) ± t se(x), se(x)² = sigma²(x) sum_i l_i(x)² / s_i: the weights l of the fit, the noise sigma²(x) = sum_i
+        p_i(x) e_i² from leave-one-out residuals e near x, and Student's t. It is a band for the smoothed curve: what
+        smoothing flattens is not in it, and is small for a bandwidth that is a little narrower than the best.
+        """
+        _checks.level(level)
+        query = self._query(X)
+        mean, half = self._local().predict(query), _bands.half_width(self._noise(query), level)
+        return self._columns(mean - half, X), self._columns(mean + half, X)
+
+    def derivative(self, X: Any) -> Any:
+        """df/dx at each row of X, exactly: (q, features), or (q, features, outputs) where y had columns."""
+        slope = self._local().derivative(self._query(X)).numpy(force=True)
+        table = slope[:, :, 0] if self.y_.ndim == 1 else slope
+        return self._framed_features(table, X, getattr(self, "feature_names_in_", None))
+
+    # The matrix that turns y into predictions
+
+    def weights(self, X: Any) -> Weights | LinearSmoother:
+        """How much each row of the data counts for each row of X, a lazy (q, n); `weights @ y` predicts.
+
+        For degree 1 the rows sum to 1 and may be negative. A query out of reach has a row of zeros.
+        """
+        return self._local().weights(self._query(X))
+
+    def leverage(self) -> np.ndarray:
+        """How much each row decides its own prediction: the diagonal of the hat matrix, (n,)."""
+        check_is_fitted(self)
+        return self._local().leverage().numpy(force=True)
+
+    def effective_df(self) -> float:
+        """How many parameters a linear model as rough as this one would have: the trace of the hat matrix."""
+        return float(self.leverage().sum())
+
+    # Each row predicted by all the others
+
+    @property
+    def loo_residuals_(self) -> np.ndarray:
+        """y less what all the other rows predict, like y."""
+        found = self._left_out().numpy(force=True)
+        return found[:, 0] if self.flat_ else found
+
+    @property
+    def loo_score_(self) -> float:
+        """R² of rows that are predicted by the others."""
+        if getattr(self, "blocks_", None) is not None:
+            return _select_blocks.score(self)
+        return float(r2_score(self.y_, self.y_ - self.loo_residuals_, sample_weight=self.sample_weight_))
+
+    @property
+    def cv_(self) -> float:
+        """Mean squared leave-one-out residual; with several outputs each is in units of its variance."""
+        check_is_fitted(self)
+        if self.blocks_ is None:
+            return _fitting.mean_square(self._local(), self._left_out())
+        if self._cv is None:
+            self._cv = _select_blocks.cross_validation(self)
+        return self._cv
+
+    def _left_out(self) -> Tensor:
+        check_is_fitted(self)
+        if self._residuals is None:
+            here = self.blocks_ is None
+            self._residuals = _fitting.residuals(self._local()) if here else _select_blocks.left_out(self)
+        return self._residuals
+
+    # Inside
+
+    def _plan(self) -> str:
+        """How as many queries as there are rows would be answered, and why."""
+        sample = self._local().data.sample
+        return str(_engine.way_of(sample, sample.x, tol=self.tol, plan=self.plan))
+
+    def _noise(self, query: Tensor) -> Noise:
+        return self._local().noise(query, self._left_out().square())
+
+    def _query(self, X: Any) -> Tensor:
+        check_is_fitted(self)
+        return self._tensor(_checks.table(self, _levels.encoded(X, self.categories_), reset=False))
+
+    def _columns(self, columns: Tensor, X: Any) -> Any:
+        return self._framed(columns.numpy(force=True), X)
+
+    def _tensor(self, array: np.ndarray) -> Tensor:
+        if not array.flags.writeable:  # torch would share the memory, and warns that it could be written to
+            array = array.copy()
+        return torch.from_numpy(np.ascontiguousarray(array)).to(_checks.device(self.device))
+
+    def _local(self) -> Any:  # a Local, or Streamed, which answers what it can and refuses the rest
+        """The data and the bandwidth as they are now, ready to be asked."""
+        if self.blocks_ is not None:
+            return Streamed.of(self)
+        y = self._tensor(self.y_)
+        sample = Sample(
+            self._tensor(self.X_),
+            y.unsqueeze(1) if y.dim() == 1 else y,
+            self._tensor(self.bandwidth_),
+            self.kernel,
+            None if self.sample_weight_ is None else self._tensor(self.sample_weight_).log(),
+        )
+        data = Data(sample, self.tol, self.plan, self.outside)
+        if self.categories_:
+            counts = self._tensor(np.array([len(levels) for levels in self.categories_.values()], dtype=np.float64))
+            data = Mixed.of(data, tuple(self.categories_), counts)
+        return _fitting.LOCAL[self.degree](data)

@@ -1,0 +1,330 @@
+"""Data in blocks gives the answer of data in memory, whatever the blocks; it stays on disk; bad blocks are named."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import regard as rg
+from regard.errors import ChoiceError, DataError, OutsideError, ShapeError, UnsupportedError
+from regard.regression import _blocks, _elsewhere, _engine, _parquet, _stream
+from regard.regression._blocks import ArrayBlocks, ahead
+from regard.regression._nearest import Nearest
+from regard.regression._sample import Sample
+from regard.regression._state import Pooled, merge
+from regard.regression._summary import Moments, summarise
+
+N, D, OUTPUTS, QUERIES = 101, 3, 2, 13
+KERNELS = ("gaussian", "laplace", "epanechnikov")
+
+
+@pytest.fixture
+def data():
+    random = np.random.default_rng(7)
+    x = random.normal(size=(N, D))
+    y = np.sin(x[:, :OUTPUTS]) + random.normal(size=(N, OUTPUTS))
+    weight = random.random(N) * (random.random(N) > 0.2)
+    return x, y, weight, random.normal(size=(QUERIES, D)) * 3
+
+
+@pytest.fixture
+def folder(data, tmp_path):
+    """Two files, their columns in a different order, one of them in small row groups."""
+    frame = pd.DataFrame(data[0], columns=["a", "b", "c"]).assign(u=data[1][:, 0], v=data[1][:, 1], w=data[2])
+    frame[:40].to_parquet(tmp_path / "1.parquet")
+    frame[40:][list("wvucba")].to_parquet(tmp_path / "2.parquet", row_group_size=7)
+    return tmp_path
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of 11 rows at most, and every memory map in blocks."""
+    monkeypatch.setattr(_blocks, "BLOCK_BYTES", 11 * 8 * (D + OUTPUTS + 1))
+    monkeypatch.setattr(_elsewhere, "MAP_BYTES", 0)
+
+
+def mapped(array, path):
+    np.save(path, array)
+    return np.load(path, mmap_mode="r")
+
+
+class TestBlocks:
+    @given(rows=st.integers(1, N + 5), weighted=st.booleans())
+    def test_any_cut_gives_the_whole(self, rows, weighted):
+        random = np.random.default_rng(rows)
+        x, y, query = random.normal(size=(N, D)), random.normal(size=(N, OUTPUTS)), random.normal(size=(QUERIES, D))
+        weight = random.random(N) if weighted else None
+        blocks = ArrayBlocks(x, y, weight, rows)
+        bandwidth = torch.tensor([0.5, 2.0, torch.inf], dtype=torch.float64)
+        log_weight = None if weight is None else torch.from_numpy(weight).log()
+        whole = _engine.pool(
+            Sample(torch.from_numpy(x), torch.from_numpy(y), bandwidth, log_weight=log_weight), torch.from_numpy(query)
+        )
+        recipe = _stream.Recipe(bandwidth, summarise(blocks).scale())
+        found = _stream.pool(blocks, torch.from_numpy(query), recipe).pooled
+        torch.testing.assert_close(found.mean, whole.mean, rtol=1e-12, atol=1e-12)
+        torch.testing.assert_close(found.lse, whole.lse, rtol=1e-12, atol=1e-12)
+
+    @given(rows=st.integers(1, N + 5))
+    def test_a_summary_is_that_of_the_whole(self, rows):
+        random = np.random.default_rng(rows)
+        x, y, weight = random.normal(1e3, 1, (N, D)), random.normal(size=N), random.random(N)
+        weight[:: rows + 1] = 0
+        found = summarise(ArrayBlocks(x, y, weight, rows))
+        mean = np.average(x, 0, weight)
+        assert found.rows == N
+        assert found.x.mean.numpy() == pytest.approx(mean, rel=1e-12)
+        assert found.x.deviation().numpy() == pytest.approx(np.sqrt(np.average((x - mean) ** 2, 0, weight)), rel=1e-9)
+        assert found.scale().numpy() == pytest.approx(y.std(), rel=1e-12)
+        assert found.x.low.numpy() == pytest.approx(x[weight > 0].min(0))
+        assert found.x.high.numpy() == pytest.approx(x[weight > 0].max(0))
+        assert found.effective_rows() == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
+
+    def test_moments_of_nothing_change_nothing(self):
+        some, none = Moments.of(torch.randn(5, 2).double()), Moments.of(torch.empty(0, 2).double())
+        for both in (some.merge(none), none.merge(some)):
+            torch.testing.assert_close(both, some)
+
+    def test_the_next_block_is_read_while_this_one_is_in_use(self):
+        read = []
+
+        def source():
+            for number in range(4):
+                read.append(number)
+                yield number
+
+        seen = ahead(source())
+        assert next(seen) == 0
+        assert list(seen) == [1, 2, 3]
+        assert read == [0, 1, 2, 3]
+
+    def test_progress_counts_blocks(self, data):
+        told = []
+        summarise(ArrayBlocks(*data[:3], rows=11), told.append)
+        assert told == list(range(1, 11))
+
+    def test_a_reader_that_fails_says_so(self):
+        def source():
+            yield 1
+            raise DataError("half a file")
+
+        with pytest.raises(DataError, match="half a file"):
+            list(ahead(source()))
+
+
+class TestErrors:
+    """The bound of a merge holds where totals are wrong, not only means."""
+
+    @given(seed=st.integers(0, 10**6), wrong=st.sampled_from([1e-6, 1e-3, 0.1]))
+    def test_wrong_totals_and_means_stay_within_the_bound(self, seed, wrong):
+        random = torch.Generator().manual_seed(seed)
+        scale = torch.tensor([1.0, 3.0], dtype=torch.float64)
+
+        def part():
+            lse, mean = torch.randn(5, generator=random).double() * 3, torch.randn(5, 2, generator=random).double() * 9
+            error = torch.rand(5, generator=random).double() * wrong
+            sign = torch.rand(5, generator=random).double() * 2 - 1
+            # The total that is known is the true one times 1 + sign error, and the mean is off by as much.
+            known = lse + torch.log1p(sign * error)
+            return Pooled(lse, mean, lse * 0), Pooled(known, mean + (sign * error).unsqueeze(1) * scale, error)
+
+        (true_one, one), (true_two, two) = part(), part()
+        truth, found = merge(true_one, true_two), merge(one, two, scale)
+        away = ((found.mean - truth.mean).abs() / scale).amax(1)
+        assert bool((away <= found.error * (1 + 1e-12)).all())
+        assert bool((torch.expm1(found.lse - truth.lse).abs() <= found.error * (1 + 1e-12)).all())
+
+    def test_blocks_that_disagree_are_asked_again_until_the_promise_holds(self, monkeypatch):
+        """An engine whose every total is as wrong as it may be."""
+        random = np.random.default_rng(0)
+        x, y = random.normal(size=(60, 1)), np.repeat([0.0, 100.0], 30)
+        exact = _engine.pool
+
+        def sloppy(sample, query, *, tol, plan):
+            found = exact(sample, query, tol=tol, plan=plan)
+            return found._replace(lse=found.lse + tol, error=torch.full_like(found.error, tol))
+
+        blocks = ArrayBlocks(x, y, rows=30)
+        recipe = _stream.Recipe(torch.ones(1).double(), summarise(blocks).scale(), tol=1e-3)
+        query = torch.linspace(-2, 2, 7).double().unsqueeze(1)
+        truth = _stream.pool(blocks, query, recipe).pooled
+        monkeypatch.setattr(_engine, "pool", sloppy)
+        found = _stream.pool(blocks, query, recipe).pooled
+        assert bool((found.error <= recipe.tol).all())
+        assert bool((((found.mean - truth.mean).abs() / recipe.scale).amax(1) <= recipe.tol).all())
+
+    @given(cut=st.integers(0, 12))
+    def test_nearest_points_of_two_parts(self, cut):
+        random = torch.Generator().manual_seed(cut)
+        square = torch.randint(0, 4, (5, 12), generator=random).double()  # many ties
+        weight, values = torch.rand(12, generator=random).double(), torch.randn(12, 2, generator=random).double()
+        parts = [Nearest.of(square[:, s], weight[s], values[s]) for s in (slice(0, cut), slice(cut, 12))]
+        torch.testing.assert_close(parts[0].merge(parts[1]), Nearest.of(square, weight, values))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.usefixtures("small_blocks")
+class TestEstimator:
+    def test_a_memory_map_answers_like_the_array(self, kernel, data, tmp_path):
+        x, y, weight, query = data
+        model = rg.NadarayaWatson(kernel, bandwidth=0.9)
+        truth = model.fit(x, y, weight).predict(query)
+        model.fit(mapped(x, tmp_path / "x.npy"), mapped(y, tmp_path / "y.npy"), weight)
+        assert model.blocks_ is not None
+        np.testing.assert_allclose(model.predict(query), truth, rtol=1e-12, atol=1e-12)
+        assert model.n_samples_fit_ == N
+        assert model.n_features_in_ == D
+
+    def test_a_parquet_folder_answers_like_the_frame(self, kernel, data, folder):
+        x, y, weight, query = data
+        truth = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(x, y, weight).predict(query)
+        model = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(folder, ["u", "v"], "w")
+        assert list(model.feature_names_in_) == ["a", "b", "c"]
+        assert len(list(model.blocks_)) > 8
+        queries = pd.DataFrame(query, columns=["a", "b", "c"])
+        np.testing.assert_allclose(model.predict(queries), truth, rtol=1e-12, atol=1e-12)
+        queries.assign(more=1).to_parquet(folder.with_name("queries.parquet"))
+        np.testing.assert_allclose(model.predict(folder.with_name("queries.parquet")), truth, rtol=1e-12, atol=1e-12)
+
+    def test_one_output_has_no_axis(self, kernel, data, folder):
+        source = rg.regression.Parquet(folder, x=["c", "a"])
+        model = rg.NadarayaWatson(kernel, bandwidth=[0.5, 1.5]).fit(source, y="u")
+        truth = rg.NadarayaWatson(kernel, bandwidth=[0.5, 1.5]).fit(data[0][:, [2, 0]], data[1][:, 0])
+        found = model.predict(pd.DataFrame(data[3][:, [2, 0]], columns=["c", "a"]))
+        assert found.shape == (QUERIES,)
+        np.testing.assert_allclose(found, truth.predict(data[3][:, [2, 0]]), rtol=1e-12, atol=1e-12)
+
+    def test_a_column_may_be_the_name_of_a_folder(self, kernel, data, tmp_path):
+        frame = pd.DataFrame(data[0][:, :2], columns=["a", "b"]).assign(g=np.arange(N) % 3, u=data[1][:, 0])
+        frame.to_parquet(tmp_path / "parts", partition_cols=["g"])
+        model = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(tmp_path / "parts", "u")
+        truth = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(frame[["a", "b", "g"]], frame["u"])
+        queries = frame[["a", "b", "g"]][:QUERIES]
+        np.testing.assert_allclose(model.predict(queries), truth.predict(queries), rtol=1e-12, atol=1e-12)
+
+    def test_an_estimator_in_memory_predicts_for_a_folder(self, kernel, data, folder):
+        frame = pd.DataFrame(data[0], columns=["a", "b", "c"])
+        model = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(frame, data[1])
+        found = model.predict(str(folder))
+        assert found.shape == (N, OUTPUTS)
+        np.testing.assert_allclose(found, model.predict(frame), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.usefixtures("small_blocks")
+class TestOutside:
+    """A compact kernel out of reach of some blocks, or of all."""
+
+    def test_nobody_in_reach(self, data, tmp_path):
+        x, y, _, query = data
+        far = np.concatenate([query, [[50.0, 0, 0]]])
+        stored = mapped(x, tmp_path / "x.npy")
+        for outside in ("nearest", "nan"):
+            truth = rg.NadarayaWatson("boxcar", 0.5, outside=outside).fit(x, y).predict(far)
+            found = rg.NadarayaWatson("boxcar", 0.5, outside=outside).fit(stored, y).predict(far)
+            np.testing.assert_allclose(found, truth, rtol=1e-12, atol=1e-12)
+            assert np.isnan(truth[-1]).all() == (outside == "nan")
+        with pytest.raises(OutsideError, match="within reach of row"):
+            rg.NadarayaWatson("boxcar", 0.5, outside="raise").fit(stored, y).predict(far)
+
+
+@pytest.mark.usefixtures("small_blocks")
+class TestRefusals:
+    def test_a_hole_is_named(self, folder, data, tmp_path):
+        x, y, weight, _ = data
+        x = x.copy()
+        x[25, 1] = np.nan
+        with pytest.raises(DataError, match=r"X in rows 22 to 32 must hold finite.* NaN stands in row 3, column 1"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(mapped(x, tmp_path / "hole.npy"), y, weight)
+        frame = pd.DataFrame(data[0], columns=["a", "b", "c"]).assign(u=y[:, 0], v=y[:, 1], w=weight)
+        frame.loc[50, "b"] = np.inf
+        frame.loc[:, "w"] = 1.0
+        frame.to_parquet(folder / "3.parquet")
+        with pytest.raises(DataError, match=r"X in 3.parquet, rows 44 to 54 .* infinity stands in row 6, column b"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(folder, ["u", "v"], "w")
+
+    def test_lengths_that_differ(self, data, tmp_path):
+        with pytest.raises(ShapeError, match="X has 101 rows, y has 97"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(mapped(data[0], tmp_path / "x.npy"), data[1][:97])
+        with pytest.raises(ShapeError, match="sample_weight must hold one number a row"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(mapped(data[0], tmp_path / "x.npy"), data[1], data[2][:97])
+
+    def test_columns_that_are_not_there_or_no_numbers(self, folder):
+        with pytest.raises(DataError, match="has no column 'price'; it has: a, b, c, u, v, w"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(folder, "price")
+        frame = pd.read_parquet(folder).assign(city="Oslo")
+        frame.to_parquet(folder.with_name("text.parquet"))
+        with pytest.raises(DataError, match=r"column 'city' of .* is .*string, not a number"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(folder.with_name("text.parquet"), "u")
+        model = rg.NadarayaWatson(bandwidth=1.0).fit(_parquet.Parquet(folder, x="a"), "u")
+        frame[["b"]].to_parquet(folder.with_name("other.parquet"))
+        with pytest.raises(DataError, match="has no column 'a'"):
+            model.predict(folder.with_name("other.parquet"))
+
+    def test_names_are_needed_and_files_must_exist(self, folder, tmp_path_factory):
+        empty = tmp_path_factory.mktemp("empty")
+        with pytest.raises(ChoiceError, match="y is the name of a column"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(folder, np.zeros(N))
+        with pytest.raises(ChoiceError, match="sample_weight is the name of a column"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(folder, "u", np.zeros(N))
+        with pytest.raises(DataError, match="there is no file and no folder"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(empty / "nothing", "u")
+        with pytest.raises(DataError, match="holds no Parquet files"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(empty, "u")
+        (empty / "broken.parquet").write_text("no parquet at all")
+        with pytest.raises(DataError, match="cannot be read as Parquet"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(empty, "u")
+
+    def test_negative_weights_and_no_weight_at_all(self, data, tmp_path):
+        stored = mapped(data[0], tmp_path / "x.npy")
+        with pytest.raises(DataError, match=r"sample_weight must not be negative, .* rows 0 to 10"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(stored, data[1], -data[2] - 1)
+        with pytest.raises(DataError, match="positive weight"):
+            rg.NadarayaWatson(bandwidth=1.0).fit(stored, data[1], data[2] * 0)
+
+    def test_what_needs_memory_says_so(self, data, tmp_path):
+        model = rg.NadarayaWatson(bandwidth=1.0).fit(mapped(data[0], tmp_path / "x.npy"), data[1])
+        for question in (model.weights, model.confidence_band):
+            with pytest.raises(UnsupportedError, match="needs the data in memory"):
+                question(data[3])
+        with pytest.raises(UnsupportedError, match="needs the data in memory"):
+            model.leverage()
+        with pytest.raises(UnsupportedError, match="partial_fit needs the data in memory"):
+            model.partial_fit(data[0], data[1])
+        with pytest.raises(UnsupportedError, match="degree=1"):
+            rg.NadarayaWatson(bandwidth=1.0, degree=1).fit(mapped(data[0], tmp_path / "y.npy"), data[1])
+
+
+class TestMemoryMaps:
+    def test_a_small_map_is_an_array_like_any_other(self, data, tmp_path):
+        model = rg.NadarayaWatson(bandwidth=1.0).fit(mapped(data[0], tmp_path / "x.npy"), data[1])
+        assert model.blocks_ is None
+
+    @pytest.mark.skipif(not hasattr(_blocks.mmap, "MADV_DONTNEED"), reason="the system keeps pages as it likes")
+    def test_pages_are_given_back(self, tmp_path):
+        """The resident part of the map after a pass is a small part of the file."""
+        big = mapped(np.ones((2**20, 4)), tmp_path / "x.npy")
+        summarise(ArrayBlocks(big, np.zeros(len(big))))
+        assert _resident(tmp_path / "x.npy") < 0.2 * big.nbytes
+        assert float(big.sum()) == big.size
+        assert _resident(tmp_path / "x.npy") > 0.8 * big.nbytes  # the measure can see what is there
+
+    def test_what_was_written_into_a_private_copy_stays(self, tmp_path):
+        np.save(tmp_path / "x.npy", np.zeros((1000, 2)))
+        private = np.load(tmp_path / "x.npy", mmap_mode="c")
+        private[:] = 1.0
+        summary = summarise(ArrayBlocks(private, np.zeros(1000), rows=100))
+        assert summary.x.mean.tolist() == [1.0, 1.0]
+        assert float(private.sum()) == 2000
+
+
+def _resident(path):
+    """Bytes of a file that this process holds, as the kernel counts them."""
+    total, inside = 0, False
+    for line in open("/proc/self/smaps", encoding="utf-8"):  # noqa: PTH123, SIM115  not a file
+        if "-" in line.split(" ", 1)[0]:
+            inside = str(path) in line
+        elif inside and line.startswith("Rss:"):
+            total += int(line.split()[1]) * 1024
+    return total

@@ -1,0 +1,147 @@
+"""`plot.regression`: curves, dots and bands, from numbers and from anything that predicts."""
+
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+
+from regard import plot
+from regard.errors import ChoiceError, ShapeError
+from regard.plot import _fonts
+
+
+class Parabola:
+    """Just enough of an estimator: plot must not need ours."""
+
+    n_features_in_ = 1
+
+    def __init__(self, x, y):
+        self.X_, self.y_ = x, y
+
+    def predict(self, X):
+        return X[:, 0] ** 2
+
+    def confidence_band(self, X, level):
+        return self.predict(X) - level, self.predict(X) + level
+
+
+MODEL = Parabola(torch.tensor([[3.0], [1.0], [2.0]]), np.array([8.0, 2.0, 4.0]))
+
+
+def line(ax, label):
+    (found,) = [line for line in ax.lines if line.get_label() == label]
+    return found.get_xdata(), found.get_ydata()
+
+
+def test_truth_prediction_dots_and_band():
+    x = torch.linspace(0, 5, 13)
+    ax = plot.regression(
+        x, x.sin()[:, None], truth=x.cos(), train=([1, 2, 3], [2, 1, 0]), band=(x.sin() - 1, x.sin() + 1)
+    )
+    ax.figure.canvas.draw()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["Truth", "Pred"]
+    assert ax.lines[0].get_xydata().tolist() == [[1, 2], [2, 1], [3, 0]]
+    np.testing.assert_allclose(line(ax, "Truth")[1], x.cos())
+    np.testing.assert_allclose(line(ax, "Pred")[1], x.sin())
+    (band,) = ax.collections
+    low, high = band.get_paths()[0].get_extents().intervaly
+    assert (low, high) == pytest.approx((float(x.sin().min()) - 1, float(x.sin().max()) + 1))
+
+
+def test_limits_are_the_ones_given_and_else_show_everything():
+    x = torch.linspace(-20, 20, 13)
+    ax = plot.regression(x, x, xlim=(0, 5), ylim=(-1, 5))
+    assert (ax.get_xlim(), ax.get_ylim()) == ((0, 5), (-1, 5))
+    ax = plot.regression(x, x)
+    assert ax.get_xlim()[0] <= -20 and ax.get_ylim()[1] >= 20
+
+
+def test_points_out_of_order_are_drawn_in_order():
+    x = torch.tensor([2.0, 0.0, 1.0])
+    ax = plot.regression(x, 10 * x, truth=20 * x, band=(x, 30 * x))
+    for label, factor in (("Truth", 20), ("Pred", 10)):
+        assert line(ax, label)[0].tolist() == [0, 1, 2]
+        assert line(ax, label)[1].tolist() == [0, factor, 2 * factor]
+
+
+@pytest.mark.parametrize("arguments", [(MODEL,), (torch.linspace(1, 3, 400), MODEL)])
+def test_an_estimator_is_asked_for_its_curve(arguments):
+    ax = plot.regression(*arguments, band=0.5, truth=lambda x: x + 1)
+    x, y = line(ax, "Pred")
+    np.testing.assert_allclose(y, x**2)
+    np.testing.assert_allclose(line(ax, "Truth")[1], x + 1)
+    assert (x[0], x[-1]) == (1, 3)
+    assert ax.lines[0].get_xydata().tolist() == [[3, 8], [1, 2], [2, 4]]
+    low, high = ax.collections[0].get_paths()[0].get_extents().intervaly
+    assert (low, high) == pytest.approx((0.5, 9.5))
+
+
+def test_the_name_of_the_feature_names_the_axis():
+    named = Parabola(MODEL.X_, MODEL.y_)
+    named.feature_names_in_ = np.array(["size"], dtype=object)
+    assert plot.regression(named).get_xlabel() == "size"
+    assert plot.regression(named, xlabel="m²").get_xlabel() == "m²"
+    assert plot.regression(MODEL).get_xlabel() == "x"
+
+
+def test_it_is_drawn_where_it_should_and_never_shown(monkeypatch):
+    monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown by force"))
+    ax = plt.figure().subplots()
+    assert plot.regression([0, 1], [0, 1], ax=ax) is ax
+    plt.close("all")
+    plot.regression([0, 1], [0, 1])
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.skipif(_fonts.find_cjk_family() is None, reason="no Chinese font here")
+def test_chinese_has_its_glyphs():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax = plot.regression(
+            [0, 1], [0, 1], truth=[1, 0], title="核回归", xlabel="面积", ylabel="价格", labels=("真实", "预测")
+        )
+        ax.figure.canvas.draw()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["真实", "预测"]
+    assert _fonts.find_cjk_family() in ax.get_legend().get_texts()[0].get_fontfamily()
+
+
+def test_a_million_dots_are_small():
+    many = np.linspace(0, 1, 3_000)
+    assert plot.regression([0, 1], [0, 1], train=(many, many)).lines[0].get_markersize() < 2
+    assert plot.regression([0, 1], [0, 1], train=(many[:9], many[:9])).lines[0].get_markersize() > 2
+
+
+def two_features():
+    model = Parabola(torch.zeros(3, 2), torch.zeros(3))
+    model.n_features_in_ = 2
+    return model
+
+
+def without_data():
+    model = Parabola(None, None)
+    del model.X_
+    return model
+
+
+@pytest.mark.parametrize(
+    ("draw", "error", "message"),
+    [
+        (lambda: plot.regression([0, 1, 2], [0, 1, 2, 3]), ShapeError, r"prediction must hold one number for each of"),
+        (lambda: plot.regression([0, 1], [0, 1], train=([1], [1, 2])), ShapeError, r"train\[1\] must .* the 1 points"),
+        (lambda: plot.regression([0, 1], [0, 1], band=([0, 1], [2])), ShapeError, r"band\[1\] must hold"),
+        (lambda: plot.regression([0, 1], [0, 1], band=0.95), ChoiceError, r"band=\(low, high\)"),
+        (lambda: plot.regression([0, 1]), ChoiceError, "only x came"),
+        (lambda: plot.regression(two_features()), ShapeError, "one feature, Parabola was fitted on 2"),
+        (lambda: plot.regression(without_data()), ChoiceError, r"regression\(x, model\)"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(draw, error, message):
+    with pytest.raises(error, match=message):
+        draw()
+
+
+def test_a_model_without_its_data_is_drawn_where_it_is_told():
+    ax = plot.regression([1, 2, 3], without_data())
+    assert line(ax, "Pred")[1].tolist() == [1, 4, 9]
