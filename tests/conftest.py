@@ -10,6 +10,7 @@ TYPECHECKED = os.environ.get("REGARD_TYPECHECK") == "1"
 XDIST_WORKER = "PYTEST_XDIST_WORKER" in os.environ
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # without it scikit-learn leaves one of its checks out
 if XDIST_WORKER:
     # The processes already fill the machine; set before torch is imported so that processes they start obey too.
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.regression import _residuals
@@ -246,6 +246,7 @@ def test_the_same_data_gives_the_same_answer_and_order_does_not_matter():
     torch.testing.assert_close(other.residuals, one.residuals[shuffled], rtol=1e-4, atol=1e-4)
 
 
+@settings(max_examples=20)  # each is two searches
 @given(shift=st.floats(-1e6, 1e6), factor=st.floats(1e-6, 1e6))
 def test_shift_and_scale_move_the_bandwidth_along(shift, factor):
     x, y, _ = data(31, d=1, seed=4)

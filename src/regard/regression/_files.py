@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -34,7 +34,7 @@ class Saved:
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
+    def load(cls: type[Model], path: str | Path) -> Model:  # noqa: PYI019  as in _frames
         """The estimator that `save` wrote; a file that is damaged or something else is refused."""
         return load(cls, path)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 
 from regard.errors import ChoiceError, MissingExtraError
 
 OUTPUTS = ("default", "pandas")
+
+Model = TypeVar("Model", bound="Framed")  # a checker of types at run time does not see what Self is here
 
 
 def target_names(y: Any) -> list[Any] | None:
@@ -25,7 +26,7 @@ class Framed:
     flat_: bool  # y came without an axis for its outputs
     target_names_: list[Any] | None
 
-    def set_output(self, *, transform: str | None = None, predict: str | None = None) -> Self:
+    def set_output(self: Model, *, transform: str | None = None, predict: str | None = None) -> Model:  # noqa: PYI019
         """Predictions as numpy arrays ("default") or as pandas ("pandas"), indexed like X and named after y.
 
         `transform` is what scikit-learn calls it; `predict` says what is meant and wins where both are given.
@@ -49,7 +50,7 @@ class Framed:
             return pandas.Series(columns[:, 0], index=index, name=(self.target_names_ or [None])[0])
         return pandas.DataFrame(columns, index=index, columns=self.target_names_)
 
-    def _framed_features(self, table: np.ndarray, X: Any, names: Sequence[Any] | None) -> Any:
+    def _framed_features(self, table: np.ndarray, X: Any, names: np.ndarray | None) -> Any:
         """(q, features), or (q, features, outputs) for which pandas has no shape."""
         wanted = getattr(self, "_sklearn_output_config", {}).get("predict", "default") == "pandas"
         if table.ndim > 2 or not wanted:

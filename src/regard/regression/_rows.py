@@ -27,7 +27,7 @@ class Rows:
             return Rows([], [len(collection)], name, np.asarray(collection))
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})
-        return Rows(collection.to_delayed().ravel(), collection.chunks[0], name, collection)
+        return Rows(list(collection.to_delayed().ravel()), collection.chunks[0], name, collection)
 
     def __len__(self) -> int:
         return len(self.parts)

@@ -19,7 +19,7 @@ from regard.regression._residuals import residuals as residuals_at
 from regard.regression._sample import Sample
 from regard.regression._starts import bounds, starts, wide
 
-REFINED = 3  # starts, of those tried, from which a descent begins
+REFINED, COARSELY = 5, 3  # starts, of those tried, from which a descent begins; the same with few of the points
 EXACT = 1e-12  # of the total variance: two values this near are the same
 # Where an evaluation takes longer than this, the search begins with every fourth point and ends with all.
 COARSE_SECONDS, FEWEST = 4e-3, 250
@@ -107,7 +107,7 @@ def _selected(problem: Problem, counter: Counter, *, tight: bool = True) -> Sele
         return search.selection()
     begin = starts(problem, search.bounds)
     cost = search.objective.seconds(begin[0] * problem.unit)
-    if cost <= COARSE_SECONDS or len(problem.x) < 2 * FEWEST or len(begin) <= REFINED:
+    if cost <= COARSE_SECONDS or len(problem.x) < 2 * FEWEST or len(begin) <= COARSELY:
         search.from_starts(begin)
         return search.selection()
     fewer = problem.thinned(max(FEWEST, len(problem.x) // 4))
@@ -170,7 +170,7 @@ class Search:
     def from_starts(self, begin: list[Tensor]) -> None:
         if len(begin) > 1:
             tried = sorted((self.evaluate(h).value, index) for index, h in enumerate(begin))
-            for _, index in tried[: REFINED if self.tight else REFINED - 1]:
+            for _, index in tried[: REFINED if self.tight else COARSELY]:
                 self.descend(begin[index], LOOSE)
             begin = [self.known()[1]]
         self.settle(begin[0])

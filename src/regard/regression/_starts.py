@@ -14,7 +14,7 @@ from regard.regression._rules import CANONICAL
 from regard.regression._scan import scan
 
 SCAN = tuple(2.0**k for k in range(3, -10, -1))  # one feature: Scott's width times these, until the lower bound
-FACTORS = (1.06, 0.5, 0.25, 2.0)  # several features: together; 1.06 is where statsmodels starts
+FACTORS = (1.06, 0.5, 0.25, 2.0, 4.0)  # several features: together; 1.06 is where statsmodels starts
 ABROAD = 10.0  # a width in standard deviations at which a feature says little
 NARROWEST = 0.05  # of the distance between neighbours in a feature, were the middle half of the points evenly spread
 WIDEST = 1e3  # of a feature's whole range
