@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from regard.weights import Weights
 Patterns = str | Sequence[str] | None
 
 
+@runtime_checkable
 class Recorded(Protocol):
     """A `regard.Recording`, or anything with layers that gives their weights."""
 
