@@ -80,6 +80,15 @@ def test_beam_search_is_refused_and_goes_on():
 
 
 @torch.no_grad()
+def test_without_a_cache_every_pass_is_a_step():
+    model = tiny_models.build("Llama", "LlamaForCausalLM")
+    with rg.record(model) as recording:
+        model.generate(tiny_models.tokens(), **NEW, use_cache=False)
+    name = recording.layers[0].name
+    assert [recording[name, step].shape[-2:] for step in recording.steps] == [(n, n) for n in range(11, 17)]
+
+
+@torch.no_grad()
 def test_passes_before_and_after_are_steps_of_their_own():
     model = tiny_models.build("Llama", "LlamaForCausalLM")
     with rg.record(model) as recording:

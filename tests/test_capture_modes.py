@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 import regard as rg
-from regard.errors import RecordError
+from regard.errors import ChoiceError, DtypeError, RecordError
 
 
 class Direct(nn.Module):
@@ -123,6 +123,14 @@ def test_calls_of_any_number_of_dimensions(lead, masked):
     torch.testing.assert_close(found.reshape(wanted.shape), wanted)
 
 
+@pytest.mark.parametrize(("queries", "keys"), [((1, 3), (2, 3)), ((2, 3), (1, 1)), ((5, 1, 3), (1, 2, 3))])
+def test_queries_and_keys_of_one_batch_meet_those_of_many(queries, keys):
+    q, k, v = torch.randn(*queries, 7, 16), torch.randn(*keys, 11, 16), torch.randn(*keys, 11, 16)
+    wanted = (q @ k.mT / 4).softmax(-1)
+    found = recorded(Direct(), q, k, v)["Direct"].dense()
+    torch.testing.assert_close(found, wanted.flatten(0, -4))
+
+
 @torch.no_grad()
 def test_layers_of_regard_are_recorded():
     x, y = torch.randn(2, 7, 12), torch.randn(2, 5, 12)
@@ -231,6 +239,56 @@ def test_a_compiled_part_is_refused_by_name(how):
         model[1].forward = torch.compile(model[1].forward)
     with pytest.raises(RecordError, match="'1' of this model is compiled"), rg.record(model):
         pass
+
+
+def test_a_model_that_is_compiled_meanwhile_is_refused_and_runs():
+    model, out = copy.deepcopy(tiny_models.build("BERT")), None
+    inputs = tiny_models.MODELS["BERT"].inputs()
+    with pytest.raises(RecordError, match=r"BertModel was run through torch\.compile"), rg.record(model):
+        out = cast("nn.Module", torch.compile(model, backend="eager"))(**inputs)
+    assert out is not None
+    torch.testing.assert_close(out.last_hidden_state, tiny_models.build("BERT")(**inputs).last_hidden_state)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_a_layer_that_backward_runs_again_is_recorded_once(reentrant):
+    model = copy.deepcopy(tiny_models.build("Llama", "LlamaForCausalLM")).train()
+    model.gradient_checkpointing_enable({"use_reentrant": reentrant})
+    with rg.record(model) as recording:
+        model(tiny_models.tokens(), labels=tiny_models.tokens(), use_cache=False).loss.backward()
+    assert [layer.steps for layer in recording.layers] == [(0,), (0,)]
+    assert recording.steps == (0,)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"heads": [9]}, ChoiceError, "it has 4"),
+        ({"heads": []}, ChoiceError, "asks for nothing"),
+        ({"steps": 5}, RecordError, r"called in encoder\.layer\.0\.attention\.self, .* in steps 0 to 0"),
+        ({"layers": "encoder.layer.1"}, RecordError, r"called in encoder\.layer\.0\.attention\.self"),
+        ({"layers": "nobody"}, ChoiceError, "no module of this model"),
+        ({"dtype": torch.int8}, DtypeError, "cannot hold queries"),
+    ],
+)
+def test_what_is_not_there_is_refused_by_name(options, error, message):
+    model, inputs = tiny_models.build("BERT"), tiny_models.MODELS["BERT"].inputs()
+    with pytest.raises(error, match=message), rg.record(model, **options):
+        model(**inputs)
+
+
+@pytest.mark.plain
+def test_what_is_no_model_is_refused():
+    with pytest.raises(RecordError, match="takes a torch module, and this is str"), rg.record("minilm"):
+        pass
+
+
+def test_one_head_and_one_step_need_no_list():
+    model, inputs = tiny_models.build("BERT"), tiny_models.MODELS["BERT"].inputs()
+    with torch.no_grad(), rg.record(model, heads=2, steps=1) as recording:
+        model(**inputs)
+        model(**inputs)
+    assert [(layer.heads, layer.steps) for layer in recording.layers] == [((2,), (1,))] * 2
 
 
 def test_a_model_that_writes_softmax_itself_is_told_so():

@@ -118,6 +118,13 @@ def test_it_says_what_it_is(model, path):
     assert recording.steps == (0,)
     with pytest.raises(ChoiceError, match="there are: first, second"):
         recording["third"]
+
+
+@pytest.mark.plain
+@torch.no_grad()
+def test_a_question_with_too_many_parts_is_refused(model):
+    with rg.record(model) as recording:
+        model(ids())
     with pytest.raises(ChoiceError, match=r"\[name, step, head\], not for"):
         recording["first", 0, 0, 0]
 

@@ -261,6 +261,7 @@ def run(*arguments, **options):
     return CliRunner().invoke(cli.build(), ["relate", *map(str, arguments)], **options)
 
 
+@pytest.mark.plain
 def test_the_command_prints_bars_and_draws(tmp_path):
     (tmp_path / "story.txt").write_text("他爸有2米高，他从小的数学成绩并不好，经常旷课。", encoding="utf-8")
     said = run(
@@ -274,6 +275,7 @@ def test_the_command_prints_bars_and_draws(tmp_path):
     assert (tmp_path / "lines.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.plain
 def test_the_command_reads_what_is_piped_and_prints_the_top():
     said = run("-", "-q", "apple", "--top", "1", input="He loves apples. He runs. It rains.")
     assert said.exit_code == 0, said.output
@@ -281,6 +283,7 @@ def test_the_command_reads_what_is_piped_and_prints_the_top():
     assert "2 more segments: --top 3" in said.stdout
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -14,7 +14,7 @@ from regard.capture._generate import generating
 from regard.capture._hugging_face import hugging_face
 from regard.capture._masks import MaskReader
 from regard.capture._multihead import MultiheadRoute
-from regard.capture._refuse import nothing_seen, refuse_compiled
+from regard.capture._refuse import compiled_meanwhile, nothing_seen, refuse_compiled, refuse_wrong_kinds
 from regard.capture._regard import returned_weights
 from regard.capture._sdpa import SdpaMode
 from regard.capture._watch import Wanted, Watch
@@ -31,8 +31,8 @@ def record(
     model: nn.Module,
     *,
     layers: str | Sequence[str] | None = None,
-    heads: Sequence[int] | None = None,
-    steps: Sequence[int] | None = None,
+    heads: int | Sequence[int] | None = None,
+    steps: int | Sequence[int] | None = None,
     dtype: torch.dtype | None = None,
     path: str | os.PathLike[str] | None = None,
     tokenizer: Any = None,
@@ -43,16 +43,16 @@ def record(
     With a `path`, every call is in that file before the model goes on, and memory holds none of them.
     tokenizer: turns token ids into texts. about: more to remember than the model's class, such as {"from": "minilm"}.
     """
+    refuse_wrong_kinds(model, dtype)
     refuse_compiled(model)
-    patterns = (layers,) if isinstance(layers, str) else layers
-    wanted = Wanted(_tuple(patterns), _tuple(heads), _tuple(steps))
+    wanted = Wanted(_tuple(layers), _tuple(heads), _tuple(steps))
     says = {"model": type(model).__name__, **(about or {})}
     keeper = InMemory(tokenizer, says) if path is None else ToFile(path, tokenizer, says)
     with closing(keeper):  # whatever happens, an interrupt included
         watch = Watch(model, wanted, dtype, keeper.take, keeper.given)
         with _watching(watch):
             yield keeper.recording
-    failure = watch.failure or keeper.failure
+    failure = compiled_meanwhile(watch) or watch.failure or keeper.failure
     if failure is not None:
         raise failure
     if not keeper.recording.entries:
@@ -74,5 +74,7 @@ def _watching(watch: Watch) -> Iterator[None]:
         yield
 
 
-def _tuple(wanted: Sequence[T] | None) -> tuple[T, ...] | None:
-    return None if wanted is None else tuple(wanted)
+def _tuple(wanted: T | Sequence[T] | None) -> tuple[T, ...] | None:
+    if wanted is None:
+        return None
+    return (wanted,) if isinstance(wanted, str | int) else tuple(wanted)  # pyright: ignore[reportReturnType, reportArgumentType]

@@ -5,8 +5,16 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from regard.capture._watch import Watch
-from regard.errors import RecordError
+from regard.capture._watch import Watch, few
+from regard.errors import DtypeError, RecordError
+
+
+def refuse_wrong_kinds(model: object, dtype: object) -> None:
+    """What is no model, and what no query can be kept in."""
+    if not isinstance(model, nn.Module):
+        raise RecordError(f"record(model) takes a torch module, and this is {type(model).__name__}: {str(model)[:40]}")
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise DtypeError(f"dtype={dtype!r} cannot hold queries and keys: torch.float16 and torch.bfloat16 are smaller")
 
 
 def refuse_compiled(model: nn.Module) -> None:
@@ -30,6 +38,16 @@ def _is_compiled(module: nn.Module) -> bool:
     )
 
 
+def compiled_meanwhile(watch: Watch) -> RecordError | None:
+    """Why a model is not recorded that was compiled after the recording had begun."""
+    if not watch.compiled:
+        return None
+    return RecordError(
+        f"{type(watch.model).__name__} was run through torch.compile while it was recorded, which leaves no call to "
+        f"watch: run the model itself inside `with record(model)`"
+    )
+
+
 def nothing_seen(watch: Watch) -> RecordError:
     """Why a recording is empty."""
     kind = type(watch.model).__name__
@@ -37,8 +55,9 @@ def nothing_seen(watch: Watch) -> RecordError:
         return RecordError(f"nothing was recorded: {kind} did not run inside `with record(model)`")
     if watch.seen:
         return RecordError(
-            f"nothing was recorded: {kind} called attention {watch.seen} times, and layers={watch.wanted.layers}, "
-            f"steps={watch.wanted.steps} chose none of them"
+            f"nothing was recorded: {kind} called attention {sum(watch.seen.values())} times, and "
+            f"layers={watch.wanted.layers}, steps={watch.wanted.steps} chose none of them: it was called in "
+            f"{few(list(watch.seen))}, in steps 0 to {watch.step}"
         )
     suspects = [name for name in watch.names.values() if "att" in name.rsplit(".", 1)[-1].lower()]
     found = f" Its own attention may be in {', '.join(suspects[:3])}." if suspects else ""

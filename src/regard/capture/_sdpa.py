@@ -52,7 +52,7 @@ class SdpaMode(TorchFunctionMode):
         return output
 
     def _part(self, given: dict[str, Any], lse: Tensor | None) -> Part:
-        lead = given["query"].shape[:-3]
+        lead = torch.broadcast_shapes(given["query"].shape[:-3], given["key"].shape[:-3])
         query, key = (_four(given[name], lead) for name in ("query", "key"))
         mask = given["attn_mask"]
         n, m = query.shape[-2], key.shape[-2]

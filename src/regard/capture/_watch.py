@@ -43,7 +43,10 @@ class Wanted:
     def check(self, names: Sequence[str]) -> None:
         for pattern in self.layers or ():
             if not any(fnmatchcase(name, pattern) for name in names):
-                raise ChoiceError(f"layers={pattern!r} is no module of this model; modules are {_few(names)}")
+                raise ChoiceError(f"layers={pattern!r} is no module of this model; modules are {few(names)}")
+        for what, chosen in (("layers", self.layers), ("heads", self.heads), ("steps", self.steps)):
+            if chosen is not None and not chosen:
+                raise ChoiceError(f"{what}=() asks for nothing: name some, or leave it out for all of them")
 
 
 class Watch:
@@ -63,7 +66,8 @@ class Watch:
         self.stack: list[tuple[str, bool]] = []  # the modules that run, and whether they look at another sequence
         self.step = -1
         self.passes = 0
-        self.seen = 0  # calls, wanted or not
+        self.seen: dict[str, int] = {}  # calls of every layer, wanted or not
+        self.compiled = False  # whether somebody has compiled the model meanwhile
         self.failure: RegardError | None = None
         self.thread = get_ident()
         self.listeners: list[tuple[type | tuple[type, ...], Listener]] = []  # told after modules of a kind have run
@@ -146,9 +150,14 @@ class Watch:
     # What was seen
 
     def elsewhere(self) -> bool:
-        """Whether this is not the thread that records. What torch does there cannot be watched from here."""
+        """Whether this is not what is recorded: a backward pass that runs a checkpointed layer again, a compiler that
+        reads the model, or another thread. What torch does there cannot be watched from here.
+        """
+        if torch.compiler.is_compiling():
+            self.compiled = True
+            return True
         if get_ident() == self.thread:
-            return False
+            return torch._C._current_graph_task_id() >= 0  # noqa: SLF001  the number of the backward pass, or -1
         self.failure = self.failure or RecordError(
             "the model ran in another thread than the one that records it: put `with record(model)` into that thread"
         )
@@ -156,7 +165,7 @@ class Watch:
 
     def saw(self, name: str, read: Callable[[], Part]) -> None:
         """A route has seen a call. What goes wrong in reading it ends the recording, never the model's run."""
-        self.seen += 1
+        self.seen[name] = self.seen.get(name, 0) + 1
         if self.failure is not None or not (self.wanted.layer(name) and self.wanted.step(self.step)):
             return
         try:
@@ -186,7 +195,7 @@ class Watch:
 
     def saw_weights(self, name: str, weights: Weights) -> None:
         """A layer that returns its weights itself, of whatever formula."""
-        self.seen += 1
+        self.seen[name] = self.seen.get(name, 0) + 1
         if self.failure is None and self.wanted.layer(name) and self.wanted.step(self.step):
             self.take(Call.of_weights(name, self.step, weights))
 
@@ -222,5 +231,5 @@ def _is_ids(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dtype in (torch.int64, torch.int32) and value.dim() == 2
 
 
-def _few(names: Sequence[str]) -> str:
+def few(names: Sequence[str]) -> str:
     return ", ".join(names[:20]) + (f", ... ({len(names)} in all)" if len(names) > 20 else "")
