@@ -1,6 +1,7 @@
 """Models that come as packages: found without being imported, checked, converted once, and never from the network."""
 
 import socket
+import subprocess
 import sys
 
 import numpy as np
@@ -122,7 +123,23 @@ def test_what_fails_leaves_nothing(cache):
     assert list(cache.iterdir()) == []
 
 
-def test_the_slower_of_two_takes_what_the_faster_made(cache):
+def test_of_several_processes_one_makes_it(cache):
+    code = (
+        "import time; from regard.models._cache import made_once\n"
+        "def make(folder):\n"
+        "    time.sleep(0.2); (folder / 'file').write_text('whole'); print('made')\n"
+        "assert (made_once('thing', make) / 'file').read_text() == 'whole'"
+    )
+    workers = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    said = [worker.communicate()[0] for worker in workers]
+    assert [worker.returncode for worker in workers] == [0] * 4
+    assert "".join(said) == "made\n"
+    assert [path.name for path in cache.iterdir()] == ["thing"]
+
+
+def test_without_locks_the_slower_of_two_takes_what_the_faster_made(cache, monkeypatch):
+    monkeypatch.setattr(_cache, "fcntl", None)
+
     def slow(folder):
         (folder / "file").write_text("slower")
         _cache.made_once("thing", lambda other: (other / "file").write_text("faster") and None)

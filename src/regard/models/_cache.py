@@ -4,9 +4,14 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 
 def cache_folder() -> Path:
@@ -24,13 +29,36 @@ def cache_folder() -> Path:
 def made_once(name: str, make: Callable[[Path], None]) -> Path:
     """The folder `name` of the cache, which `make` fills the first time. It is there as a whole or not at all.
 
-    Two processes that make it at once both succeed: the first to finish names the folder, the other drops its own.
+    Of several processes one makes it, and the others wait. Where a system has no locks all of them make it, and the
+    first to finish names the folder.
     """
     target = cache_folder() / name
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    spare = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".part", dir=target.parent))
+    with _alone_in(target.parent):
+        if not target.is_dir():  # somebody may have made it while we waited
+            _make(target, make)
+    return target
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """One process at a time. The folder itself is locked, so that no lock is left behind."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network disks cannot
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _make(target: Path, make: Callable[[Path], None]) -> None:
+    spare = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
     try:
         make(spare)
         for path in spare.iterdir():
@@ -41,7 +69,6 @@ def made_once(name: str, make: Callable[[Path], None]) -> Path:
             spare.rename(target)  # it was something else, then: say what
     finally:
         shutil.rmtree(spare, ignore_errors=True)
-    return target
 
 
 def _reach_disk(path: Path) -> None:
