@@ -6,6 +6,7 @@ from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 
 import regard as rg
+from regard import _index
 from regard.errors import RecordError
 
 
@@ -52,7 +53,32 @@ def test_the_kernel_gives_its_statistic_away():
     with rg.record(model) as recording:
         model(torch.randn(2, 23, 12))
     (call,) = recording.calls
-    torch.testing.assert_close(call.lse, call.weights().logsumexp())
+    whole = rg.Weights(call.query, call.key, call.spec.score, call.spec.mask)
+    torch.testing.assert_close(call.lse, whole.logsumexp())
+    assert torch.equal(call.weights().logsumexp(), call.lse), "nobody computes it again"
+
+
+@pytest.mark.parametrize("mask", ["nothing", "causal", "some rows see nothing", "bias"])
+@torch.no_grad()
+def test_with_the_statistic_a_block_needs_its_own_scores_alone(mask, monkeypatch):
+    options = {
+        "nothing": {},
+        "causal": {"is_causal": True},
+        "some rows see nothing": {"attn_mask": torch.rand(23, 23) < 0.1},
+        "bias": {"attn_mask": torch.randn(2, 3, 23, 23)},
+    }[mask]
+    model = Block(**options)
+    with rg.record(model) as recording:
+        model(torch.randn(2, 23, 12))
+    (call,) = recording.calls
+    assert call.lse is not None
+    whole = rg.Weights(call.query, call.key, call.spec.score, call.spec.mask).dense()
+    monkeypatch.setattr(_index, "_row_blocks", None)  # no whole row is made
+    weights = recording["Block"]
+    for picked in ((..., slice(3, 20), slice(17, 22)), (1, 2, 5, 7), (..., slice(None), [11, 3, 3]), (0, [2, 1])):
+        wanted = whole[picked]
+        found = weights[picked] if picked != (0, [2, 1]) else weights[(*picked, ..., slice(5))]
+        torch.testing.assert_close(found, wanted if picked != (0, [2, 1]) else wanted[..., :5], atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("norm_first", [False, True])

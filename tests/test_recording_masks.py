@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.recording._bias import read_mask
-from regard.recording._visible import recognise
+from regard.recording._visible import Visible, recognise
 
 N, M = 7, 11
 I, J = torch.arange(N)[:, None], torch.arange(M)
@@ -87,3 +87,20 @@ def test_a_causal_flag_and_a_mask_are_both_obeyed():
     mask = torch.rand(2, 1, N, M) > 0.3
     visible, _ = read_mask(mask, causal=True, n=N, m=M)
     assert torch.equal(visible.dense(N, M, mask.device), mask & (J <= I))
+
+
+@pytest.mark.parametrize("form", ["band", "ranges", "keys", "both", "pairs"])
+def test_queries_that_see_nothing_are_known_from_the_form(form):
+    n, m = 7, 11
+    start, stop = torch.tensor([0, 2, 5, 5, 0, 3, 9]).expand(2, 1, n), torch.tensor([0, 2, 6, 9, 11, 3, 11])[None, None]
+    keys = torch.arange(m).expand(2, 1, m) % 3 == torch.tensor([1, 2])[:, None, None]
+    seen = {
+        "band": Visible(left=1, right=-2, offset=0),
+        "ranges": Visible(start=start, stop=stop),
+        "keys": Visible(right=0, keys=keys),
+        "both": Visible(start=start, stop=stop, keys=keys),
+        "pairs": Visible(pairs=torch.rand(2, 3, n, m) < 0.1),
+    }[form]
+    found = seen.empty(n, m, torch.device("cpu"))
+    wanted = ~seen.dense(n, m, torch.device("cpu")).any(-1)
+    assert found.any() and torch.equal(found.expand_as(wanted), wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -208,8 +209,12 @@ class Weights:
             )
             raise TooLargeError(msg)
         with plain_dtypes():
-            problem = self._problem()
-            return _index.block(problem, picked, self._cap(problem), turned=turned).to(self.dtype)
+            problem, lse = self._problem(), self._lse
+            known = lse is not None and lse.dtype == problem.dtype and isinstance(self._spec.normaliser, Softmax)
+            if lse is not None and known:
+                statistic = Operand(lse.detach().unsqueeze(-1), Axis.QUERY)
+                problem = replace(problem, operands=(*problem.operands, statistic))
+            return _index.block(problem, picked, self._cap(problem), turned=turned, known=known).to(self.dtype)
 
     # Questions
 

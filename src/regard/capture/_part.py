@@ -64,7 +64,13 @@ class Part:
         if self.bias is not None:
             score = score + self.bias.score()
         spec = Spec(score, self.visible.mask(n, m), normalisers.softmax())
-        return Call(name, step, self.query, self.key, spec, self.lse, self.cross, heads)
+        return Call(name, step, self.query, self.key, spec, self._statistic(n, m), self.cross, heads)
+
+    def _statistic(self, n: int, m: int) -> Tensor | None:
+        """The kernel's, with -inf where a query sees nothing, for which kernels say this or that."""
+        if self.lse is None or bool(self.lse.isnan().any()):
+            return None
+        return self.lse.masked_fill(self.visible.empty(n, m, self.lse.device), -torch.inf)
 
 
 def _some(tensor: Tensor | None, index: Tensor) -> Tensor | None:

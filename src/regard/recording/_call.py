@@ -24,7 +24,7 @@ class Call:
     query: Tensor  # (batch, heads, n, dim)
     key: Tensor  # (batch, key heads, m, dim)
     spec: Spec
-    lse: Tensor | None = None  # (batch, heads, n), where the model's own kernel gave it
+    lse: Tensor | None = None  # (batch, heads, n), where the model's own kernel gave it: a weight is exp(score - lse)
     cross: bool = False  # whether queries and keys come from two sequences
     heads: tuple[int, ...] | None = None  # which of the layer's query heads were kept; None: all
     chosen: Tensor | None = None  # (batch, heads, n, 1), the keys that hard attention took
@@ -60,6 +60,8 @@ class Call:
     def weights(self) -> Weights:
         """The lazy matrix (batch, heads, n, m)."""
         weights = Weights(self.query, self.key, self.spec.score, self.spec.mask, self.spec.normaliser)
+        if self.lse is not None:  # the model's own kernel has seen the rows already
+            weights._lse = self.lse  # noqa: SLF001
         if self.chosen is not None:  # what was drawn stays drawn
             places = torch.arange(self.key.shape[-2], device=self.key.device).unsqueeze(-1)
             weights._drawn = (Operand(self.chosen, Axis.QUERY), Operand(places, Axis.KEY))  # noqa: SLF001

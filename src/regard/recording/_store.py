@@ -112,6 +112,8 @@ class StoredCall:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
             raise RecordingFileError(f"chunk {self.group.chunk} does not say what a call is ({error!r})") from error
+        if lse is not None and (lse.shape != query.shape[:-1] or not lse.dtype.is_floating_point):
+            raise RecordingFileError(f"chunk {self.group.chunk} has a row statistic that is none of its query's")
         heads = self.heads if head is None else ((self.heads or range(self.shape[1]))[head],)
         return Call(self.name, self.step, query, key, Spec(**words), lse, self.cross, heads, chosen)
 

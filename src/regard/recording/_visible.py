@@ -66,6 +66,18 @@ class Visible:
             start, stop = torch.maximum(start, self.start), torch.minimum(stop, self.stop)
         return start.clamp(0, m), stop.clamp(0, m)
 
+    def empty(self, n: int, m: int, device: torch.device) -> Tensor:
+        """Queries that see no key, (batch or 1, heads or 1, n)."""
+        if self.pairs is not None:
+            return ~self.dense(n, m, device).any(-1)
+        start, stop = self.ranges(n, m, device)
+        if self.keys is None:
+            return start >= stop
+        before = torch.nn.functional.pad(self.keys.cumsum(-1), (1, 0))  # keys that are seen before each place
+        lead = torch.broadcast_shapes(start.shape[:-1], before.shape[:-1])
+        seen = [before.expand(*lead, -1).gather(-1, edge.expand(*lead, -1)) for edge in (start, stop)]
+        return seen[1] <= seen[0]
+
     def dense(self, n: int, m: int, device: torch.device) -> Tensor:
         """Row by row and key by key, (batch or 1, heads or 1, n, m)."""
         return _between(self, 0, n, m, device)
