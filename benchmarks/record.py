@@ -1,4 +1,4 @@
-"""Recording a model against running it, and questions over a whole recording."""
+"""Recording a model against running it, and against eager attention, which shows its weights too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from benchmarks.tasks import SEED, attention_work, pairs_causal
 
 FUSED = words("the same model, not recorded", "同一模型，不录制")
 EAGER = words("the same model, eager, output_attentions=True", "同一模型，eager，output_attentions=True")
-FORWARD = words("the model's own forward pass", "模型自身的前向计算")
 
 
 @dataclass(frozen=True)
@@ -56,25 +55,12 @@ class Model:
 
 
 GPT2 = Model(layers=12, heads=12, key_heads=12, hidden=768, inner=2048)  # 3 products of 2048 are 2 of 3072
-MINILM = Model(layers=6, heads=12, key_heads=12, hidden=384, inner=1024)
-SMOLLM2 = Model(layers=30, heads=9, key_heads=3, hidden=576, inner=1536)
 SMALL = Model(layers=2, heads=3, key_heads=3, hidden=96, inner=128)
-
-
-def shallow(model: Model, layers: int) -> Model:
-    return Model(layers, model.heads, model.key_heads, model.hidden, model.inner)
 
 
 def make(sizes: Sizes, *, model: Model) -> Tensors:
     ids = torch.randint(0, 1000, (1, sizes.n), generator=torch.Generator().manual_seed(SEED))
     return Tensors(ids, ids, ids, ids, more={"model": model.build(sizes.n)})
-
-
-def make_recorded(sizes: Sizes, *, model: Model) -> Tensors:
-    x = make(sizes, model=model)
-    with torch.no_grad(), rg.record(x.more["model"]) as x.more["recording"]:
-        forward(x)
-    return x
 
 
 @torch.no_grad()
@@ -98,11 +84,6 @@ def eager(x: Tensors) -> Tensor:
     return output.last_hidden_state
 
 
-def profiles(x: Tensors) -> Tensor:
-    """Every layer is asked anew: a recording remembers no answers."""
-    return torch.tensor(rg.analysis.profiles(x.more["recording"]).column("entropy"))
-
-
 def run_work(model: Model, n: int) -> Text:
     return words(f"record a model of {model.size} heads, n = {n}", f"录制一个 {model.size} 个头的模型，n = {n}")
 
@@ -117,7 +98,7 @@ def against_fused(model: Model, n: int) -> Line:
         peers={"fused": forward},
         work=model.work(n),
         goals=("time_ratio <= 1.15",),
-        rounds=11,
+        rounds=7,
     )
 
 
@@ -136,27 +117,7 @@ def against_eager(model: Model, n: int, *, promised: bool) -> Line:
     )
 
 
-def profiled(model: Model, n: int, goals: tuple[str, ...]) -> Line:
-    return Line(
-        name=f"record/n{n}/profiles",
-        family=Family(words(f"profiles of {model.size} heads, n = {n}", f"{model.size} 个头的画像，n = {n}"), FORWARD),
-        sizes=model.sizes(n),
-        make=partial(make_recorded, model=model),
-        ours=profiles,
-        peers={"forward": forward},
-        work=model.work(n),
-        goals=goals,
-        rounds=3,
-        chained=True,
-    )
-
-
 def lines(quick: bool) -> list[Line]:
     if quick:
-        return [against_fused(SMALL, 512), against_eager(SMALL, 512, promised=False), profiled(SMALL, 256, ())]
-    return [
-        against_fused(GPT2, 1024),
-        against_eager(shallow(GPT2, 4), 4096, promised=True),
-        profiled(MINILM, 512, ("seconds <= 1",)),
-        profiled(SMOLLM2, 4096, ("time_ratio <= 3",)),
-    ]
+        return [against_fused(SMALL, 512), against_eager(SMALL, 512, promised=False)]
+    return [against_fused(GPT2, 1024), against_eager(GPT2, 4096, promised=True)]
