@@ -52,12 +52,6 @@ def profiles(x: Tensors) -> Tensor:
     return torch.tensor(rg.analysis.profiles(x.more["recording"]).column("entropy"))
 
 
-def recorded_and_profiled(x: Tensors) -> Tensor:
-    with rg.record(x.more["model"]) as x.more["recording"]:
-        forward(x)
-    return profiles(x)
-
-
 def opened(x: Tensors) -> Tensor:
     """Until every layer is known by name and shape."""
     return torch.tensor([layer.shape for layer in rg.open(x.more["path"]).layers])
@@ -83,25 +77,6 @@ def profiled(model: Model, n: int, goals: tuple[str, ...]) -> Line:
     )
 
 
-def whole_run(model: Model, n: int) -> Line:
-    """Forward pass, recording and profiles together, in time and memory."""
-    work = words(
-        f"record {model.size} heads and ask for their profiles, n = {n}", f"录制 {model.size} 个头并求其画像，n = {n}"
-    )
-    return Line(
-        name=f"recorded/n{n}/whole",
-        family=Family(work, FORWARD),
-        sizes=model.sizes(n),
-        make=partial(make, model=model),
-        ours=recorded_and_profiled,
-        peers={"forward": forward},
-        work=model.work(n),
-        rounds=1,
-        memory=True,
-        chained=True,
-    )
-
-
 def opening(model: Model, n: int) -> Line:
     return Line(
         name=f"recorded/n{n}/open",
@@ -122,6 +97,5 @@ def lines(quick: bool) -> list[Line]:
     return [
         profiled(MINILM, 512, ("seconds <= 1",)),
         profiled(SMOLLM2, 4096, ("time_ratio <= 3",)),
-        whole_run(SMOLLM2, 8192),
         opening(SMOLLM2, 2048),
     ]
