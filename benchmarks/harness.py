@@ -184,6 +184,7 @@ class Timing:
         return {
             "time_ratio": Spread.of([ours / theirs for ours, theirs in pairs]),
             "speedup": Spread.of([theirs / ours for ours, theirs in pairs]),
+            "seconds": Spread.of(self.ours),
             "added_us": Spread.of([(ours - theirs) * 1e6 for ours, theirs in pairs]),
         }
 

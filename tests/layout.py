@@ -18,8 +18,8 @@ ROOMS = (
     ("weights", "attention"),
     ("nn",),
     ("regression", "datasets", "study"),
-    ("recording", "capture"),
-    ("analysis", "relate"),
+    ("recording", "capture", "models"),
+    ("analysis", "relation"),
     ("plot",),
     ("lab", "web"),
     ("cli",),
@@ -37,6 +37,10 @@ OPTIONAL = {
     "pandas": ("regression", "cli"),
     "pyarrow": ("regression",),
     "safetensors": ("regression",),
+    "transformers": ("models", "capture"),
+    "gguf": ("models",),
+    "accelerate": ("models",),
+    "jieba": ("models",),
 }
 # The one-line late imports that turn a question into a picture: (file, method) -> the part that may be imported.
 LATE = {("weights", "plot"): "plot", ("weights", "view"): "web"}

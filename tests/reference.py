@@ -81,6 +81,11 @@ def alibi(n: int, m: int, slopes: Tensor) -> Tensor:
     return -slopes[:, None, None] * away  # (heads, n, m)
 
 
+def by_distance(n: int, m: int, table: Tensor, first: int) -> Tensor:
+    rows = [[table[..., j - i - first] for j in range(m)] for i in range(n)]
+    return torch.stack([torch.stack(row, -1) for row in rows], -2)  # (heads, n, m)
+
+
 def softcap(scores: Tensor, cap: float) -> Tensor:
     return cap * torch.tanh(scores / cap)
 
@@ -115,6 +120,11 @@ def from_the_left(ids: Tensor, dims: int) -> Tensor:
 def padding(n: int, m: int, lengths: Tensor, dims: int) -> Tensor:
     lengths = lengths.reshape(*lengths.shape, *(1,) * (dims - lengths.ndim), 1, 1)
     return (torch.arange(m) < lengths).expand(*lengths.shape[:-2], n, m)
+
+
+def ranges(m: int, start: Tensor, stop: Tensor, dims: int) -> Tensor:
+    at = torch.arange(m)
+    return (at >= from_the_left(start, dims)[..., None]) & (at < from_the_left(stop, dims)[..., None])
 
 
 def segments(q_ids: Tensor, k_ids: Tensor, dims: int) -> Tensor:

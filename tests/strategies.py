@@ -109,6 +109,12 @@ SCORES = {
         lambda s, g: (torch.rand(s.lead[-1], generator=g, dtype=torch.float64),),
         heads=True,
     ),
+    "relative": ScoreCase(
+        lambda t: scores.scaled_dot() + scores.relative(t, -20),
+        lambda q, k, t: reference.scaled_dot(q, k) + reference.by_distance(q.shape[-2], k.shape[-2], t, -20),
+        lambda s, g: (normal(g, s.lead[-1], 41),),
+        heads=True,
+    ),
     "softcap + bias": ScoreCase(
         lambda t: scores.softcap(scores.scaled_dot(), 0.7) + scores.bias(t),
         lambda q, k, t: reference.softcap(reference.scaled_dot(q, k), 0.7) + t,
@@ -146,6 +152,11 @@ def window_case(align: str | None) -> Callable[[Sizes, Generator], tuple[Any, Te
 def prefix_case(s: Sizes, g: Generator) -> tuple[Any, Tensor]:
     count = integer(g, 0, s.m)
     return masks.prefix(count), reference.prefix(s.n, s.m, count)
+
+
+def ranges_case(s: Sizes, g: Generator) -> tuple[Any, Tensor]:
+    start, stop = (torch.randint(0, s.m + 1, (*s.lead[:1], s.n), generator=g) for _ in range(2))
+    return masks.ranges(start, stop), reference.ranges(s.m, start, stop, len(s.lead))
 
 
 def padding_case(s: Sizes, g: Generator) -> tuple[Any, Tensor]:
@@ -189,6 +200,7 @@ MASKS = {
     "window bottom-right": MaskCase(window_case("bottom-right")),
     "prefix": MaskCase(prefix_case),
     "padding": MaskCase(padding_case, fused=True),
+    "ranges": MaskCase(ranges_case),
     "segments": MaskCase(segments_case),
     "allow": MaskCase(allow_case),
     "hide": MaskCase(hide_case),

@@ -115,6 +115,14 @@ SHAPES = [
     Refused("location", lambda: attend(score=scores.location(t(9, 4))), Shape, ValueError, "location", "9", "7"),
     Refused("gaussian widths", lambda: attend(score=scores.gaussian(t(9))), Shape, ValueError, "gaussian", "9", "4"),
     Refused("bias", lambda: attend(score=scores.dot() + scores.bias(t(5, 9))), Shape, ValueError, "bias", "9", "7"),
+    Refused(
+        "a short table",
+        lambda: attend(score=scores.dot() + scores.relative(t(9), -4)),
+        Shape,
+        ValueError,
+        "from -4 to 6",
+        "from -4 to 4",
+    ),
     Refused("alibi", lambda: square(score=scores.dot() + scores.alibi(t(9))), Shape, ValueError, "9", "3"),
     Refused("pooling", lambda: weights() @ t(2, 3, 9, 1), Shape, ValueError, "7", "(2, 3, 9, 1)"),
     Refused("pooling the transposed", lambda: weights().mT @ t(2, 3, 7, 1), Shape, ValueError, "5", "(2, 3, 7, 1)"),
@@ -165,6 +173,8 @@ MASKS = [
         "hide shape", lambda: attend(mask=masks.hide(t(11, 1, 5, 7) == 0)), Shape, ValueError, "(11, 1, 5, 7)", "2"
     ),
     Refused("lengths", lambda: attend(mask=masks.padding(ids(9))), Shape, ValueError, "padding", "9", "2"),
+    Refused("ranges", lambda: attend(mask=masks.ranges(ids(9), ids(9))), Shape, ValueError, "start of ranges", "(9,)"),
+    Refused("float ranges", lambda: masks.ranges(ids(2), t(2)), errors.RegardError, TypeError, "stop of ranges"),
     Refused("too many lengths axes", lambda: attend(mask=masks.padding(ids(2, 3, 5))), Shape, ValueError, "(2, 3, 5)"),
     Refused("float lengths", lambda: masks.padding(t(2)), errors.RegardError, TypeError, "lengths", "float32"),
     Refused("query ids", lambda: attend(mask=masks.segments(ids(9), ids(7))), Shape, ValueError, "segments", "9", "5"),

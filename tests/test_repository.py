@@ -58,7 +58,12 @@ def test_exported_names():
         "attend",
         "Attention",
         "Weights",
+        "record",
+        "Recording",
+        "open",
         "NadarayaWatson",
+        "relate",
+        "Relation",
         "scores",
         "masks",
         "normalisers",
@@ -66,7 +71,9 @@ def test_exported_names():
         "plot",
         "regression",
         "study",
+        "analysis",
         "datasets",
+        "models",
         "errors",
         "__version__",
     ]
@@ -91,6 +98,7 @@ HEAVY = "{'torch', 'numpy', 'matplotlib', 'jaxtyping'} & set(sys.modules)"
     [
         "import regard",
         "import regard; dir(regard); regard.errors; regard.__version__",
+        "import regard.recording; dir(regard.recording)",
         "import regard.cli; sys.argv = ['regard', '--help']\ntry: regard.cli.main()\nexcept SystemExit: pass",
     ],
 )

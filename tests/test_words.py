@@ -21,12 +21,14 @@ SCORES = [
     scores.uniform,
     lambda: scores.bias(torch.randn(N, M)),
     lambda: scores.alibi(torch.rand(2)),
+    lambda: scores.relative(torch.randn(2, 99), -40),
     lambda: scores.softcap(scores.general(torch.randn(Q, K)) + scores.bias(torch.randn(M)), 3.0),
 ]
 MASKS = [
     lambda: masks.causal("top-left"),
     lambda: masks.prefix(3),
     lambda: masks.padding(torch.randint(M, (2,))),
+    lambda: masks.ranges(torch.randint(M, (2, N)), torch.randint(M, (2, N))),
     lambda: masks.segments(torch.randint(3, (N,)), torch.randint(3, (M,))),
     lambda: QueryLengths(torch.randint(M, (2, N))),
     lambda: Near(torch.rand(2, N), 3),

@@ -12,9 +12,24 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard import datasets, errors, masks, nn, normalisers, plot, regression, scores, study
+    from regard import (
+        analysis,
+        datasets,
+        errors,
+        masks,
+        models,
+        nn,
+        normalisers,
+        plot,
+        regression,
+        scores,
+        study,
+    )
     from regard.attention import Attention, attend
+    from regard.capture import record
+    from regard.recording import Recording, open  # noqa: A004  rg.open(path)
     from regard.regression import NadarayaWatson
+    from regard.relation import Relation, relate
     from regard.weights import Weights
 
     __version__: str
@@ -23,7 +38,12 @@ __all__ = [
     "attend",
     "Attention",
     "Weights",
+    "record",
+    "Recording",
+    "open",
     "NadarayaWatson",
+    "relate",
+    "Relation",
     "scores",
     "masks",
     "normalisers",
@@ -31,7 +51,9 @@ __all__ = [
     "plot",
     "regression",
     "study",
+    "analysis",
     "datasets",
+    "models",
     "errors",
     "__version__",
 ]
@@ -41,9 +63,16 @@ _HOMES = {
     "attend": "regard.attention",
     "Attention": "regard.attention",
     "Weights": "regard.weights",
+    "record": "regard.capture",
+    "Recording": "regard.recording",
+    "open": "regard.recording",
     "NadarayaWatson": "regard.regression",
+    "relate": "regard.relation",
+    "Relation": "regard.relation",
 }
-_MODULES = frozenset({"datasets", "errors", "masks", "nn", "normalisers", "plot", "regression", "scores", "study"})
+_MODULES = frozenset(
+    {"analysis", "datasets", "errors", "masks", "models", "nn", "normalisers", "plot", "regression", "scores", "study"}
+)
 
 
 def __getattr__(name: str) -> object:

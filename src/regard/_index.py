@@ -10,11 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard._operands import Axis, Operand, Span
+from regard._operands import Axis, Operand, Span, Tile
 from regard._tiles import Problem, head_slices
 from regard.errors import ChoiceError
 
 Entry = int | slice | Tensor
+NARROW = 4  # a block has few columns if it has less than one in so many: exp(s - lse) costs more than a softmax
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,10 +85,11 @@ def _entry(part: Any, length: int, device: torch.device) -> Entry:
 
 
 @torch.no_grad()
-def block(problem: Problem, picked: Picked, cap: int, *, turned: bool = False) -> Tensor:
+def block(problem: Problem, picked: Picked, cap: int, *, turned: bool = False, known: bool = False) -> Tensor:
     """The block that an index picks, from rows that are computed whole, since a weight needs its row.
 
-    `turned` says that the index is one into the transposed matrix.
+    `known` says that the problem's last operand is the row statistic: then a weight needs its own score alone, and of
+    long rows only the wanted columns are made. `turned` says that the index is one into the transposed matrix.
     """
     *lead, rows, cols = picked.entries
     rows, cols = (cols, rows) if turned else (rows, cols)
@@ -96,12 +98,12 @@ def block(problem: Problem, picked: Picked, cap: int, *, turned: bool = False) -
     if isinstance(rows, Tensor) and isinstance(cols, Tensor):
         return _pairs(_heads(problem, lead), rows, cols, cap)[tuple(_again(e) for e in lead)]
     # The smallest box that holds the block; the entries, made relative to it, then pick as they do from a tensor.
-    box = _rows(
-        _heads(problem, lead),
-        _span(rows, problem.size.device),
-        cols if not isinstance(cols, Tensor) else cols.unique(),
-        cap,
-    )
+    some, span = _heads(problem, lead), _span(rows, problem.size.device)
+    columns = _span(cols, problem.size.device)
+    if known and len(columns) <= problem.size.m // NARROW:
+        box = _cells(some, span, columns, cap)
+    else:
+        box = _rows(some, span, cols if not isinstance(cols, Tensor) else cols.unique(), cap)
     return (box.mT if turned else box)[tuple(_again(e) for e in picked.entries)]
 
 
@@ -193,6 +195,25 @@ def _rows(problem: Problem, rows: Span, cols: Entry, cap: int) -> Tensor:
     out = torch.zeros((*problem.lead, len(rows), width), dtype=problem.dtype, device=problem.size.device)
     for heads, low, part, whole in _row_blocks(problem, rows, cap):
         out[(*heads, slice(low, low + len(part)))] = whole[..., pick]
+    return out
+
+
+def _cells(problem: Problem, rows: Span, cols: Span, cap: int) -> Tensor:
+    """The weights of rows and columns, from their scores and the row statistic: (..., rows, cols)."""
+    out = torch.zeros((*problem.lead, len(rows), len(cols)), dtype=problem.dtype, device=problem.size.device)
+    if not out.numel():
+        return out
+    masked = () if problem.spec.mask is None else ((0, len(cols)),)
+    step = max(1, min(len(rows), cap // len(cols)))
+    for heads in head_slices(problem.lead, max(1, cap // (step * len(cols)))):
+        for low in range(0, len(rows), step):
+            part = rows.part(low, min(low + step, len(rows)))
+            tile = Tile(heads, part, cols, masked)
+            tensors = [tile.cut(o) for o in problem.operands]
+            scores = problem.scores(tensors, tile)
+            out[(*heads, slice(low, low + len(part)))] = problem.spec.normaliser.given(
+                scores, tensors[-1].squeeze(-1), cols
+            )
     return out
 
 

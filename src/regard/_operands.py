@@ -19,6 +19,7 @@ class Axis(Enum):
     QUERY = "query"  # (..., n, features)
     KEY = "key"  # (..., m, features)
     PAIR = "pair"  # (..., n or 1, m or 1)
+    HEAD = "head"  # (..., anything, anything): the same for every tile of a head
     FIXED = "fixed"  # the same for every tile
 
 
@@ -101,6 +102,8 @@ class Tile:
         if axis is Axis.FIXED:
             return tensor
         tensor = self.heads(tensor)
+        if axis is Axis.HEAD:
+            return tensor
         if axis is Axis.QUERY:
             return self.rows.take(tensor, -2)
         if axis is Axis.KEY:

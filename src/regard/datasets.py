@@ -35,6 +35,13 @@ class WorkedExample(NamedTuple):
     weights: Float[Tensor, "5 5"]
 
 
+class Passage(NamedTuple):
+    segments: tuple[str, ...]
+    questions: tuple[str, ...]
+    answers: tuple[int, ...]  # the segment, counted from 0, that answers each question
+    tempting: int | None  # a segment that is about the first question and does not answer it
+
+
 def sine(n: int = 50, seed: int = 0) -> Sine:
     """A noisy curve: y = 2 sin(x) + x^0.8 + e, with e normal, mean 0, standard deviation 0.5.
 
@@ -117,3 +124,58 @@ def worked_example() -> WorkedExample:
         [0.2374, 0.1440, 0.2374, 0.1440, 0.2374],
     ]
     return WorkedExample(torch.tensor(tokens), torch.tensor(scores), torch.tensor(weights))
+
+
+BOY = {
+    "en": (
+        "His father is two meters tall",
+        "He has been bad at math since childhood",
+        "He often skips class",
+        "He loves eating apples",
+        "His blood type is A",
+        "He loves playing games",
+        "His favourite game is The Legend of Zelda",
+        "He also often skips class to play",
+        "Sometimes he plays a little basketball and table tennis",
+        "His favourite sport is running",
+        "He is now 2.13 metres tall",
+        "He weighs 100 kilograms",
+        "He wears size 48 shoes",
+    ),
+    "zh": (
+        "他爸有 2 米高",
+        "他从小的数学成绩并不好",
+        "经常旷课",
+        "他爱吃苹果",
+        "他血型是 A",
+        "爱玩游戏",
+        "他最喜欢的游戏就是塞尔达传说",
+        "他还经常逃课去玩",
+        "有时候他会打一下篮球和乒乓球",
+        "他最喜欢的运动是跑步",
+        "他现在身高是 2.13 米",
+        "体重是 200 斤",
+        "鞋子要穿 48 码的",
+    ),
+}
+ASKED = {
+    "en": ("Why is Yao Ming so tall?", "He does not understand trigonometric functions"),
+    "zh": ("姚明为什么这么高", "他三角函数不懂"),
+}
+ASKED_OF_ALL = {"en": ("Why could he grow so tall?",), "zh": ("他为什么可以长这么高",)}
+
+
+def passage(language: str = "en", *, short: bool = False) -> Passage:
+    """A boy told in thirteen segments, and why he is so tall; in English or Chinese ("zh").
+
+    His father's height answers the question. The tempting wrong answer is his own, which is no reason.
+    short: the first five segments alone, and two questions.
+
+    >>> passage("zh", short=True).questions
+    ('姚明为什么这么高', '他三角函数不懂')
+    """
+    if language not in BOY:
+        raise ChoiceError(f"the passage is told in en and zh, not in {language!r}")
+    if short:
+        return Passage(BOY[language][:5], ASKED[language], answers=(0, 1), tempting=None)
+    return Passage(BOY[language], ASKED_OF_ALL[language], answers=(0,), tempting=10)

@@ -57,12 +57,32 @@ class NotNormalisedError(RegardError, TypeError, ValueError):
     """A question that needs a distribution, asked of weights that are none."""
 
 
+class RecordError(RegardError, RuntimeError):
+    """Attention of a model that cannot be recorded, or a recording that cannot be kept."""
+
+
+class RecordingFileError(RegardError, OSError, ValueError):
+    """A file that is no recording, or that is there already."""
+
+
+class DamageError(RecordingFileError, ValueError):
+    """Bytes of a recording that are not those that were written."""
+
+
+class StorageError(RecordError, OSError):
+    """A disk that takes no more."""
+
+
 class DataError(RegardError, ValueError):
     """A table that cannot be learned from or predicted for: missing numbers, wrong sizes."""
 
 
 class OutsideError(RegardError, ValueError):
     """A query that no point of the data reaches, where the caller asked to be told."""
+
+
+class UnknownTextError(RegardError, ValueError):
+    """A text that the encoder does not know: any answer about it would be made up."""
 
 
 class MissingExtraError(RegardError, ImportError):

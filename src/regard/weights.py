@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -208,8 +209,12 @@ class Weights:
             )
             raise TooLargeError(msg)
         with plain_dtypes():
-            problem = self._problem()
-            return _index.block(problem, picked, self._cap(problem), turned=turned).to(self.dtype)
+            problem, lse = self._problem(), self._lse
+            known = lse is not None and lse.dtype == problem.dtype and isinstance(self._spec.normaliser, Softmax)
+            if lse is not None and known:
+                statistic = Operand(lse.detach().unsqueeze(-1), Axis.QUERY)
+                problem = replace(problem, operands=(*problem.operands, statistic))
+            return _index.block(problem, picked, self._cap(problem), turned=turned, known=known).to(self.dtype)
 
     # Questions
 
@@ -402,10 +407,15 @@ class Weights:
 
     @torch.no_grad()
     def _ask(self, reducer: Any) -> Any:
+        return self._ask_all([reducer])[0]
+
+    @torch.no_grad()
+    def _ask_all(self, reducers: Sequence[Any]) -> list[Any]:
+        """Several questions in one pass."""
         self._check_fresh()
         with plain_dtypes():
             problem = self._problem()
-            return survey(problem, [reducer], self._cap(problem))[0]
+            return survey(problem, reducers, self._cap(problem))
 
 
 class Transposed:

@@ -16,10 +16,11 @@ from torch import Tensor
 from regard._word import came
 from regard.errors import ChoiceError, MaskError
 from regard.masks._base import ALL, NONE, SOME, Mask, Not
-from regard.masks._rules import Align, Allow, Band, Padding, Prefix, Segments
+from regard.masks._rules import Align, Allow, Band, Padding, Prefix, Ranges, Segments
 
 __all__ = [
-    "ALL", "NONE", "SOME", "Band", "Mask", "allow", "causal", "hide", "padding", "prefix", "segments", "window",
+    "ALL", "NONE", "SOME", "Band", "Mask", "allow", "causal", "hide", "padding", "prefix", "ranges", "segments",
+    "window",
 ]  # fmt: skip
 
 
@@ -53,6 +54,11 @@ def prefix(n: int) -> Mask:
 def padding(lengths: Tensor) -> Mask:
     """Every query sees the first lengths[b] keys; lengths follow the leading dimensions from the left."""
     return Padding(_integers(lengths, "lengths of padding"))
+
+
+def ranges(start: Tensor, stop: Tensor) -> Mask:
+    """Query i sees keys start_i <= j < stop_i: integers (..., n) that follow the leading dimensions from the left."""
+    return Ranges(_integers(start, "start of ranges"), _integers(stop, "stop of ranges"))
 
 
 def segments(q_ids: Tensor, k_ids: Tensor | None = None) -> Mask:

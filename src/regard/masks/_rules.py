@@ -165,6 +165,44 @@ class QueryLengths(Mask):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Ranges(Mask):
+    """Query i sees keys start_i to stop_i - 1; both are (..., n), with leading dimensions from the left."""
+
+    start: Tensor
+    stop: Tensor
+
+    makes = 2
+
+    def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
+        for name, edge in (("start", self.start), ("stop", self.stop)):
+            _check_rows(edge.shape, lead, n, f"{name} of ranges", "key")
+
+    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
+        edges = (self.start, self.stop)
+        return tuple([Operand(_from_left(edge, len(lead), 1)[..., None], Axis.QUERY) for edge in edges])
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+        del rows, size
+        start, stop = tensors
+        at = cols.positions(start.device)
+        return (at >= start) & (at < stop)
+
+    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        del size
+        if tensors is None or not tensors[0].numel() or not tensors[1].numel():
+            return [SOME] * (len(edges) - 1)
+        start, stop = (rows.take(tensor, -2) for tensor in tensors)
+        first, last, shortest, longest = int(start.min()), int(start.max()), int(stop.min()), int(stop.max())
+        return [
+            NONE if a >= longest or b <= first else ALL if a >= last and b <= shortest else SOME
+            for a, b in pairwise(edges)
+        ]
+
+    def __repr__(self) -> str:
+        return "ranges(start, stop)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Near(Mask):
     """|j - p_i| <= radius for the place p_i of each query, which may be any real number; centres are (..., n)."""
 

@@ -16,7 +16,21 @@ from regard.plot._curves import saturation
 from regard.plot._figure import Picture
 from regard.plot._heads import heads
 from regard.plot._heatmaps import heatmap, show_heatmaps
+from regard.plot._profiles import depths, profiles, similar
 from regard.plot._regression import regression
+from regard.plot._relations import relations
 from regard.plot._zoom import zoom
 
-__all__ = ["heatmap", "show_heatmaps", "zoom", "regression", "saturation", "heads", "Picture"]
+__all__ = [
+    "heatmap",
+    "show_heatmaps",
+    "zoom",
+    "regression",
+    "saturation",
+    "heads",
+    "profiles",
+    "similar",
+    "depths",
+    "relations",
+    "Picture",
+]

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
-from matplotlib.ticker import MaxNLocator
 
 from regard.errors import ChoiceError, ShapeError
+from regard.plot._cells import add_colour_bar, part_cells, size, tail
 from regard.plot._figure import INK, SIZE, name_axes, new_axes, quiet
 from regard.plot._fonts import families_for, make_legible
-from regard.plot._labels import LONGEST, label_positions, label_tokens, stand
+from regard.plot._labels import label_positions, label_tokens, stand
 from regard.study import HeadTable
 
 COLOURS = {"saturation": "Reds", "relative": "Reds_r"}  # the sharper a head, the darker it is
@@ -56,12 +56,12 @@ def heads(
     cells = np.full((len(layers), max(table.column("head")) + 1), np.nan)  # a layer may have fewer heads than another
     for row in table:
         cells[layers.index(row.layer), row.head] = getattr(row, column)
-    ax = new_axes(_size(cells.shape)) if ax is None else ax
+    ax = new_axes(size(cells.shape)) if ax is None else ax
     image = ax.imshow(cells, cmap=cmap or COLOURS[column], norm=Normalize(0, 1), aspect="equal")
     quiet(ax)
-    _part_cells(ax, cells.shape)
+    part_cells(ax, cells.shape)
     label = NAMES[column] if label is None else label
-    bars = [_add_colour_bar(ax, image, label)] if colorbar else []
+    bars = [add_colour_bar(ax, image, label)] if colorbar else []
     legend = _mark(ax, table, names or {})
     name_axes(ax, xlabel, ylabel, title)
     stand(ax.yaxis.label, "left")
@@ -69,28 +69,9 @@ def heads(
         ax.set_title(title, fontsize=10, color=INK, pad=3 * SIZE)  # above the legend
     families = families_for([xlabel, ylabel, title, label, *legend, *layers])
     label_positions(ax)
-    label_tokens(ax, None, [_tail(layer) for layer in layers], families)
+    label_tokens(ax, None, [tail(layer) for layer in layers], families)
     make_legible([ax, *bars], families)
     return ax
-
-
-def _part_cells(ax: Axes, shape: tuple[int, int]) -> None:
-    """White lines between the cells: each is a head of its own."""
-    for axis, count in ((ax.yaxis, shape[0]), (ax.xaxis, shape[1])):
-        axis.set_ticks(np.arange(count - 1) + 0.5, minor=True)
-    ax.tick_params(which="minor", length=0)
-    ax.grid(which="minor", color="white", linewidth=1)
-
-
-def _size(shape: tuple[int, int]) -> tuple[float, float]:
-    """Inches: a cell of a third, within what a page has room for, and room for names, marks and colours."""
-    layers, count = shape
-    return min(12.0, max(5.6, 3.2 + count / 3)), min(10.0, max(2.6, 1.6 + layers / 3))
-
-
-def _tail(layer: str) -> str:
-    """The end of a path tells layers apart, the beginning does not."""
-    return layer if len(layer) <= LONGEST else "…" + layer[1 - LONGEST :]
 
 
 def _mark(ax: Axes, table: HeadTable, names: Mapping[str, str]) -> list[str]:
@@ -107,14 +88,3 @@ def _mark(ax: Axes, table: HeadTable, names: Mapping[str, str]) -> list[str]:
             fontsize=SIZE, labelcolor=INK, handletextpad=0.1, columnspacing=1.0,
         )  # fmt: skip
     return texts
-
-
-def _add_colour_bar(ax: Axes, image: Any, label: str) -> Axes:
-    figure: Any = ax.get_figure()
-    bar = figure.colorbar(image, ax=[ax], shrink=0.8, aspect=24, pad=0.03)
-    bar.outline.set_visible(False)
-    bar.locator = MaxNLocator(5)
-    quiet(bar.ax)
-    bar.set_label(label, fontsize=SIZE, color=INK)
-    stand(bar.ax.yaxis.label, "right")
-    return bar.ax

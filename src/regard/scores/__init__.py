@@ -19,7 +19,7 @@ from regard._word import came
 from regard.errors import ChoiceError, DtypeError, ShapeError
 from regard.scores._additive import Additive, Concat
 from regard.scores._base import Features, Score
-from regard.scores._compose import Alibi, Bias, Softcap
+from regard.scores._compose import Alibi, Bias, Relative, Softcap
 from regard.scores._distance import LOG_KERNELS, Gaussian, Kernel
 from regard.scores._linear import Cosine, Dot, General, Location, Uniform
 
@@ -37,6 +37,7 @@ __all__ = [
     "general",
     "kernel",
     "location",
+    "relative",
     "scaled_dot",
     "softcap",
     "uniform",
@@ -133,6 +134,14 @@ def bias(t: Tensor) -> Score:
 def alibi(slopes: Tensor) -> Score:
     """-slope |i - j|, one slope a head: slopes is (H,), along the third dimension from the end."""
     return Alibi(_tensor(slopes, "slopes of alibi", 1))
+
+
+def relative(table: Tensor, first: int) -> Score:
+    """A number for each distance, t(j - i) = table[..., j - i - first]: table is (..., distances)."""
+    if not isinstance(table, Tensor) or not table.is_floating_point() or not table.dim():
+        msg = f"table of relative must be a floating point tensor (..., distances), but it is {came(table)}"
+        raise DtypeError(msg)
+    return Relative(table, int(first))
 
 
 def softcap(score: Score, c: float) -> Score:

@@ -129,6 +129,58 @@ class Alibi(Score):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Relative(Score):
+    table: Tensor
+    first: int
+
+    makes = 1
+
+    @property
+    def positional(self) -> bool:
+        return True
+
+    @property
+    def paired(self) -> bool:
+        return True
+
+    def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
+        last = self.first + self.table.shape[-1] - 1
+        if n and m and (self.first > 1 - n or last < m - 1):
+            msg = (
+                f"relative(table, first) needs a number for every distance j - i, from {1 - n} to {m - 1}, "
+                f"but its table goes from {self.first} to {last}"
+            )
+            raise ShapeError(msg)
+
+    def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        return (("table of relative", tuple(self.table.shape[:-1])),)
+
+    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
+        # Along neither side: a tile picks what lies between its first and its last distance.
+        return (Operand(self.table.to(query.dtype).unsqueeze(-2), Axis.HEAD),)
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+        del out
+        (table,) = tensors
+        at = cols.positions(table.device) - rows.positions(table.device)[:, None] - self.first
+        return table.squeeze(-2)[..., at]
+
+    def obstacle(self, *, grad: bool) -> str | None:
+        if not (grad and self.table.requires_grad):
+            return None
+        return "the fused kernel has no gradient for a learned table of distances"
+
+    def features(self, query: Tensor, key: Tensor) -> Features:
+        return Features(rest=(self,))
+
+    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+        return self.table.detach().nan_to_num(0.0, 0.0, 0.0).abs().amax() if self.table.numel() else query.new_zeros(())
+
+    def __repr__(self) -> str:
+        return "t(j - i)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Softcap(Score):
     inner: Score
     cap: float

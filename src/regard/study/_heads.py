@@ -119,7 +119,7 @@ class Watch:
     def hook(self, name: str) -> Any:
         @torch.no_grad()
         def look(module: Any, args: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
-            returned = [w for w in _weights_in(output) if not any(w is other for other in self.seen)]
+            returned = [w for w in weights_in(output) if not any(w is other for other in self.seen)]
             self.seen += returned
             if is_multihead(module):
                 weights, real = of_call(module, args, options)
@@ -136,7 +136,7 @@ class Watch:
         self.rows += _measure(label, weights, count, real)
 
 
-def _weights_in(output: Any) -> Iterator[Weights]:
+def weights_in(output: Any) -> Iterator[Weights]:
     """Every `Weights` in what a layer returned."""
     if isinstance(output, Weights):
         yield output
@@ -149,7 +149,7 @@ def _weights_in(output: Any) -> Iterator[Weights]:
     elif is_dataclass(output) and not isinstance(output, type):
         parts = (getattr(output, field.name) for field in fields(output))
     for part in parts:
-        yield from _weights_in(part)
+        yield from weights_in(part)
 
 
 def _heads_of(module: nn.Module) -> int | None:

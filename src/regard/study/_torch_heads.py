@@ -19,21 +19,53 @@ def is_multihead(module: nn.Module) -> bool:
     return isinstance(module, nn.MultiheadAttention)
 
 
+def arguments(module: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """What a call was given, by name."""
+    return dict(ARGUMENTS.bind(module, *args, **options).arguments)
+
+
 def of_call(module: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Weights, Tensor | None]:
     """The weights (batch, heads, queries, keys), and which queries are no padding, (batch, 1, queries), where known."""
-    given = ARGUMENTS.bind(module, *args, **options).arguments
-    query, key = (_batch_first(module, given[name]) for name in ("query", "key"))
-    q, k = _projected(module, query, key)
+    given = arguments(module, args, options)
+    q, k = projected(module, given)
+    score, mask = _words(torch_masks(module, given), k.shape[-2], q.dtype)
     padded = _as_batch(given.get("key_padding_mask"), 1)
-    score, mask = _words(
-        [_per_head(given.get("attn_mask"), module.num_heads), padded if padded is None else padded[:, None, None]],
-        k.shape[-2],
-        q.dtype,
-    )
     real = None
     if padded is not None and given["query"] is given["key"]:
         real = ~_hidden(padded)[:, None]
     return Weights(q, k, score, mask), real
+
+
+def torch_masks(module: Any, given: dict[str, Any]) -> list[Tensor | None]:
+    """The two masks of a call as they broadcast to (batch, heads, queries, keys); True hides in both."""
+    padded = _as_batch(given.get("key_padding_mask"), 1)
+    return [
+        _per_head(given.get("attn_mask"), module.num_heads),
+        padded if padded is None else padded[:, None, None],
+    ]
+
+
+def kept(module: Any, given: dict[str, Any], keys: int) -> Tensor | None:
+    """Both masks as one, in the other convention of torch's: True keeps, and numbers are added to scores."""
+    found: Tensor | None = None
+    for tensor in torch_masks(module, given):
+        if tensor is None:
+            continue
+        whole = pad(tensor, (0, keys - tensor.shape[-1]))
+        whole = ~whole if whole.dtype == torch.bool else whole
+        if found is None:
+            found = whole
+        elif found.dtype == whole.dtype == torch.bool:
+            found = found & whole
+        else:
+            found = _numbers(found) + _numbers(whole)
+    return found
+
+
+def _numbers(mask: Tensor) -> Tensor:
+    return (
+        torch.zeros_like(mask, dtype=torch.float32).masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else mask
+    )
 
 
 def _batch_first(module: Any, x: Tensor) -> Tensor:
@@ -43,8 +75,9 @@ def _batch_first(module: Any, x: Tensor) -> Tensor:
     return x if module.batch_first else x.transpose(0, 1)
 
 
-def _projected(module: Any, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+def projected(module: Any, given: dict[str, Any]) -> tuple[Tensor, Tensor]:
     """q and k of every head, (batch, heads, length, dim), with the keys that the layer adds by itself."""
+    query, key = (_batch_first(module, given[name]) for name in ("query", "key"))
     if module.in_proj_weight is not None:
         w_q, w_k, _ = module.in_proj_weight.chunk(3)
     else:

@@ -1,0 +1,16 @@
+"""The memory of a recorded run against that of eager attention, which keeps every matrix: 10 GB for twelve layers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from benchmarks.harness import Line
+from benchmarks.record import GPT2, SMALL, Model, against_eager
+
+
+def memory(model: Model, n: int, goals: tuple[str, ...]) -> Line:
+    return replace(against_eager(model, n, goals), name=f"record_memory/n{n}/eager", rounds=1, memory=True)
+
+
+def lines(quick: bool) -> list[Line]:
+    return [memory(SMALL, 512, ())] if quick else [memory(GPT2, 4096, ("memory_ratio <= 1/20",))]

@@ -1,0 +1,28 @@
+"""Questions over a whole recording: what its heads do, which of them are alike, and how tokens reach each other."""
+
+from regard.analysis._compare import CompareRow, CompareTable, compare
+from regard.analysis._profiles import MEASURES, ProfileRow, ProfileTable, profiles
+from regard.analysis._receivers import ReceiverRow, ReceiverTable, receivers
+from regard.analysis._rollout import TokenRow, TokenTable, flow, rollout
+from regard.analysis._similar import REDUNDANT, SimilarRow, SimilarTable, similar
+
+__all__ = [
+    "profiles",
+    "ProfileTable",
+    "ProfileRow",
+    "MEASURES",
+    "similar",
+    "SimilarTable",
+    "SimilarRow",
+    "REDUNDANT",
+    "rollout",
+    "flow",
+    "TokenTable",
+    "TokenRow",
+    "receivers",
+    "ReceiverTable",
+    "ReceiverRow",
+    "compare",
+    "CompareTable",
+    "CompareRow",
+]

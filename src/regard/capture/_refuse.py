@@ -1,0 +1,68 @@
+"""What cannot be recorded, and why."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from regard.capture._watch import Watch, few
+from regard.errors import DtypeError, RecordError
+
+
+def refuse_wrong_kinds(model: object, dtype: object) -> None:
+    """What is no model, and what no query can be kept in."""
+    if not isinstance(model, nn.Module):
+        raise RecordError(f"record(model) takes a torch module, and this is {type(model).__name__}: {str(model)[:40]}")
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise DtypeError(f"dtype={dtype!r} cannot hold queries and keys: torch.float16 and torch.bfloat16 are smaller")
+
+
+def refuse_compiled(model: nn.Module) -> None:
+    """A compiled model runs no Python that could be watched."""
+    for name, module in model.named_modules():
+        where = f"{name!r} of this model" if name else "this model"
+        if _is_compiled(module):
+            raise RecordError(
+                f"{where} is compiled by torch.compile, which leaves no call to watch: "
+                f"record the model as it was before (its `_orig_mod`), and compile it again afterwards"
+            )
+        if isinstance(module, torch.jit.ScriptModule):
+            raise RecordError(f"{where} is a TorchScript module, whose calls cannot be watched: record the original")
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    return (
+        type(module).__name__ == "OptimizedModule"
+        or getattr(module, "_compiled_call_impl", None) is not None
+        or hasattr(module.forward, "_torchdynamo_orig_callable")
+    )
+
+
+def compiled_meanwhile(watch: Watch) -> RecordError | None:
+    """Why a model is not recorded that was compiled after the recording had begun."""
+    if not watch.compiled:
+        return None
+    return RecordError(
+        f"{type(watch.model).__name__} was run through torch.compile while it was recorded, which leaves no call to "
+        f"watch: run the model itself inside `with record(model)`"
+    )
+
+
+def nothing_seen(watch: Watch) -> RecordError:
+    """Why a recording is empty."""
+    kind = type(watch.model).__name__
+    if watch.passes == 0:
+        return RecordError(f"nothing was recorded: {kind} did not run inside `with record(model)`")
+    if watch.seen:
+        return RecordError(
+            f"nothing was recorded: {kind} called attention {sum(watch.seen.values())} times, and "
+            f"layers={watch.wanted.layers}, steps={watch.wanted.steps} chose none of them: it was called in "
+            f"{few(list(watch.seen))}, in steps 0 to {watch.step}"
+        )
+    suspects = [name for name in watch.names.values() if "att" in name.rsplit(".", 1)[-1].lower()]
+    found = f" Its own attention may be in {', '.join(suspects[:3])}." if suspects else ""
+    return RecordError(
+        f"nothing was recorded: {kind} ran, but called attention in no way that can be watched: not through Hugging "
+        f"Face's attention interface, scaled_dot_product_attention, nn.MultiheadAttention or regard.nn.{found} "
+        f"Models that write out softmax(q k) themselves, like DeBERTa-v2, can be recorded once they call one of them"
+    )

@@ -1,0 +1,95 @@
+"""Hugging Face models: those that come as packages, folders, and names on the hub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from regard.errors import ChoiceError, MissingExtraError
+from regard.models._cache import made_once
+from regard.models._find import PACKAGES, find
+
+
+def folder(name: str) -> Path:
+    """The folder of a packaged model, "minilm" or "smollm2", as `from_pretrained` takes it.
+
+    SmolLM2 comes quantised to four bits. The first time it is written out as float32 into the cache, which takes about
+    half a minute; afterwards it loads in a second or two.
+    """
+    if name == "minilm":
+        return find(PACKAGES["minilm"]).parent
+    if name == "smollm2":
+        return made_once(PACKAGES["smollm2"].mark, _convert_smollm2)
+    raise ChoiceError(f"the packaged models are minilm and smollm2, not {name!r}")
+
+
+def load(name: str | Path, *, causal: bool = False) -> tuple[Any, Any]:
+    """A tokenizer and a model in evaluation mode, from "minilm", "smollm2", a folder, or a name on the hub.
+
+    causal: with the layer that predicts the next token. Only a name on the hub may use the network.
+    """
+    transformers = import_transformers()
+    packaged = name in ("minilm", "smollm2")
+    path = Path(folder(str(name))) if packaged else Path(name).expanduser()
+    local = path.is_dir()
+    if not local and not _may_be_on_the_hub(str(name)):
+        raise ChoiceError(f"{name}: there is no such folder, and it is no name of a model on the Hugging Face hub")
+    source, only = str(path if local else name), {"local_files_only": local}
+    kind = transformers.AutoModelForCausalLM if causal else transformers.AutoModel
+    try:
+        with quiet():
+            return transformers.AutoTokenizer.from_pretrained(source, **only), kind.from_pretrained(
+                source, **only
+            ).eval()
+    except (OSError, ValueError) as error:  # transformers raises one of the two for what it does not find or know
+        reason = " ".join(str(error).split())
+        raise ChoiceError(f"{name}: no model could be loaded from there: {reason}") from error
+
+
+def _may_be_on_the_hub(name: str) -> bool:
+    """The hub's names are `model` or `owner/model`; anything else was meant as a path."""
+    return not name.startswith((".", "/", "~")) and name.count("/") <= 1 and "\\" not in name
+
+
+def import_transformers() -> Any:
+    try:
+        import transformers
+    except ImportError as missing:
+        raise MissingExtraError("language models need transformers: pip install 'regard[models]'") from missing
+    return transformers
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the progress bar for reading a few files from the disk, and with the user's setting afterwards."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _convert_smollm2(target: Path) -> None:
+    transformers, source = import_transformers(), find(PACKAGES["smollm2"])
+    try:
+        import accelerate  # noqa: F401  transformers reads GGUF with the two of them
+        import gguf  # noqa: F401
+    except ImportError as missing:
+        raise MissingExtraError("SmolLM2 is read with gguf and accelerate: pip install 'regard[models]'") from missing
+    where = {"gguf_file": source.name, "local_files_only": True}
+    with quiet():
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(source.parent), **where)
+        packed = transformers.AutoModelForCausalLM.from_pretrained(str(source.parent), **where)
+        # It calls itself quantised still, and such a model cannot be saved: put its numbers, plain now, into a new one.
+        config = type(packed.config).from_dict({**packed.config.to_dict(), "quantization_config": None})
+        del config.quantization_config
+        plain = transformers.AutoModelForCausalLM.from_config(config, dtype=packed.dtype)
+        plain.load_state_dict(packed.state_dict())
+        plain.save_pretrained(target)
+        tokenizer.save_pretrained(target)

@@ -1,0 +1,86 @@
+"""Where the calls of a running model go: into memory, or into a file as they come."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from regard.errors import RecordError, RegardError
+from regard.recording._call import Call
+from regard.recording._reader import Reader
+from regard.recording._recording import Inputs, Recording, grow, named_apart
+from regard.recording._store import pack_about, pack_call, pack_inputs
+from regard.recording._tokens import texts_of
+from regard.recording._writer import Writer
+
+
+class InMemory:
+    """Calls of a running model, held."""
+
+    failure: RegardError | None = None
+
+    def __init__(self, tokenizer: Any = None, about: Mapping[str, str] | None = None) -> None:
+        self.recording = Recording(tokenizer=tokenizer, about=about)
+        self.take = self.recording.take
+        self.given = self.recording.given
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class ToFile:
+    """Calls of a running model, each on the disk before the model goes on. What fails here never stops the model."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], tokenizer: Any = None, about: Mapping[str, str] | None = None
+    ) -> None:
+        self.failure: RegardError | None = None
+        self._tokenizer = tokenizer
+        self._unsaid = dict(about or {})
+        self._writer = Writer(path)
+        self.recording = Recording(reader=Reader(path))
+        self._inputs: dict[int, Inputs] = {}
+        self._unwritten: set[int] = set()  # steps whose inputs have grown since they were written
+
+    def given(self, step: int, tensors: Inputs) -> None:
+        grow(self._inputs.setdefault(step, {}), tensors)
+        self._unwritten.add(step)
+
+    def take(self, call: Call) -> None:
+        if self.failure is not None:
+            return
+        try:
+            self._say()
+            self._write_inputs(call.step)
+            self._writer.append(*pack_call(named_apart(call, self.recording.entries)))
+            self.recording.refresh()
+        except RegardError as failure:
+            self.failure = failure
+        except Exception as error:  # noqa: BLE001  a tokenizer of somebody's may raise anything
+            self.failure = RecordError(f"{call.name!r} could not be written to {self._writer.path}: {error!r}")
+
+    def _say(self) -> None:
+        if self._unsaid:
+            self._writer.append(*pack_about(self._unsaid))
+            self._unsaid = {}
+
+    def _write_inputs(self, step: int) -> None:
+        if step in self._unwritten:
+            ids = self._inputs[step]
+            texts = {} if self._tokenizer is None else texts_of(ids, self._tokenizer)
+            self._writer.append(*pack_inputs(step, ids, texts))
+            self._unwritten.remove(step)
+
+    def close(self) -> None:
+        """Say that nothing more comes. A file in which nothing is does not stay."""
+        try:
+            if self.failure is None and self.recording.entries:
+                for step in sorted(self._unwritten):
+                    self._write_inputs(step)
+            self._writer.close()
+            self.recording.refresh()
+        except RegardError as failure:
+            self.failure = self.failure or failure
+        if not self.recording.entries:
+            self._writer.path.unlink(missing_ok=True)

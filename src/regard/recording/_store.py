@@ -1,0 +1,188 @@
+"""A call as named arrays and JSON, and back: what stands between tensors and the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.errors import RecordError, RecordingFileError, RegardError
+from regard.recording._call import Call, head_of_keys
+from regard.recording._heads import head_axis
+from regard.recording._reader import Group, Stored
+from regard.recording._words import SPEC, decode, encode
+from regard.spec import Spec
+
+Fetch = Callable[..., np.ndarray]  # Reader.array
+PLAIN = {
+    torch.float64: "<f8", torch.float32: "<f4", torch.float16: "<f2", torch.int64: "<i8", torch.int32: "<i4",
+    torch.int16: "<i2", torch.int8: "|i1", torch.uint8: "|u1",
+}  # fmt: skip
+Packed = tuple[dict[str, Any], dict[str, np.ndarray]]  # JSON and named arrays
+
+
+def pack(name: str, tensor: Tensor) -> tuple[dict[str, Any], np.ndarray]:
+    """What the JSON says of a tensor, and its array: booleans as bits along the last axis, bfloat16 as its bytes."""
+    tensor = tensor.detach().cpu()
+    if tensor.dtype == torch.bool:
+        flat = tensor if tensor.dim() else tensor.reshape(1)
+        return {"array": name, "bits": list(tensor.shape)}, np.packbits(flat.numpy(), axis=-1)
+    if tensor.dtype == torch.bfloat16:
+        return {"array": name, "as": "bfloat16"}, tensor.contiguous().view(torch.int16).numpy().view(np.uint16)
+    if tensor.dtype not in PLAIN:
+        raise RecordError(f"{name} has numbers of {tensor.dtype}, which a recording cannot keep")
+    return {"array": name}, tensor.numpy()
+
+
+def unpack(said: Mapping[str, Any], array: np.ndarray, axis: int | None = None) -> Tensor:
+    """The tensor; where numbers are plain, a view of the array. `axis` was cut to length 1."""
+    if "bits" not in said:
+        tensor = torch.from_numpy(array.view(np.int16) if said.get("as") == "bfloat16" else array)
+        return tensor.view(torch.bfloat16) if said.get("as") == "bfloat16" else tensor
+    shape = list(said["bits"])
+    if axis is not None:
+        shape[axis] = 1
+    flat = np.unpackbits(np.ascontiguousarray(array), axis=-1, count=shape[-1] if shape else 1)
+    return torch.from_numpy(flat.view(np.bool_)).reshape(shape)
+
+
+# A call
+
+
+def pack_call(call: Call) -> Packed:
+    arrays: dict[str, np.ndarray] = {}
+
+    def put(name: str, tensor: Tensor) -> dict[str, Any]:
+        said, arrays[name] = pack(name, tensor)
+        return said
+
+    tensors = {"query": call.query, "key": call.key, "lse": call.lse, "chosen": call.chosen}
+    words = {name: getattr(call.spec, name) for name in SPEC}
+    meta = {
+        "what": "call",
+        "name": call.name,
+        "step": call.step,
+        "cross": call.cross,
+        "heads": None if call.heads is None else list(call.heads),
+        "sees": call.mask,
+        **{name: encode(tensor, name, put) for name, tensor in tensors.items()},
+        **{name: encode(word, name, put) for name, word in words.items()},
+    }
+    return meta, arrays
+
+
+class StoredCall:
+    """A call in a file: what it is, without its tensors."""
+
+    def __init__(self, group: Group, fetch: Fetch) -> None:
+        self.group, self._fetch = group, fetch
+        meta = group.meta
+        self.name = _typed(meta, "name", str)
+        self.step = _typed(meta, "step", int)
+        self.cross = _typed(meta, "cross", bool)
+        self.mask = _typed(meta, "sees", str)
+        heads = meta.get("heads")
+        self.heads = None if heads is None else tuple(int(head) for head in heads)
+        self.query, self.key = (self._shape(meta[name]) for name in ("query", "key"))
+        if min(len(self.query), len(self.key)) < 2:
+            raise RecordingFileError(f"query {self.query} and key {self.key} of {self.name!r} are no matrices")
+        self.shape = (*self.query[:-1], self.key[-2])
+        self.bytes = sum(stored.bytes for stored in group.arrays.values())
+
+    def load(self, head: int | None = None) -> Call:
+        """The call itself, its tensors views of the file; with a head, only that head is read."""
+        key_head = None if head is None else head_of_keys(self.name, self.query, self.key, head)
+        meta = self.group.meta
+        one = None if head is None else 1
+
+        def get(word: str, field: str, said: dict[str, Any]) -> Tensor:
+            return self._tensor(said, head_axis(word, field, self._shape(said)) if head is not None else None, head)
+
+        try:
+            query = self._tensor(meta["query"], one, head)
+            key = self._tensor(meta["key"], one, key_head)
+            lse, chosen = (
+                None if meta[name] is None else self._tensor(meta[name], one, head) for name in ("lse", "chosen")
+            )
+            words = {name: decode(meta[name], wanted, name, get) for name, wanted in SPEC.items()}
+        except RegardError:
+            raise
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+            raise RecordingFileError(f"chunk {self.group.chunk} does not say what a call is ({error!r})") from error
+        if lse is not None and (lse.shape != query.shape[:-1] or not lse.dtype.is_floating_point):
+            raise RecordingFileError(f"chunk {self.group.chunk} has a row statistic that is none of its query's")
+        heads = self.heads if head is None else ((self.heads or range(self.shape[1]))[head],)
+        return Call(self.name, self.step, query, key, Spec(**words), lse, self.cross, heads, chosen)
+
+    def _stored(self, said: Mapping[str, Any]) -> Stored:
+        return self.group.arrays[said["array"]]
+
+    def _shape(self, said: Mapping[str, Any]) -> tuple[int, ...]:
+        """Of the tensor; that of its array may be shorter."""
+        stored = self._stored(said)
+        if "bits" not in said:
+            return stored.shape
+        shape = tuple(said["bits"])
+        if stored.dtype != np.uint8 or stored.shape != (*shape[:-1], -(-shape[-1] // 8) if shape else 1):
+            raise RecordingFileError(f"{stored.shape} bytes do not hold the bits of {shape}")
+        return shape
+
+    def _tensor(self, said: Mapping[str, Any], axis: int | None, index: int | None) -> Tensor:
+        self._shape(said)
+        stored = self._stored(said)
+        if axis is None or index is None:
+            return unpack(said, self._fetch(stored))
+        return unpack(said, self._fetch(stored, axis, index), axis)
+
+
+def _typed(meta: Mapping[str, Any], name: str, kind: type) -> Any:
+    value = meta.get(name)
+    if type(value) is not kind:
+        raise RecordingFileError(f"{name} should be {kind.__name__}, but it says {str(value)[:80]}")
+    return value
+
+
+# What a model was given
+
+
+def pack_inputs(step: int, ids: Mapping[str, Tensor], texts: Mapping[str, list[list[str]]]) -> Packed:
+    """Token ids of a step, and their texts as one run of UTF-8 with the length of each."""
+    arrays: dict[str, np.ndarray] = {}
+    said: dict[str, Any] = {}
+    for name, tensor in ids.items():
+        said[name], arrays[name] = pack(name, tensor)
+    for name, rows in texts.items():
+        raw = [text.encode("utf-8", "surrogatepass") for row in rows for text in row]
+        arrays[f"{name}.text"] = np.frombuffer(b"".join(raw), np.uint8)
+        arrays[f"{name}.lengths"] = np.array([len(text) for text in raw], "<i4")
+    return {"what": "inputs", "step": step, "ids": said, "texts": list(texts)}, arrays
+
+
+def unpack_ids(group: Group, fetch: Fetch) -> dict[str, Tensor]:
+    return {name: unpack(said, fetch(group.arrays[said["array"]])) for name, said in group.meta["ids"].items()}
+
+
+def unpack_texts(group: Group, fetch: Fetch) -> dict[str, list[list[str]]]:
+    found: dict[str, list[list[str]]] = {}
+    for name in group.meta["texts"]:
+        rows, columns = group.arrays[name].shape
+        raw = fetch(group.arrays[f"{name}.text"]).tobytes()
+        stops = np.cumsum(fetch(group.arrays[f"{name}.lengths"]), dtype=np.int64).tolist()
+        texts = [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *stops], stops, strict=False)]
+        found[name] = [texts[row * columns : (row + 1) * columns] for row in range(rows)]
+    return found
+
+
+# What was recorded
+
+
+def pack_about(says: Mapping[str, str]) -> Packed:
+    return {"what": "about", "says": dict(says)}, {}
+
+
+def unpack_about(group: Group) -> dict[str, str]:
+    says = _typed(group.meta, "says", dict)
+    return {str(name): _typed(says, name, str) for name in says}

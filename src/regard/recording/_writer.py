@@ -1,0 +1,169 @@
+"""Writing a .regard file: what has been acknowledged stays, whenever the process ends."""
+
+from __future__ import annotations
+
+import json
+import os
+from array import array as numbers
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import RecordingFileError, StorageError
+from regard.recording import _format as form
+
+
+class Writer:
+    """Appends groups of arrays. When `append` returns, the group is on the disk.
+
+    With `durable=False` it may still be on its way there until `close` returns.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, mark: int | None = None) -> None:
+        self.path = Path(path)
+        self.mark = int.from_bytes(os.urandom(4), "little") if mark is None else mark  # in every chunk of this file
+        self._durable = durable
+        self._size = self._number = 0
+        self._done = numbers("Q")  # where the groups are
+        self._stopped = self._closed = False
+        try:
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+        except FileExistsError:
+            raise RecordingFileError(f"{self.path} exists already: a recording begins a file of its own") from None
+        except OSError as error:
+            raise StorageError(f"{self.path} cannot be written: {error.strerror}") from error
+        self._begin()
+
+    def _begin(self) -> None:
+        try:
+            self._put(form.file_head(self.mark))
+            self._sync()
+            _sync_folder(self.path)
+        except OSError as error:
+            os.close(self._file)
+            self.path.unlink(missing_ok=True)
+            raise StorageError(f"{self.path} cannot be written: {error.strerror}") from error
+
+    def append(self, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+        """Write the arrays, wait for the disk, then say that they are there, and wait again."""
+        if self._stopped or self._closed:
+            raise StorageError(f"{self.path} takes no more: it {'was closed' if self._closed else 'failed before'}")
+        before = self._size, self._number
+        try:
+            listed = {name: self._array(array) for name, array in arrays.items()}
+            self._sync()
+            at = self._size
+            self._chunk(form.DONE, _text({"meta": meta, "arrays": listed}))
+            self._sync()
+            self._done.append(at)
+        except OSError as error:
+            self._give_back(*before)
+            self._stopped = True
+            raise StorageError(
+                f"{self.path} could not take the next call ({error.strerror}); the {len(self._done)} before it are safe"
+            ) from error
+        except BaseException:  # also an impatient Ctrl-C: the next group begins where this one did
+            self._give_back(*before)
+            raise
+
+    def close(self) -> None:
+        """Say that nothing more comes, and where everything is."""
+        if self._closed:
+            return
+        self._closed = True
+        before = self._size, self._number
+        try:
+            self._chunk(form.LIST, memoryview(np.asarray(self._done, "<u8").tobytes()))
+            self._chunk(form.ENDS, memoryview(form.END.pack(len(self._done), before[0])))
+            os.fsync(self._file)
+        except OSError as error:
+            self._give_back(*before)
+            if not self._stopped:  # else whoever writes knows already
+                raise StorageError(f"{self.path} could not be closed properly ({error.strerror})") from error
+        finally:
+            os.close(self._file)
+
+    def abandon(self) -> None:
+        """Let go of a file that nobody will read."""
+        if not self._closed:
+            self._closed = True
+            os.close(self._file)
+
+    def _array(self, array: np.ndarray) -> dict[str, Any]:
+        array = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
+        entry = {"at": self._size, "chunk": self._number, "dtype": array.dtype.str, "shape": list(array.shape)}
+        self._chunk(form.DATA, array.reshape(-1).view(np.uint8).data)
+        return entry
+
+    def _chunk(self, kind: bytes, payload: memoryview) -> None:
+        tail = form.checksums(payload)
+        rest = -(len(payload) + len(tail)) % form.ALIGN
+        self._put(form.chunk_head(kind, len(payload), self._number, self.mark))
+        self._put(payload)
+        self._put(tail + b"\0" * rest)
+        self._number += 1
+
+    def _put(self, data: bytes | memoryview) -> None:
+        view = memoryview(data)
+        while view:
+            done = os.pwrite(self._file, view, self._size)
+            self._size += done
+            view = view[done:]
+
+    def _sync(self) -> None:
+        if self._durable:
+            os.fsync(self._file)
+
+    def _give_back(self, size: int, number: int) -> None:
+        """Leave nothing half-written behind; a reader would ignore it, but it takes room."""
+        self._size, self._number = size, number
+        try:
+            os.ftruncate(self._file, size)
+        except OSError:
+            self._stopped = True
+
+
+def _text(value: Mapping[str, Any]) -> memoryview:
+    try:
+        text = json.dumps(value, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RecordingFileError(f"a recording cannot hold this: {error}") from error
+    if len(text) > form.LONGEST_TEXT:
+        raise RecordingFileError(
+            f"a recording describes a call in {form.LONGEST_TEXT:,} bytes at most, but this one takes {len(text):,}"
+        )
+    return memoryview(text)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Writer]:
+    """A file that takes the place of another, or of none, when all of it is on the disk, and not before."""
+    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
+    writer = Writer(beside, durable=False)
+    try:
+        yield writer
+        writer.close()
+        _put_in_place(beside, path)
+    finally:
+        writer.abandon()
+        beside.unlink(missing_ok=True)
+
+
+def _put_in_place(beside: Path, path: Path) -> None:
+    try:
+        beside.replace(path)
+        _sync_folder(path)
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _sync_folder(path: Path) -> None:
+    """A new name is safe when its folder is."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,65 @@
+"""What `relate` found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torch import Tensor
+
+from regard.errors import ChoiceError
+from regard.weights import Weights
+
+
+class Related(NamedTuple):
+    """A segment, where it stands in the passage (from 0), and its weight."""
+
+    place: int
+    segment: str
+    weight: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Relation:
+    """Weights with their labels: one row for each question, one column for each segment.
+
+    weights: the lazy matrix (questions, segments), with heads (heads, questions, segments); value: (segments, dim).
+    encoder: what made the states. unknown: for each text that has some, the words that it does not know.
+    """
+
+    weights: Weights
+    value: Tensor
+    segments: tuple[str, ...]
+    questions: tuple[str, ...]
+    encoder: str
+    unknown: dict[str, tuple[str, ...]]
+    heads: tuple[str, ...] = ()
+
+    @property
+    def output(self) -> Tensor:
+        """What each question brings home: weights @ value, (questions, dim)."""
+        return self.weights @ self.value
+
+    def ranking(self, question: int = 0, head: int = 0) -> list[Related]:
+        """The segments from the most to the least related to a question; equal ones in the order of the passage."""
+        row = self.row(question, head)
+        order = sorted(range(len(row)), key=lambda place: -row[place])
+        return [Related(place, self.segments[place], row[place]) for place in order]
+
+    def rank(self, segment: int, question: int = 0, head: int = 0) -> int:
+        """Which place a segment (counted from 0) comes in: 1 is the most related."""
+        if not 0 <= segment < len(self.segments):
+            raise ChoiceError(f"there are {len(self.segments)} segments, counted from 0: there is no segment {segment}")
+        return [related.place for related in self.ranking(question, head)].index(segment) + 1
+
+    def row(self, question: int = 0, head: int = 0) -> list[float]:
+        """The weights of one question, one for each segment."""
+        if not 0 <= question < len(self.questions):
+            raise ChoiceError(f"there are {len(self.questions)} questions, counted from 0: there is no {question}")
+        if not 0 <= head < max(1, len(self.heads)):
+            raise ChoiceError(f"there are {max(1, len(self.heads))} heads, counted from 0: there is no {head}")
+        return self.weights[(head, question) if self.heads else question].tolist()
+
+    def __repr__(self) -> str:
+        heads = f"{len(self.heads)} heads, " if self.heads else ""
+        return f"Relation({heads}{len(self.questions)} questions x {len(self.segments)} segments, {self.encoder})"
