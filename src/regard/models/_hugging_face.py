@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regard.errors import ChoiceError, MissingExtraError
+from regard.errors import ChoiceError, MissingExtraError, RegardError
 from regard.models._cache import made_once
 from regard.models._find import PACKAGES, find
+
+WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel")  # how their classes end
 
 
 def folder(name: str) -> Path:
@@ -28,7 +31,7 @@ def folder(name: str) -> Path:
 def load(name: str | Path, *, causal: bool = False) -> tuple[Any, Any]:
     """A tokenizer and a model in evaluation mode, from "minilm", "smollm2", a folder, or a name on the hub.
 
-    causal: with the layer that predicts the next token. Only a name on the hub may use the network.
+    causal: one that writes, with the layer that predicts the next token. Only a name on the hub may use the network.
     """
     transformers = import_transformers()
     packaged = name in ("minilm", "smollm2")
@@ -37,15 +40,34 @@ def load(name: str | Path, *, causal: bool = False) -> tuple[Any, Any]:
     if not local and not _may_be_on_the_hub(str(name)):
         raise ChoiceError(f"{name}: there is no such folder, and it is no name of a model on the Hugging Face hub")
     source, only = str(path if local else name), {"local_files_only": local}
-    kind = transformers.AutoModelForCausalLM if causal else transformers.AutoModel
     try:
         with quiet():
-            return transformers.AutoTokenizer.from_pretrained(source, **only), kind.from_pretrained(
-                source, **only
-            ).eval()
+            kind = _writer(transformers, name, source, only) if causal else transformers.AutoModel
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **only)
+            model, found = kind.from_pretrained(source, output_loading_info=True, **only)
+    except RegardError:
+        raise
     except (OSError, ValueError) as error:  # transformers raises one of the two for what it does not find or know
         reason = " ".join(str(error).split())
         raise ChoiceError(f"{name}: no model could be loaded from there: {reason}") from error
+    missing = sorted(key for key in found["missing_keys"] if "pooler" not in key)  # which comes after all attention
+    if missing:
+        warnings.warn(f"{name}: has no numbers for {', '.join(missing[:5])}, which are random now", stacklevel=2)
+    return tokenizer, model.eval()
+
+
+def _writer(transformers: Any, name: str | Path, source: str, only: dict[str, bool]) -> Any:
+    """The class for a model that writes. One that does not would get a last layer of random numbers."""
+    config = transformers.AutoConfig.from_pretrained(source, **only)
+    classes = config.architectures or []
+    if not any(made.endswith(WRITERS) for made in classes):
+        raise ChoiceError(f"{name} is a {', '.join(classes) or config.model_type}, which reads and does not write")
+    return transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
+
+
+def longest(tokenizer: Any, model: Any) -> int:
+    """How many tokens a model reads at a time."""
+    return min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None) or 2**30)
 
 
 def _may_be_on_the_hub(name: str) -> bool:
@@ -63,14 +85,16 @@ def import_transformers() -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the progress bar for reading a few files from the disk, and with the user's setting afterwards."""
+    """Without a progress bar for a few files from the disk, or a table of what is not needed of them."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()
 

@@ -76,6 +76,11 @@ class Recording:
         return None if self._shelf is None else self._shelf.reader.path
 
     @property
+    def closed(self) -> bool:
+        """False for a file that is still being written, or whose writer was killed."""
+        return self._shelf is None or self._shelf.reader.closed
+
+    @property
     def entries(self) -> Sequence[Kept]:
         """Every call with its name, step and shape; `load()` gives its tensors."""
         return self._calls if self._shelf is None else self._shelf.calls
