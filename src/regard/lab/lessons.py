@@ -13,13 +13,13 @@ from regard.weights import Weights
 Point = tuple[float, float, float]
 
 
-def look_without_a_query(desk: datasets.Desk) -> Attention:
+def look_without_a_query(desk: datasets.Scene) -> Attention:
     """The involuntary cue: each object is scored by how much it stands out, whatever the query (here zeros) asks."""
     score = scores.uniform() + scores.bias(desk.keys @ desk.saliency)
     return attend(torch.zeros_like(desk.query), desk.keys, desk.values, score=score)
 
 
-def look_with_a_query(desk: datasets.Desk) -> Attention:
+def look_with_a_query(desk: datasets.Scene) -> Attention:
     """The voluntary cue: the same objects, scored by what is wanted."""
     return attend(desk.query, desk.keys, desk.values, score=scores.dot())
 

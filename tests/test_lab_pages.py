@@ -1,0 +1,235 @@
+"""The pages of the lab: every state that can be read is shown, and its code gives the numbers that are shown."""
+
+import contextlib
+import io
+import json
+import math
+from dataclasses import fields
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import regard as rg
+from regard import datasets
+from regard.errors import ChoiceError, DtypeError, FormatError, RegardError, ShapeError
+from regard.lab.pages import PAGES, _state
+
+NAMES = list(PAGES)
+QUICK = [name for name in NAMES if name not in {"heads", "relevance"}]  # those need a model
+
+
+def values(kind):
+    """Any value that a field may have."""
+    match kind:
+        case _state.Real(least, most):
+            return st.floats(least, most, allow_subnormal=False)
+        case _state.Whole(least, most):
+            return st.integers(least, most)
+        case _state.Flag():
+            return st.booleans()
+        case _state.Choice(options):
+            return st.sampled_from(list(options))
+        case _state.Many(inner, least, most):
+            return st.lists(values(inner), min_size=least, max_size=most)
+        case _state.Grid((fewest, most), (narrowest, widest), number):
+            return st.integers(narrowest, widest).flatmap(
+                lambda width: st.lists(
+                    st.lists(values(number), min_size=width, max_size=width), min_size=fewest, max_size=most
+                )
+            )
+        case _state.Maybe(inner):
+            return st.none() | values(inner)
+        case _state.Part(cls):
+            return states(cls)
+    raise AssertionError(kind)
+
+
+def states(cls):
+    return st.fixed_dictionaries({}, optional={field.name: values(field.metadata["kind"]) for field in fields(cls)})
+
+
+def run(code):
+    space = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(code, "page", "exec"), space)  # noqa: S102  that is what the copy button is for
+    return {name: value for name, value in space.items() if not name.startswith("__")}
+
+
+def numbers(value):
+    if isinstance(value, rg.Weights):
+        value = value.dense()
+    return torch.as_tensor(value, dtype=torch.float64).detach().flatten()
+
+
+def assert_code_agrees(page, state, shown):
+    space = run(page.code(state))
+    same = [name for name in space if shown.get(name) is not None]
+    assert "output" in same or "weights" in same
+    for name in same:
+        torch.testing.assert_close(numbers(space[name]), numbers(shown[name]), rtol=1e-5, atol=1e-6, msg=name)
+
+
+def assert_rows_are_distributions(rows):
+    for row in rows if isinstance(rows[0], list) else [rows]:
+        total = sum(row)
+        assert min(row) >= 0 and (math.isclose(total, 1, abs_tol=1e-5) or total == 0)
+
+
+@pytest.mark.parametrize("name", QUICK)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_every_state_is_shown_and_its_code_agrees(name, data):
+    page = PAGES[name]
+    asked = data.draw(states(page.state))
+    state = page.read(json.dumps(asked))
+    shown = page.show(state)
+    json.dumps(shown, allow_nan=False)
+    if shown.get("weights") is not None and shown.get("normalised", True):
+        assert_rows_are_distributions(shown["weights"])
+    assert_code_agrees(page, state, shown)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_state_survives_json(name):
+    page = PAGES[name]
+    assert page.read({}) == page.state()
+    assert page.read(json.dumps(page.default)) == page.state()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_page_shows_is_described(name):
+    import importlib
+
+    described = importlib.import_module(f"regard.lab.pages.{name}").__doc__
+    page = PAGES[name]
+    for field in page.show(page.state()):
+        assert field in described, field
+
+
+def nested(depth):
+    inner = []
+    for _ in range(depth):
+        inner = [inner]
+    return inner
+
+
+HOSTILE = [None, True, 7.5, -(10**30), 10**5000, math.nan, math.inf, "x" * 10**6, "\ud800", "", [], {}, nested(10**5)]
+
+
+def refusal(page, given):
+    """What a page says to a state; None if it takes it."""
+    try:
+        page.read(given)
+    except (DtypeError, ChoiceError, ShapeError) as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("value", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_field_is_trusted(name, value):
+    page = PAGES[name]
+    for field in fields(page.state):
+        said = refusal(page, {field.name: value})
+        if said is None:  # it may be that
+            assert _state.write(page.read({field.name: value}))[field.name] == value
+        else:
+            assert field.name in said and len(said) < 400
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_unknown_fields_are_refused_by_name(name):
+    with pytest.raises(ChoiceError, match="there is no field 'wights'; there are "):
+        PAGES[name].read({"wights": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "the state must be JSON: "),
+        ('{"scene": NaN}', "has no NaN"),
+        ('{"scene": "desk", "scene": "room"}', "says 'scene' twice"),
+        ("[" * 10**6, "deeper than any state"),
+        ('{"scene": ' + "9" * 10**4 + "}", "the state must be JSON"),
+        (b"\xff\xfe\xfa", "the state must be JSON"),
+    ],
+)
+def test_text_that_is_no_json(text, message):
+    with pytest.raises(FormatError, match=message):
+        PAGES["cues"].read(text)
+
+
+@pytest.mark.parametrize("given", ["null", "[]", "3", '"desk"'])
+def test_a_state_is_an_object(given):
+    with pytest.raises(DtypeError, match="the state must be an object with fields scene, pooling, query, saliency"):
+        PAGES["cues"].read(given)
+
+
+def show(name, **state):
+    page = PAGES[name]
+    return page.show(page.read(state))
+
+
+# A: cues
+
+
+def test_the_same_desk_has_two_answers():
+    looked = show("cues")
+    names = looked["names"]["en"]
+    assert names[looked["bottom_up"]["winner"]] == "red coffee cup"
+    assert names[looked["top_down"]["winner"]] == "book"
+    assert names[show("cues", pooling="learned")["winner"]] == "red coffee cup"
+    assert names[looked["winner"]] == "book" and looked["own_query"]
+
+
+def test_pooling_without_a_query():
+    desk = datasets.desk()
+    average, largest = show("cues", pooling="average"), show("cues", pooling="max")
+    assert average["weights"] == pytest.approx([0.2] * 5) and average["winner"] is None
+    assert average["output"] == pytest.approx(desk.values.mean(0).tolist())
+    assert largest["weights"] is None and largest["sources"] == [2, 2, 4, 4]
+    assert largest["pooled"] == pytest.approx([1.0, 0.9, 1.0, 1.0])
+
+
+def test_three_cats_are_counted():
+    seen = show("cues", scene="cats")
+    assert seen["leaders"] == [0, 1, 2] and seen["effective"] == pytest.approx(3, abs=0.05)
+
+
+@pytest.mark.parametrize("scene", list(datasets.SCENES))
+def test_every_scene_is_told_twice_and_has_two_answers(scene):
+    seen = show("cues", scene=scene)
+    for texts in (seen["names"], seen["features"]):
+        assert len(texts["en"]) == len(texts["zh"]) == len(set(texts["zh"]))
+    assert seen["bottom_up"]["winner"] is not None
+    assert seen["bottom_up"]["winner"] not in seen["leaders"]
+
+
+def test_a_query_of_zeros_asks_for_nothing():
+    seen = show("cues", query=[0, 0, 0, 0])
+    assert seen["weights"] == pytest.approx([0.2] * 5) and not seen["own_query"]
+
+
+# F: by hand
+
+
+def test_the_worked_example_to_four_decimals():
+    shown = show("by_hand")
+    assert [[round(x, 4) for x in row] for row in shown["weights"]] == [
+        [0.2976, 0.1095, 0.1805, 0.1805, 0.2318],
+        [0.1205, 0.3275, 0.1986, 0.1986, 0.1547],
+        [0.1805, 0.1805, 0.2976, 0.1095, 0.2318],
+        [0.1986, 0.1986, 0.1205, 0.3275, 0.1547],
+        [0.2374, 0.1440, 0.2374, 0.1440, 0.2374],
+    ]
+    assert shown["scores"][0] == [1, 0, 0.5, 0.5, 0.75] and shown["scores"][4] == [0.75, 0.25, 0.75, 0.25, 0.75]
+    assert shown["leaders"] == [[0], [1], [2], [3], [0, 2, 4]] and shown["ties"] == [4]
+
+
+def test_tokens_of_one_length():
+    with pytest.raises(ShapeError, match=r"tokens must have one length: tokens\[0\] has 2 numbers, tokens\[1\] has 1"):
+        PAGES["by_hand"].read({"tokens": [[1, 2], [3]]})
+    with pytest.raises(RegardError, match=r"tokens\[1\]\[0\] must be from -100 to 100, a number that is not finite"):
+        PAGES["by_hand"].read({"tokens": [[1], [math.nan]]})
