@@ -73,6 +73,7 @@ def serve(door: Door, listening: socket.socket, shelf: Shelf, *, lab: bool, star
     finally:
         work.stop()
         listening.close()
+        shelf.close()
         if not work.wait(1.0):  # a thread deep inside torch hears nothing, and nothing of it is worth waiting for
             sys.stdout.flush()
             sys.stderr.flush()

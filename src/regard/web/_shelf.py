@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
+import secrets
+import shutil
+import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +20,8 @@ MOST = 8  # recordings made in the lab that are kept; the oldest goes
 class Shelved:
     """One recording, and what is known of it."""
 
-    def __init__(self, number: int, recording: Any, name: str, model: str | None, made: Path | None = None) -> None:
-        self.id, self.recording, self.name, self.model = f"r{number}", recording, name, model
+    def __init__(self, recording: Any, name: str, made: Path | None = None) -> None:
+        self.id, self.recording, self.name = _id(recording.path, made), recording, name
         self.made = made  # the file, if it is ours to delete
         self._lock = threading.Lock()
 
@@ -39,7 +44,7 @@ class Shelved:
         return {
             "id": self.id,
             "name": self.name,
-            "model": self.model,
+            "model": self.recording.about.get("from") or self.recording.about.get("model"),
             "tokens": max((entry.shape[-1] for entry in entries), default=0),
             "layers": len({entry.name for entry in entries}),
             "heads": max((lead(entry.shape)[1] for entry in entries), default=0),
@@ -81,13 +86,18 @@ class Shelved:
 class Shelf:
     def __init__(self) -> None:
         self._all: dict[str, Shelved] = {}
-        self._count = 0
         self._lock = threading.Lock()
+        self._folder: Path | None = None
 
-    def put(self, recording: Any, name: str, model: str | None = None, made: Path | None = None) -> Shelved:
+    def new_file(self) -> Path:
+        """Where a recording that the lab makes is written."""
         with self._lock:
-            self._count += 1
-            new = Shelved(self._count, recording, name, model, made)
+            self._folder = self._folder or Path(tempfile.mkdtemp(prefix="regard-"))
+        return self._folder / f"{secrets.token_hex(8)}.regard"
+
+    def put(self, recording: Any, name: str, made: Path | None = None) -> Shelved:
+        new = Shelved(recording, name, made)
+        with self._lock:
             self._all[new.id] = new
             ours = [shelved for shelved in self._all.values() if shelved.made is not None]
             for old in ours[:-MOST]:
@@ -102,14 +112,29 @@ class Shelf:
             raise Refusal(404, "there is no such recording")
         return found
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Shelved]:
         return iter(list(self._all.values()))
+
+    def close(self) -> None:
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def lead(shape: Sequence[int]) -> tuple[int, int]:
-    """(batch, heads), also of a layer that has none of one or both."""
-    batch, heads = (1, 1, *shape[:-2])[-2:] if len(shape) != 3 else (shape[0], 1)
-    return batch, heads
+    """(batch, heads) of (..., n, m): heads are the last leading dimension where there are two or more."""
+    *before, last = (1, 1, *shape[:-2]) if len(shape) < 4 else shape[:-2]
+    return (last, 1) if len(shape) == 3 else (math.prod(before), last)
+
+
+def _id(path: Path | None, made: Path | None) -> str:
+    """The same for the same file, so that an address that was shared works again; never that of another.
+
+    Browsers keep tiles under it.
+    """
+    if path is None or made is not None:
+        return secrets.token_hex(6)
+    found = path.resolve().stat()
+    return hashlib.sha256(f"{path.resolve()} {found.st_size} {found.st_mtime_ns}".encode()).hexdigest()[:12]
 
 
 def _source(texts: dict[int, dict[str, list[list[str]]]], entry: Any, count: int, *, keys: bool) -> str | None:

@@ -54,8 +54,8 @@ class Job(Generic[T]):
 class Pool:
     """Daemon threads, so that a model half loaded does not keep Ctrl-C waiting."""
 
-    def __init__(self, name: str, workers: int, waiting: int) -> None:
-        self._waiting, self._most = deque[Job[Any]](), waiting
+    def __init__(self, name: str, workers: int, waiting: int, *, newest_first: bool = False) -> None:
+        self._waiting, self._most, self._newest_first = deque[Job[Any]](), waiting, newest_first
         self._running: set[Job[Any]] = set()
         self._changed = threading.Condition()
         self._stopped = False
@@ -92,7 +92,7 @@ class Pool:
                     if self._stopped:
                         return
                     self._changed.wait()
-                job = self._waiting.popleft()
+                job = self._waiting.pop() if self._newest_first else self._waiting.popleft()
                 self._running.add(job)
             job.work()
             with self._changed:
@@ -105,21 +105,26 @@ class Workshop:
     def __init__(self) -> None:
         self.quick = Pool("quick", WORKERS, waiting=128)
         self.long = Pool("long", WORKERS, waiting=4)
+        self.behind = Pool("behind", WORKERS, waiting=64, newest_first=True)  # what fills in a picture that is shown
+
+    @property
+    def _pools(self) -> tuple[Pool, ...]:
+        return (self.quick, self.long, self.behind)
 
     def warm(self) -> None:
         """Load torch while the browser loads the page, and share the cores between the threads."""
         self.long.start(_prepare)
 
     def stop(self) -> None:
-        self.quick.stop()
-        self.long.stop()
+        for pool in self._pools:
+            pool.stop()
 
     def wait(self, seconds: float) -> bool:
         """Whether all threads have come to an end within this time."""
         end = time.monotonic() + seconds
-        while (self.quick.is_busy or self.long.is_busy) and time.monotonic() < end:
+        while any(pool.is_busy for pool in self._pools) and time.monotonic() < end:
             time.sleep(0.02)
-        return not (self.quick.is_busy or self.long.is_busy)
+        return not any(pool.is_busy for pool in self._pools)
 
     def yield_to_quick(self) -> None:
         """Called by long work between its pieces: somebody looks at the screen, and is served first."""
