@@ -8,9 +8,9 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from regard.web._cache import Cache
-from regard.web._shelf import Shelf, lead
 from regard.web._numbers import below
 from regard.web._refusal import Refusal
+from regard.web._shelf import Shelf, lead
 from regard.web._work import Job, Workshop
 
 MAPS = 512 * 2**20

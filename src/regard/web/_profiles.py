@@ -13,7 +13,7 @@ from regard.web._work import Job, Workshop
 NAMES = {"first": "sink", "itself": "self"}  # as the page calls them
 MEASURES = ("entropy", "saturation", "distance", "first", "previous", "itself", "separators")
 SEPARATORS = frozenset(
-    ". , ; : ! ? 。 ， ； ： ！ ？ 、 [SEP] [CLS] <s> </s> <pad> <|im_start|> <|im_end|> <|endoftext|>".split()
+    (*".,;:!?。，；：！？、\n", "[SEP]", "[CLS]", "<s>", "</s>", "<pad>", "<|im_start|>", "<|im_end|>", "<|endoftext|>")
 )
 
 
@@ -69,7 +69,7 @@ class Profiles:
 
         recording = self._shelved.recording
         texts = {text for rows in recording.tokens.get(entry.step, {}).values() for row in rows for text in row}
-        marks = sorted(text for text in texts if text.strip() in SEPARATORS or text == "\n") or None
+        marks = sorted(text for text in texts if text in SEPARATORS or text.strip() in SEPARATORS) or None
         table = analysis.profiles(recording, layers=glob.escape(entry.name), step=entry.step, separators=marks)
         return [
             {"entry": number, "head": row.head, **{NAMES.get(name, name): getattr(row, name) for name in MEASURES}}

@@ -137,4 +137,5 @@ def _numbers(values: np.ndarray, *, exact: bool) -> Response:
         "regard-exact": "yes" if exact else "no",
         "cache-control": KEPT if exact else "no-store",
     }
-    return Response(memoryview(plain).cast("B") if plain.size else b"", 200, headers, "application/octet-stream")
+    body: Any = plain
+    return Response(memoryview(body).cast("B") if plain.size else b"", 200, headers, "application/octet-stream")

@@ -102,11 +102,12 @@ def configured(app: Any) -> uvicorn.Config:
 def listen(host: str, port: int | None) -> socket.socket:
     """A socket that is ours: the port that was asked for, or the usual one, or else any."""
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port or USUAL_PORT, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port or USUAL_PORT, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
         raise ChoiceError(f"{host!r} is no address of this machine: {error}") from error
     for number in (port,) if port is not None else (USUAL_PORT, 0):
-        listening = socket.socket(family, kind)
+        # With its protocol: asyncio sends small answers at once only on a socket that says it is TCP.
+        listening = socket.socket(family, kind, protocol)
         if os.name == "posix":  # elsewhere it would let two servers share a port
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
