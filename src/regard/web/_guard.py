@@ -107,6 +107,8 @@ class Guard:
         """Refuse, or return the answer to a token, or None: go on."""
         if len(scope["raw_path"]) + len(scope["query_string"]) > URL_LIMIT:
             raise Refusal(414, f"an address has at most {URL_LIMIT} bytes")
+        if scope["http_version"] not in ("1.0", "1.1"):
+            raise Refusal(505, "HTTP/1.1 is spoken here")
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEADER_LIMIT:
             raise Refusal(431, f"headers have at most {HEADER_LIMIT} bytes")
         self._check_sender(scope)
