@@ -33,6 +33,8 @@ def values(kind):
             return st.sampled_from(list(options))
         case _state.Many(inner, least, most):
             return st.lists(values(inner), min_size=least, max_size=most)
+        case _state.Pair(first, second):
+            return st.tuples(values(first), values(second)).map(list)
         case _state.Grid((fewest, most), (narrowest, widest), number):
             return st.integers(narrowest, widest).flatmap(
                 lambda width: st.lists(
@@ -210,6 +212,59 @@ def test_every_scene_is_told_twice_and_has_two_answers(scene):
 def test_a_query_of_zeros_asks_for_nothing():
     seen = show("cues", query=[0, 0, 0, 0])
     assert seen["weights"] == pytest.approx([0.2] * 5) and not seen["own_query"]
+
+
+# B: regression
+
+
+def test_three_fits_of_the_sine():
+    average, fixed, learned = (show("regression", mode=mode) for mode in ("average", "fixed", "learned"))
+    data = datasets.sine()
+    assert average["prediction"] == pytest.approx([data.y_train.mean().item()] * 50, rel=1e-5)
+    a = torch.softmax(-(data.x_test[:, None] - data.x_train).square() / 2, -1)
+    assert fixed["prediction"] == pytest.approx((a @ data.y_train).tolist(), abs=1e-4)
+    assert learned["w"] == pytest.approx(3.446, abs=1e-3) and learned["losses"][-1] < learned["losses"][0]
+    assert learned["numbers"]["roughness"] > fixed["numbers"]["roughness"]  # rougher
+    assert learned["numbers"]["entropy"] < fixed["numbers"]["entropy"]  # and sharper
+    assert learned["start"]["numbers"] == fixed["numbers"] and learned["start"]["prediction"] == fixed["prediction"]
+
+
+def test_points_may_come_in_any_order():
+    there, back = (
+        show("regression", points=[[1, 2], [4, 0], [2, 1]]),
+        show("regression", points=[[4, 0], [2, 1], [1, 2]]),
+    )
+    assert there["prediction"] == back["prediction"] and there["x_train"] == [1, 2, 4]
+    assert there["order"] == [0, 2, 1] and back["order"] == [2, 1, 0]
+
+
+def test_inputs_that_no_point_reaches():
+    shown = show("regression", points=[[2, 1]], kernel="boxcar", w=2)
+    reached = [place for place in range(50) if place not in shown["empty"]]
+    assert reached == list(range(15, 26)) and shown["prediction"][15] == 1 and shown["prediction"][14] == 0
+
+
+def test_training_is_what_show_learns_and_can_be_stopped():
+    page = PAGES["regression"]
+    state = page.read({"mode": "learned", "n": 11, "steps": 12})
+    *steps, last = page.train(state)
+    shown = page.show(state)
+    assert [step["step"] for step in steps] == list(range(1, 13))
+    assert [step["loss"] for step in steps] == shown["losses"]
+    assert [step["step"] for step in steps if "prediction" in step] == [5, 10]
+    assert last["done"] and last["w"] == shown["w"] and last["prediction"] == shown["prediction"]
+    assert show("regression", mode="learned", n=11, learned=last["w"])["prediction"] == shown["prediction"]
+    running = page.train(state)
+    next(running)
+    running.close()
+
+
+def test_the_batch_product():
+    shown = show("regression", n=7)
+    assert shown["product"] == {"left": [50, 1, 7], "right": [50, 7, 1], "result": [50, 1, 1]}
+    left, right, result = (torch.tensor(shown["example"][name]) for name in ("left", "right", "result"))
+    assert (left.shape, right.shape, result.shape) == ((2, 1, 4), (2, 4, 6), (2, 1, 6))
+    torch.testing.assert_close(torch.bmm(left, right), result)
 
 
 # F: by hand

@@ -15,7 +15,7 @@ from regard._operands import NEVER, Axis, Operand, Size, Span
 from regard._questions import top
 from regard._tiles import Problem
 from regard.errors import ChoiceError
-from regard.web._squares import MAX, Statistic, pixels, square
+from regard.web._squares import Statistic, pixels, square
 from regard.weights import Weights
 
 ONE = (slice(0, 1), slice(0, 1))
