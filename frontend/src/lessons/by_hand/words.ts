@@ -5,7 +5,6 @@ const en = {
   tokens: 'Tokens',
   tokensNote: 'Query, key and value at once. Change any number.',
   token: (i: number) => `token ${i}`,
-  dimension: (j: number) => `${j}`,
   scores: 'Scores',
   scoresNote: 'How alike: dot products',
   weights: 'Weights',
@@ -17,8 +16,6 @@ const en = {
   tie: (keys: string, weight: string) => `A tie: tokens ${keys} share the largest weight, ${weight}.`,
   first: (key: number, weight: string) => `It looks most at token ${key}: ${weight}.`,
   itself: (weight: string) => `It looks most at itself: ${weight}.`,
-  and: ' and ',
-  darker: 'Darker is more.',
   answer: [
     'Its dot products with tokens 1, 3 and 5 are all 1.5: token 1 shares two of its numbers, 1 and 0.5; token 3 the same two numbers at other places; and its own length is 1² + 0.5² + 0.5² = 1.5.',
     'The softmax knows only the scores, so equal scores get equal weights. A token need not be most like itself: a longer token in the same direction would win.',
@@ -34,7 +31,6 @@ export const words: { en: typeof en; zh: typeof en } = {
     tokens: '词元',
     tokensNote: '同时是查询、键和值。每个数都可以改。',
     token: (i) => `词元 ${i}`,
-    dimension: (j) => `${j}`,
     scores: '分数',
     scoresNote: '有多像：点积',
     weights: '权重',
@@ -46,8 +42,6 @@ export const words: { en: typeof en; zh: typeof en } = {
     tie: (keys, weight) => `并列：词元 ${keys} 的权重同为最大，${weight}。`,
     first: (key, weight) => `它最关注词元 ${key}：${weight}。`,
     itself: (weight) => `它最关注自己：${weight}。`,
-    and: '、',
-    darker: '颜色越深，权重越大。',
     answer: [
       '它与词元 1、3、5 的点积都是 1.5：与词元 1 在两处相乘得到 1 和 0.5；与词元 3 也是 1 和 0.5，只是位置不同；与自己是 1² + 0.5² + 0.5² = 1.5。',
       'softmax 只看分数，分数相同，权重就相同。一个词元不一定最像自己：同方向上更长的词元会胜出。',
