@@ -17,7 +17,7 @@ const en = {
   first: (key: number, weight: string) => `It looks most at token ${key}: ${weight}.`,
   itself: (weight: string) => `It looks most at itself: ${weight}.`,
   answer: [
-    'Its dot products with tokens 1, 3 and 5 are all 1.5: token 1 shares two of its numbers, 1 and 0.5; token 3 the same two numbers at other places; and its own length is 1² + 0.5² + 0.5² = 1.5.',
+    'As the lesson opens, its dot products with all three are 1.5: with token 1 it is 1 + 0.5, with token 3 also 1 + 0.5, and with itself 1² + 0.5² + 0.5².',
     'The softmax knows only the scores, so equal scores get equal weights. A token need not be most like itself: a longer token in the same direction would win.',
   ],
 };
@@ -43,7 +43,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     first: (key, weight) => `它最关注词元 ${key}：${weight}。`,
     itself: (weight) => `它最关注自己：${weight}。`,
     answer: [
-      '它与词元 1、3、5 的点积都是 1.5：与词元 1 在两处相乘得到 1 和 0.5；与词元 3 也是 1 和 0.5，只是位置不同；与自己是 1² + 0.5² + 0.5² = 1.5。',
+      '按本课开始时的数，它与这三个词元的点积都是 1.5：与词元 1 是 1 + 0.5，与词元 3 也是 1 + 0.5，与自己是 1² + 0.5² + 0.5²。',
       'softmax 只看分数，分数相同，权重就相同。一个词元不一定最像自己：同方向上更长的词元会胜出。',
     ],
   },
