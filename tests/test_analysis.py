@@ -89,15 +89,27 @@ def test_separators_are_ids_or_places(separators):
     assert found == pytest.approx(wanted.tolist(), abs=1e-6)
 
 
-def test_separators_may_be_texts():
-    class WithTexts(Recording):
-        tokens = (("the", ".") * 5 + ("end",), ("a",) * 10 + (".",))
+class Letters:
+    """Every third id is a full stop."""
 
-    made = WithTexts(recording().calls)
+    def decode(self, ids):
+        return "." if ids[0] % 3 == 0 else f"word {ids[0]}"
+
+
+@pytest.mark.parametrize("kept", ["in memory", "in a file"])
+def test_tokens_may_be_texts(kept, tmp_path):
+    held = recording()
+    made = Recording(held.calls, held.inputs, tokenizer=Letters())
+    if kept == "in a file":
+        made.save(tmp_path / "run.regard")
+        made = rg.open(tmp_path / "run.regard")
     found = analysis.profiles(made, separators=["."]).column("separators")
-    marks = torch.tensor([[word == "." for word in row] for row in WithTexts.tokens])
+    marks = held.inputs[0]["input_ids"] % 3 == 0
     wanted = torch.cat([(made[f"layer.{i}"].dense() * marks[:, None, None]).sum(-1).mean((0, 2)) for i in (0, 1)])
     assert found == pytest.approx(wanted.tolist(), abs=1e-6)
+    for table in (analysis.receivers(made, sequence=1), analysis.rollout(made, token=0, sequence=1)):
+        ids = [200 + position for position in table.column("position")]
+        assert list(table.column("token")) == [Letters().decode([number]) for number in ids]
 
 
 @pytest.mark.parametrize("separators", [["."], [7]])

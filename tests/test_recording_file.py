@@ -17,6 +17,7 @@ from regard.errors import ChoiceError, DamageError, RecordError, RecordingFileEr
 from regard.recording import Recording
 from regard.recording import _format as form
 from regard.recording._reader import Reader
+from regard.recording._tokens import texts_of
 
 N, DIM = 7, 12
 
@@ -65,6 +66,7 @@ def alike(one, other):
     ]
     for entry in one.entries:
         assert torch.equal(one[entry.name, entry.step].dense(), other[entry.name, entry.step].dense())
+    assert one.about == other.about
     assert one.tokens == other.tokens and one.steps == other.steps and list(one.inputs) == list(other.inputs)
     for step, given in one.inputs.items():
         assert all(torch.equal(tensor, other.inputs[step][name]) for name, tensor in given.items())
@@ -73,10 +75,10 @@ def alike(one, other):
 @torch.no_grad()
 def test_memory_a_running_file_a_saved_one_and_a_copy_are_alike(model, path):
     plain = model(ids())
-    with rg.record(model, tokenizer=Words()) as held:
+    with rg.record(model, tokenizer=Words(), about={"from": "模型"}) as held:
         model(ids())
         model(ids(5))
-    with rg.record(model, path=path, tokenizer=Words()) as written:
+    with rg.record(model, path=path, tokenizer=Words(), about={"from": "模型"}) as written:
         assert torch.equal(model(ids()), plain)
         assert [layer.name for layer in written.layers] == ["first", "second"], "calls are there as they come"
         model(ids(5))
@@ -86,8 +88,22 @@ def test_memory_a_running_file_a_saved_one_and_a_copy_are_alike(model, path):
     for other in (written, rg.open(path), saved, rg.open(path.with_name("copy.regard"))):
         alike(held, other)
         assert other.verify() == [] == other.damage
+    assert held.about == {"model": "Model", "from": "模型"}
     assert held.tokens[0]["input_ids"][1][:2] == ["词7", "</script>"]
     assert sorted(p.name for p in path.parent.iterdir()) == ["copy.regard", "run.regard", "saved.regard"]
+
+
+def test_tokens_that_share_a_character_say_so():
+    class Bytes:
+        def decode(self, ids):
+            return bytes(ids).decode("utf-8", "replace")
+
+    given = torch.tensor([list("a旷é".encode()), list(b"a\xff\xfeb\xc3\xa9")])
+    rows = texts_of({"input_ids": given}, Bytes())["input_ids"]
+    assert rows == [
+        ["a", "旷 1/3", "旷 2/3", "旷 3/3", "é 1/2", "é 2/2"],
+        ["a", "\ufffd", "\ufffd", "b", "é 1/2", "é 2/2"],
+    ]
 
 
 @torch.no_grad()

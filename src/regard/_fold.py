@@ -194,7 +194,7 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
     count = min(count, len(tiles) // FEWEST_TILES)
     if count < 2:
-        states = _survey(problem, reducers, tiles, cap, wholes)
+        states = survey_tiles(problem, reducers, tiles, cap, wholes)
     else:
         found = _by_workers(problem, reducers, _shares(tiles, count), cap // count, wholes)
         states = [_together(r, parts) for r, *parts in zip(reducers, *found, strict=True)]
@@ -262,13 +262,14 @@ def _in_mode(
 ) -> list[Any]:
     """What a worker does: modes belong to a thread, so it takes over the one in which the question was asked."""
     with torch.inference_mode(inference):
-        return _survey(problem, reducers, tiles, cap, wholes)
+        return survey_tiles(problem, reducers, tiles, cap, wholes)
 
 
 @torch.no_grad()
-def _survey(
+def survey_tiles(
     problem: Problem, reducers: Sequence[Reducer[Any]], tiles: Iterable[Tile], cap: int, wholes: list[Any]
 ) -> list[Any]:
+    """What is learned of some tiles, written into states of the whole matrix."""
     buffers = _Buffers(problem)
     for tile in tiles:
         lead = tuple(cut.stop - cut.start for cut in tile.lead)
@@ -326,6 +327,11 @@ def _column_parts(tile: Tile, width: int) -> Iterable[Tile]:
         high = min(low + width, len(tile.cols))
         overlaps = ((max(a, low) - low, min(b, high) - low) for a, b in tile.masked)
         yield Tile(tile.lead, tile.rows, tile.cols.part(low, high), tuple((a, b) for a, b in overlaps if a < b))
+
+
+def whole_rows(problem: Problem, tile: Tile) -> Block:
+    """A tile as questions see it, in memory of its own."""
+    return _block(problem, tile, tuple(cut.stop - cut.start for cut in tile.lead), _Buffers(problem))
 
 
 def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: _Buffers) -> Block:

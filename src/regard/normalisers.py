@@ -30,6 +30,7 @@ class Normaliser(Word["Normaliser"]):
     mergeable = False  # whether statistics of parts of a row combine into that of the row
     monotone = True  # whether a better score never has a smaller weight
     chooses = False  # whether a row is one key, to be chosen once
+    pointwise = False  # whether a weight follows from its score and the row's statistic alone
 
     def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
         """What has to be drawn once and for all, before any tile."""
@@ -47,7 +48,11 @@ class Normaliser(Word["Normaliser"]):
         raise NotImplementedError
 
     def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
-        """The weights of any block, once the statistic of whole rows is known."""
+        """The weights of any block, once the statistic of whole rows is known; for those that are pointwise."""
+        raise NotImplementedError
+
+    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+        """The statistic of rows, from the best score of each and the weight that it has."""
         raise NotImplementedError
 
     def chosen(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
@@ -63,6 +68,7 @@ def _empty(scores: Tensor) -> Tensor:
 @dataclass(frozen=True, repr=False)
 class Softmax(Normaliser):
     mergeable = True
+    pointwise = True
 
     def weights(
         self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
@@ -87,6 +93,9 @@ class Softmax(Normaliser):
         safe = torch.where(statistic == NEVER, 0.0, statistic)
         return torch.exp(scores - safe.unsqueeze(-1))
 
+    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+        return score - weight.log()
+
     def __repr__(self) -> str:
         return "softmax"
 
@@ -96,6 +105,7 @@ class Threshold(Normaliser):
 
     power = 1
     slope = 1.0
+    pointwise = True
 
     def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
         """tau as a differentiable function of the scores of the support."""
@@ -122,6 +132,14 @@ class Threshold(Normaliser):
         x = self.slope * (scores if empty is None else scores.masked_fill(empty, 0))
         weights = (x - self.tau(x)).clamp_min(0).pow(self.power)
         return weights if empty is None else weights.masked_fill(empty, 0)
+
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
+        del cols
+        safe = torch.where(statistic == NEVER, 0.0, statistic)
+        return (self.slope * scores - safe.unsqueeze(-1)).clamp_min(0).pow(self.power)
+
+    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+        return self.slope * score - weight.pow(1 / self.power)
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,6 +173,7 @@ class Sigmoid(Normaliser):
 
     normalised = False
     mergeable = True
+    pointwise = True
 
     def weights(
         self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
@@ -169,6 +188,10 @@ class Sigmoid(Normaliser):
     def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
         del statistic, cols
         return self.weights(scores)
+
+    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+        del weight
+        return torch.zeros_like(score)
 
     def __repr__(self) -> str:
         return "sigmoid" if self.bias == 0 else f"sigmoid(bias={self.bias:g})"

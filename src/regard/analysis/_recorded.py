@@ -65,19 +65,32 @@ def _wanted(name: str, patterns: Patterns) -> bool:
 def token_ids(recording: Any, matrix: Matrix, count: int, *, keys: bool = True) -> Tensor | None:
     """The ids (batch, count) of the tokens that a layer's keys or queries stand for, where the recording has them."""
     known = getattr(recording, "inputs", {}).get(matrix.step, {})
-    decoder = "decoder" in matrix.layer and not (keys and matrix.cross)
-    names = ("decoder_input_ids", "input_ids") if decoder else ("input_ids", "decoder_input_ids")
-    found = (known[name] for name in names if name in known)
+    found = (known[name] for name in _sequences(matrix, keys) if name in known)
     return next((ids for ids in found if ids.shape[-1] == count), None)
 
 
-def texts(recording: Any, matrix: Matrix, count: int, sequence: int) -> list[str]:
+def token_texts(recording: Any, matrix: Matrix, count: int, *, keys: bool = True) -> list[list[str]] | None:
+    """The same in words: for each sequence of the batch a list of `count` texts."""
+    known = (getattr(recording, "tokens", None) or {}).get(matrix.step, {})
+    found = (known[name] for name in _sequences(matrix, keys) if name in known)
+    return next((rows for rows in found if all(len(row) == count for row in rows)), None)
+
+
+def _sequences(matrix: Matrix, keys: bool) -> tuple[str, str]:
+    """What Hugging Face calls the tokens that a layer looks at, or looks from; the likelier first."""
+    decoder = "decoder" in matrix.layer and not (keys and matrix.cross)
+    return ("decoder_input_ids", "input_ids") if decoder else ("input_ids", "decoder_input_ids")
+
+
+def texts(recording: Any, matrix: Matrix, count: int, sequence: int, *, keys: bool = True) -> list[str]:
     """The tokens of one sequence in words: its texts, else its ids, else nothing."""
-    for row in (getattr(recording, "tokens", None) or [])[sequence : sequence + 1]:
-        if len(row) == count and not matrix.cross:
-            return [str(token) for token in row]
-    ids = token_ids(recording, matrix, count)
-    return [""] * count if ids is None else [str(number) for number in ids[sequence].tolist()]
+    rows = token_texts(recording, matrix, count, keys=keys)
+    if rows is not None and sequence < len(rows):
+        return rows[sequence]
+    ids = token_ids(recording, matrix, count, keys=keys)
+    if ids is None or sequence >= len(ids):
+        return [""] * count
+    return [str(number) for number in ids[sequence].tolist()]
 
 
 def by_head(tensor: Tensor, lead: Sequence[int]) -> Tensor:
@@ -104,8 +117,8 @@ def marked(recording: Any, matrix: Matrix, chosen: Any) -> Tensor | None:
     if isinstance(chosen, Tensor) and chosen.dtype == torch.bool:
         flags = chosen.to(matrix.weights.device)
     elif all(isinstance(item, str) for item in chosen):
-        rows = getattr(recording, "tokens", None)
-        if not rows or any(len(row) != m for row in rows):
+        rows = token_texts(recording, matrix, m)
+        if rows is None:
             raise ChoiceError(
                 f"separators={chosen!r} are texts, and the recording knows no texts for the {m} keys of "
                 f"{matrix.layer!r}: give token ids, or a bool tensor (keys,) or (batch, keys)"

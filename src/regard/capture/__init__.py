@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any, TypeVar
 
@@ -36,15 +36,18 @@ def record(
     dtype: torch.dtype | None = None,
     path: str | os.PathLike[str] | None = None,
     tokenizer: Any = None,
+    about: Mapping[str, str] | None = None,
 ) -> Iterator[Recording]:
     """Record what every attention layer of a model attends to, while the model runs as it always does.
 
     With a `path`, every call is in that file before the model goes on, and memory holds none of them.
+    tokenizer: turns token ids into texts. about: more to remember than the model's class, such as {"from": "minilm"}.
     """
     refuse_compiled(model)
     patterns = (layers,) if isinstance(layers, str) else layers
     wanted = Wanted(_tuple(patterns), _tuple(heads), _tuple(steps))
-    keeper = InMemory(tokenizer) if path is None else ToFile(path, tokenizer)
+    says = {"model": type(model).__name__, **(about or {})}
+    keeper = InMemory(tokenizer, says) if path is None else ToFile(path, tokenizer, says)
     with closing(keeper):  # whatever happens, an interrupt included
         watch = Watch(model, wanted, dtype, keeper.take, keeper.given)
         with _watching(watch):

@@ -16,6 +16,10 @@ class Step:
     def say(self, text: str) -> None:
         self._progress.update(self._task, description=text)
 
+    @property
+    def shown(self) -> bool:
+        return not self._progress.disable
+
     def advance(self, done: int) -> None:
         self._progress.update(self._task, advance=done)
 

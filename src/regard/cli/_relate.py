@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.errors import ChoiceError, DataError
+from regard.errors import ChoiceError
 
 if TYPE_CHECKING:
     from regard.relation import Relation
@@ -43,9 +42,9 @@ def relate(
 
     regard relate "His father is tall | He loves apples" -q "Why is he so tall?" --png lines.png
     """
-    from regard.cli import _progress
+    from regard.cli import _progress, _text
 
-    text = _read(passage)
+    text = _text.read(passage)
     if png is not None:
         _check(png)
     with _progress.step("reading the text"):
@@ -57,18 +56,6 @@ def relate(
         with _progress.step("drawing"):
             _draw(found, png)
         print(f"drawn    {png}")
-
-
-def _read(passage: str) -> str:
-    """The text itself, or what is in the file of that name."""
-    if passage == "-":
-        return sys.stdin.read()
-    try:
-        return Path(passage).read_text(encoding="utf-8-sig") if Path(passage).is_file() else passage
-    except UnicodeDecodeError as error:
-        raise DataError(f"{passage}: is not written in UTF-8 ({error}); save it as UTF-8") from None
-    except (OSError, ValueError):  # longer than any name of a file, or with characters that no name has
-        return passage
 
 
 def _check(png: Path) -> None:

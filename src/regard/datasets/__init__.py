@@ -1,5 +1,6 @@
 """Small data sets for lessons and examples. Each is made here, from a seed or from numbers that are written out."""
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -43,8 +44,8 @@ class Passage(NamedTuple):
     tempting: int | None  # a segment that is about the first question and does not answer it
 
 
-def sine(n: int = 50, seed: int = 0) -> Sine:
-    """A noisy curve: y = 2 sin(x) + x^0.8 + e, with e normal, mean 0, standard deviation 0.5.
+def sine(n: int = 50, seed: int = 0, noise: float = 0.5) -> Sine:
+    """A noisy curve: y = 2 sin(x) + x^0.8 + e, with e normal, mean 0, standard deviation `noise`.
 
     `x_train` is n points uniform on (0, 5), sorted; `x_test` is 0, 0.1, ..., 4.9, and `y_truth` the curve without noise
     there. All are computed in float64 and returned in float32; the same seed gives the same data, and the global
@@ -55,11 +56,13 @@ def sine(n: int = 50, seed: int = 0) -> Sine:
     """
     if n < 1:
         raise ChoiceError(f"n must be at least 1: the number of training points came as {n}")
+    if not 0 <= noise < math.inf:
+        raise ChoiceError(f"noise is a standard deviation, 0 or more, and came as {noise}")
     generator = torch.Generator().manual_seed(seed)
     x_train = torch.rand(n, generator=generator, dtype=torch.float64).mul(5).sort().values
-    noise = torch.randn(n, generator=generator, dtype=torch.float64) * 0.5
+    e = torch.randn(n, generator=generator, dtype=torch.float64) * noise
     x_test = torch.arange(50, dtype=torch.float64) / 10
-    return Sine(x_train.float(), (_curve(x_train) + noise).float(), x_test.float(), _curve(x_test).float())
+    return Sine(x_train.float(), (_curve(x_train) + e).float(), x_test.float(), _curve(x_test).float())
 
 
 def _curve(x: Tensor) -> Tensor:

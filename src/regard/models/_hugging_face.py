@@ -7,9 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from regard.errors import ChoiceError, MissingExtraError
+from regard.errors import ChoiceError, MissingExtraError, RegardError
 from regard.models._cache import made_once
 from regard.models._find import PACKAGES, find
+
+WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel")  # how their classes end
 
 
 def folder(name: str) -> Path:
@@ -28,7 +30,7 @@ def folder(name: str) -> Path:
 def load(name: str | Path, *, causal: bool = False) -> tuple[Any, Any]:
     """A tokenizer and a model in evaluation mode, from "minilm", "smollm2", a folder, or a name on the hub.
 
-    causal: with the layer that predicts the next token. Only a name on the hub may use the network.
+    causal: one that writes, with the layer that predicts the next token. Only a name on the hub may use the network.
     """
     transformers = import_transformers()
     packaged = name in ("minilm", "smollm2")
@@ -37,15 +39,30 @@ def load(name: str | Path, *, causal: bool = False) -> tuple[Any, Any]:
     if not local and not _may_be_on_the_hub(str(name)):
         raise ChoiceError(f"{name}: there is no such folder, and it is no name of a model on the Hugging Face hub")
     source, only = str(path if local else name), {"local_files_only": local}
-    kind = transformers.AutoModelForCausalLM if causal else transformers.AutoModel
     try:
         with quiet():
-            return transformers.AutoTokenizer.from_pretrained(source, **only), kind.from_pretrained(
-                source, **only
-            ).eval()
+            kind = _writer(transformers, name, source, only) if causal else transformers.AutoModel
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source, **only)
+            return tokenizer, kind.from_pretrained(source, **only).eval()
+    except RegardError:
+        raise
     except (OSError, ValueError) as error:  # transformers raises one of the two for what it does not find or know
         reason = " ".join(str(error).split())
         raise ChoiceError(f"{name}: no model could be loaded from there: {reason}") from error
+
+
+def _writer(transformers: Any, name: str | Path, source: str, only: dict[str, bool]) -> Any:
+    """The class for a model that writes. One that does not would get a last layer of random numbers."""
+    config = transformers.AutoConfig.from_pretrained(source, **only)
+    classes = config.architectures or []
+    if not any(made.endswith(WRITERS) for made in classes):
+        raise ChoiceError(f"{name} is a {', '.join(classes) or config.model_type}, which reads and does not write")
+    return transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
+
+
+def longest(tokenizer: Any, model: Any) -> int:
+    """How many tokens a model reads at a time."""
+    return min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None) or 2**30)
 
 
 def _may_be_on_the_hub(name: str) -> bool:

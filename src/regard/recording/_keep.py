@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from regard.errors import RecordError, RegardError
 from regard.recording._call import Call
 from regard.recording._reader import Reader
-from regard.recording._recording import Inputs, Recording, grow, named_apart, texts_of
-from regard.recording._store import pack_call, pack_inputs
+from regard.recording._recording import Inputs, Recording, grow, named_apart
+from regard.recording._store import pack_about, pack_call, pack_inputs
+from regard.recording._tokens import texts_of
 from regard.recording._writer import Writer
 
 
@@ -18,8 +20,8 @@ class InMemory:
 
     failure: RegardError | None = None
 
-    def __init__(self, tokenizer: Any = None) -> None:
-        self.recording = Recording(tokenizer=tokenizer)
+    def __init__(self, tokenizer: Any = None, about: Mapping[str, str] | None = None) -> None:
+        self.recording = Recording(tokenizer=tokenizer, about=about)
         self.take = self.recording.take
         self.given = self.recording.given
 
@@ -30,9 +32,12 @@ class InMemory:
 class ToFile:
     """Calls of a running model, each on the disk before the model goes on. What fails here never stops the model."""
 
-    def __init__(self, path: str | os.PathLike[str], tokenizer: Any = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], tokenizer: Any = None, about: Mapping[str, str] | None = None
+    ) -> None:
         self.failure: RegardError | None = None
         self._tokenizer = tokenizer
+        self._unsaid = dict(about or {})
         self._writer = Writer(path)
         self.recording = Recording(reader=Reader(path))
         self._inputs: dict[int, Inputs] = {}
@@ -46,6 +51,7 @@ class ToFile:
         if self.failure is not None:
             return
         try:
+            self._say()
             self._write_inputs(call.step)
             self._writer.append(*pack_call(named_apart(call, self.recording.entries)))
             self.recording.refresh()
@@ -53,6 +59,11 @@ class ToFile:
             self.failure = failure
         except Exception as error:  # noqa: BLE001  a tokenizer of somebody's may raise anything
             self.failure = RecordError(f"{call.name!r} could not be written to {self._writer.path}: {error!r}")
+
+    def _say(self) -> None:
+        if self._unsaid:
+            self._writer.append(*pack_about(self._unsaid))
+            self._unsaid = {}
 
     def _write_inputs(self, step: int) -> None:
         if step in self._unwritten:

@@ -16,13 +16,13 @@ from regard.errors import ChoiceError, RecordError
 from regard.recording._call import Call
 from regard.recording._reader import Reader
 from regard.recording._shelf import Loaded, Shelf
-from regard.recording._store import StoredCall, pack_call, pack_inputs
+from regard.recording._store import StoredCall, pack_about, pack_call, pack_inputs
+from regard.recording._tokens import Texts, texts_of
 from regard.recording._writer import replacing
 from regard.weights import Weights
 
 Kept = Call | StoredCall
 Inputs = dict[str, Tensor]
-Texts = dict[str, list[list[str]]]
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,11 @@ class Recording:
         inputs: Mapping[int, Inputs] | None = None,
         *,
         tokenizer: Any = None,
+        about: Mapping[str, str] | None = None,
         reader: Reader | None = None,
     ) -> None:
         self.tokenizer = tokenizer
+        self._about = dict(about or {})
         self._calls = list(calls)
         self._inputs = dict(inputs or {})
         self._shelf = None if reader is None else Shelf(reader)
@@ -72,6 +74,11 @@ class Recording:
     def path(self) -> Path | None:
         """The file; None in memory."""
         return None if self._shelf is None else self._shelf.reader.path
+
+    @property
+    def closed(self) -> bool:
+        """False for a file that is still being written, or whose writer was killed: it has all that was acknowledged."""
+        return self._shelf is None or self._shelf.reader.closed
 
     @property
     def entries(self) -> Sequence[Kept]:
@@ -107,6 +114,11 @@ class Recording:
         if self._shelf is not None:
             return self._shelf.tokens
         return {step: texts_of(ids, self.tokenizer) for step, ids in self._inputs.items() if self.tokenizer is not None}
+
+    @property
+    def about(self) -> dict[str, str]:
+        """The class of the model, as "model", and what else the caller of `record` said about it."""
+        return self._about if self._shelf is None else self._shelf.about
 
     @property
     def bytes(self) -> int:
@@ -178,6 +190,8 @@ class Recording:
             raise RecordError("there is nothing to save: the recording has no calls")
         texts = self.tokens
         with replacing(Path(path)) as writer:
+            if self.about:
+                writer.append(*pack_about(self.about))
             for step, ids in self.inputs.items():
                 writer.append(*pack_inputs(step, ids, texts.get(step, {})))
             for entry in self.entries:
@@ -193,18 +207,6 @@ def grow(known: Inputs, tensors: Inputs) -> None:
     for name, tensor in tensors.items():
         same = name in known and known[name].shape[0] == tensor.shape[0]
         known[name] = torch.cat([known[name], tensor], 1) if same else tensor.clone()
-
-
-def texts_of(ids: Inputs, tokenizer: Any) -> Texts:
-    """Each token by itself, as a person reads it."""
-    known: dict[int, str] = {}
-
-    def text(token: int) -> str:
-        if token not in known:
-            known[token] = str(tokenizer.decode([token]))
-        return known[token]
-
-    return {name: [[text(token) for token in row] for row in tensor.tolist()] for name, tensor in ids.items()}
 
 
 def named_apart(call: Call, known: Sequence[Kept]) -> Call:

@@ -10,7 +10,7 @@ from torch import Tensor
 from regard.errors import RecordingFileError, RegardError
 from regard.recording._call import Call
 from regard.recording._reader import Group, Reader
-from regard.recording._store import StoredCall, unpack_ids, unpack_texts
+from regard.recording._store import StoredCall, unpack_about, unpack_ids, unpack_texts
 
 
 class Shelf:
@@ -21,6 +21,7 @@ class Shelf:
         self._read = 0  # groups that are understood so far
         self._calls: list[StoredCall] = []
         self._given: dict[int, Group] = {}  # the latest for a step is the longest
+        self._about: dict[str, str] = {}
         self._broken: list[str] = []
         self._odd: list[str] = []  # sound, and yet not what a recording says
 
@@ -47,7 +48,9 @@ class Shelf:
             try:
                 self._take(group)
             except (RecordingFileError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-                self._odd.append(f"chunk {group.chunk} of {self.reader.path} does not say what a call is ({error})")
+                self._odd.append(
+                    f"chunk {group.chunk} of {self.reader.path} does not say what a recording says ({error})"
+                )
 
     def _take(self, group: Group) -> None:
         if group.broken is not None:
@@ -56,7 +59,14 @@ class Shelf:
             self._calls.append(StoredCall(group, self.reader.array))
         elif group.meta.get("what") == "inputs":
             self._given[int(group.meta["step"])] = group
+        elif group.meta.get("what") == "about":
+            self._about = unpack_about(group)
         # Anything else was written by a newer regard, for newer questions.
+
+    @property
+    def about(self) -> dict[str, str]:
+        self._understand()
+        return self._about
 
     @property
     def inputs(self) -> dict[int, dict[str, Tensor]]:

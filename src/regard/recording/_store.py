@@ -139,7 +139,7 @@ class StoredCall:
 def _typed(meta: Mapping[str, Any], name: str, kind: type) -> Any:
     value = meta.get(name)
     if type(value) is not kind:
-        raise RecordingFileError(f"{name} of a call should be {kind.__name__}, but it says {str(value)[:80]}")
+        raise RecordingFileError(f"{name} should be {kind.__name__}, but it says {str(value)[:80]}")
     return value
 
 
@@ -172,3 +172,15 @@ def unpack_texts(group: Group, fetch: Fetch) -> dict[str, list[list[str]]]:
         texts = [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *stops], stops, strict=False)]
         found[name] = [texts[row * columns : (row + 1) * columns] for row in range(rows)]
     return found
+
+
+# What was recorded
+
+
+def pack_about(says: Mapping[str, str]) -> Packed:
+    return {"what": "about", "says": dict(says)}, {}
+
+
+def unpack_about(group: Group) -> dict[str, str]:
+    says = _typed(group.meta, "says", dict)
+    return {str(name): _typed(says, name, str) for name in says}

@@ -55,7 +55,7 @@ class TransformerEncoder:
         return (hidden * seen).sum(-2) / seen.sum(-2).clamp(min=1)
 
     def _check_length(self, texts: list[str], tokens: Any) -> None:
-        most = min(self.tokenizer.model_max_length, getattr(self.model.config, "max_position_embeddings", 2**30))
+        most = models.longest(self.tokenizer, self.model)
         for text, length in zip(texts, tokens["attention_mask"].sum(-1).tolist(), strict=True):
             if length > most:
                 raise ShapeError(

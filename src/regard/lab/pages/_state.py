@@ -119,6 +119,21 @@ class Many:
 
 
 @dataclass(frozen=True)
+class Pair:
+    """Two things, each of its own kind."""
+
+    first: Kind
+    second: Kind
+
+    def read(self, value: object, name: str) -> tuple[Any, Any]:
+        if not isinstance(value, list | tuple):
+            raise DtypeError(f"{name} must be a list of two, {came(value)} came")
+        if len(value) != 2:
+            raise ShapeError(f"{name} must be a list of two, {came(value)} came")
+        return self.first.read(value[0], f"{name}[0]"), self.second.read(value[1], f"{name}[1]")
+
+
+@dataclass(frozen=True)
 class Grid:
     """Rows of numbers, all of one length."""
 

@@ -1,0 +1,197 @@
+"""One head of a lazy matrix, of which rows, boxes and squares are made on demand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from threading import Lock
+
+import torch
+from torch import Tensor
+
+from regard import _index
+from regard._fold import survey_tiles, whole_rows
+from regard._operands import NEVER, Axis, Operand, Size, Span
+from regard._questions import top
+from regard._tiles import Problem
+from regard.errors import ChoiceError
+from regard.web._squares import Statistic, pixels, square
+from regard.weights import Weights
+
+ONE = (slice(0, 1), slice(0, 1))
+BAND = 256  # rows whose statistic is found together
+BOX = 1 << 20  # cells that are made at a time: they stay in the cache
+TRIED = 4  # rows by which a statistic that was given is tried
+AGREES = 1e-3
+
+
+class Head:
+    """The n x m weights of one head, and the statistics of its rows as far as they are known."""
+
+    def __init__(self, weights: Weights, batch: int, head: int, statistic: Tensor | None = None) -> None:
+        weights._check_fresh()  # noqa: SLF001
+        self.problem = alone(weights._problem(), place(tuple(weights.shape[:-2]), batch, head))  # noqa: SLF001
+        self.n, self.m = self.problem.size.n, self.problem.size.m
+        self.pointwise = self.problem.spec.normaliser.pointwise
+        self.statistic = torch.full((1, 1, self.n), math.nan, dtype=self.problem.dtype, device=self.problem.size.device)
+        self.known = [False] * pixels(self.n, BAND)
+        self._lock = Lock()
+        self._reducer = Statistic(self.problem.spec.normaliser)
+        if statistic is not None:
+            self._believe(statistic)
+
+    @property
+    def size(self) -> Size:
+        return self.problem.size
+
+    @property
+    def bytes(self) -> int:
+        tensors = (self.statistic, *(operand.tensor for operand in self.problem.operands))
+        return sum({t.data_ptr(): t.numel() * t.element_size() for t in tensors}.values())
+
+    # Rows
+
+    def rows(self, low: int, high: int, cols: slice | None = None) -> Tensor:
+        """Weights (rows, cols), from whole rows."""
+        wanted = slice(0, self.m) if cols is None else cols
+        picked = _index.Picked((0, 0, slice(low, high, 1), slice(wanted.start, wanted.stop, 1)), (1, 1, self.n, self.m))
+        return _index.block(self.problem, picked, BOX)
+
+    def picked_rows(self, index: Tensor, cols: slice) -> Tensor:
+        """The same for rows picked one by one."""
+        if self.pointwise and all(self.known[band] for band in set((index // BAND).tolist())):
+            found = self._box(Span(0, 0, index), Span(cols.start, cols.stop))
+            return self.statistic.new_zeros(len(index), cols.stop - cols.start) if found is None else found
+        return _index.block(self.problem, _index.Picked((0, 0, index, cols), (1, 1, self.n, self.m)), BOX)
+
+    def top(self, row: int, k: int) -> tuple[list[int], list[float]]:
+        """The keys with the largest weights of a row, those that it sees, and their weights."""
+        tile = self.problem.tile(ONE, Span(row, row + 1))
+        if tile is None:
+            return [], []
+        reducer = top(self.problem.spec.normaliser, k)
+        values, keys = reducer.finish(reducer.first(whole_rows(self.problem, tile)))
+        seen = keys.flatten() >= 0
+        return keys.flatten()[seen].tolist(), values.flatten()[seen].tolist()
+
+    # Boxes
+
+    def squares(self, rows: range, cols: range, side: int, pool: int) -> Tensor:
+        """A box as squares, sums or maxima. It begins at the edge of one."""
+        shape = (pixels(len(rows), side), pixels(len(cols), side))
+        out = torch.zeros(shape, dtype=self.problem.dtype, device=self.size.device)
+        for (low, high), (left, right), part in self._boxes(rows, cols, side):
+            found = square(part, 0, 0, side, pool)
+            target = out[(low - rows.start) // side :, (left - cols.start) // side :]
+            target[: found.shape[0], : found.shape[1]].copy_(found)
+        return out
+
+    def _boxes(self, rows: range, cols: range, side: int) -> Iterator[tuple[tuple[int, int], tuple[int, int], Tensor]]:
+        """The visible parts of a box with their bounds, as large as the cache likes them."""
+        width = min(len(cols), max(side, math.isqrt(BOX))) if self.pointwise else len(cols)
+        taken = width if self.pointwise else self.m
+        height = max(side, BOX // max(taken, 1) // side * side)
+        if self.pointwise:
+            self.need(rows.start, rows.stop)
+        for low in range(rows.start, rows.stop, height):
+            high = min(low + height, rows.stop)
+            for left in range(cols.start, cols.stop, max(width, 1)):
+                right = min(left + width, cols.stop)
+                part = (
+                    self._box(Span(low, high), Span(left, right))
+                    if self.pointwise
+                    else self.rows(low, high, slice(left, right))
+                )
+                if part is not None:
+                    yield (low, high), (left, right), part
+
+    def _box(self, rows: Span, cols: Span) -> Tensor | None:
+        """Weights (rows, cols) from the statistic of their rows, None if all are hidden."""
+        tile = self.problem.box(ONE, rows, cols)
+        if tile is None:
+            return None
+        buffer = torch.empty((1, 1, len(rows), len(cols)), dtype=self.problem.dtype, device=self.size.device)
+        scores = self.problem.scores([tile.cut(o) for o in self.problem.operands], tile, out=buffer)
+        statistic = rows.take(self.statistic, -1)
+        weights = self.problem.spec.normaliser.given(scores, statistic, cols).expand(buffer.shape)
+        if self.problem.gaps(tile) and bool(statistic.isnan().any()):
+            weights = weights.masked_fill(scores == NEVER, 0)  # a row that sees NaN is NaN where it sees
+        return weights[0, 0]
+
+    # Statistics
+
+    def need(self, low: int, high: int) -> None:
+        """Know the statistics of these rows."""
+        for band in range(low // BAND, pixels(high, BAND)):
+            if not self.known[band]:
+                with self._lock:
+                    if not self.known[band]:
+                        self._find(band)
+
+    def _find(self, band: int) -> None:
+        rows = range(band * BAND, min((band + 1) * BAND, self.n))
+        self.learn(rows, self._statistics(rows))
+
+    def _statistics(self, rows: range) -> Tensor:
+        """(rows,) by a look at whole rows."""
+        whole = torch.full_like(self.statistic, NEVER)
+        step = max(1, BOX // max(self.m, 1))
+        for low in range(rows.start, rows.stop, step):
+            tile = self.problem.tile(ONE, Span(low, min(low + step, rows.stop)))
+            if tile is not None:
+                survey_tiles(self.problem, [self._reducer], [tile], 4 * BOX, [whole])
+        return whole[0, 0, rows.start : rows.stop]
+
+    def learn(self, rows: range, statistics: Tensor) -> None:
+        """Take over the statistics (rows,) of whole bands, or of rows that complete them."""
+        plain = statistics.masked_fill(statistics == math.inf, math.nan)  # one infinite score makes NaN of its row
+        self.statistic[0, 0, rows.start : rows.stop] = plain
+        for band in range(pixels(rows.start, BAND), rows.stop // BAND if rows.stop < self.n else len(self.known)):
+            self.known[band] = True
+
+    def _believe(self, given: Tensor) -> None:
+        """Take over statistics from elsewhere, if they have the digits and are those of these scores."""
+        given = given.detach().reshape(-1).to(self.size.device)
+        if given.numel() != self.n:
+            raise ChoiceError(f"lse needs one number for each of {self.n} queries, but it has {given.numel()}")
+        softmax = self.pointwise and self.problem.spec.normaliser.mergeable and self.problem.spec.normaliser.normalised
+        if not softmax or not self.n or given.dtype.itemsize < self.problem.dtype.itemsize:
+            return
+        tried = torch.linspace(0, self.n - 1, min(TRIED, self.n)).long().tolist()
+        own = torch.cat([self._statistics(range(row, row + 1)) for row in tried])
+        near = torch.isclose(own, given[tried].to(own.dtype), rtol=AGREES, atol=AGREES, equal_nan=True)
+        if bool((near | (own == NEVER)).all()):  # kernels have a 0 where a row sees nothing
+            self.learn(range(self.n), given.to(self.problem.dtype))
+            doubtful = (given == 0) | ~given.isfinite()
+            for band in set((doubtful.nonzero().flatten() // BAND).tolist()):
+                self.known[band] = False
+
+
+def place(lead: tuple[int, ...], batch: int, head: int) -> tuple[int, ...]:
+    """The entry of each leading dimension: heads are the last where there are two or more."""
+    heads = lead[-1] if len(lead) > 1 else 1
+    before = lead[:-1] if len(lead) > 1 else lead
+    for name, asked, count in (("batch", batch, math.prod(before)), ("head", head, heads)):
+        if not 0 <= asked < count:
+            raise ChoiceError(f"{name}={asked} is not among the {count} there are (weights {(*lead, 'n', 'm')})")
+    at: list[int] = []
+    for length in reversed(before):
+        batch, entry = divmod(batch, length)
+        at.insert(0, entry)
+    return (*at, head) if len(lead) > 1 else tuple(at)
+
+
+def alone(problem: Problem, at: tuple[int, ...]) -> Problem:
+    """The problem of one head, with leading dimensions (1, 1), its rows side by side in memory."""
+    one = _index.some_heads(problem, at)
+
+    def own(operand: Operand) -> Operand:
+        tensor, axis = operand
+        if axis is Axis.FIXED:
+            return operand
+        tensor = tensor.detach().reshape(1, 1, *tensor.shape[-2:]) if tensor.dim() != 4 else tensor.detach()
+        if axis in (Axis.QUERY, Axis.KEY):
+            tensor = tensor.clone(memory_format=torch.contiguous_format)
+        return Operand(tensor, axis)
+
+    return Problem(one.spec, (1, 1), one.size, one.dtype, one.careful, tuple(own(o) for o in one.operands))

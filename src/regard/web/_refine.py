@@ -1,0 +1,128 @@
+"""One exact pass over a head for the levels of its map that a tile alone cannot afford."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from threading import Condition, Thread
+
+import torch
+
+from regard._fold import survey_tiles
+from regard._operands import NEVER, Span, Tile
+from regard.web._head import BAND, BOX, ONE, Head
+from regard.web._squares import Squares, Statistic, pixels
+from regard.web._turns import TURNS
+
+WAIT = 0.05  # seconds between two reports of progress
+Cancelled = Callable[[], bool]
+
+
+def never() -> bool:
+    return False
+
+
+class Pass:
+    """Squares of side x side cells of the whole head, strip by strip of rows.
+
+    A strip is written by one worker and by nobody else, so the order of strips does not matter, nor who made them: a
+    pass that was cancelled goes on where it was, to the same bits.
+    """
+
+    def __init__(self, head: Head, side: int) -> None:
+        self.head, self.side = head, side
+        self.height = max(BAND, side)
+        self.state = Squares(side).empty((1, 1), 0, head.size, head.problem.dtype)
+        self.strips = pixels(head.n, self.height)
+        self.done = [False] * self.strips
+        self._left = deque(range(self.strips))
+        self._changed = Condition()
+        self._error: BaseException | None = None
+
+    @property
+    def progress(self) -> float:
+        return sum(self.done) / self.strips if self.strips else 1.0
+
+    def covers(self, low: int, high: int) -> bool:
+        """Whether these rows are done."""
+        return all(self.done[low // self.height : pixels(high, self.height)])
+
+    def run(self, cancelled: Cancelled = never, workers: int | None = None) -> Iterator[float]:
+        """Do what is left, yielding the share that is done. Several may run at a time: they share the work."""
+        count = min(workers or cores(), len(self._left))
+        stop = [False]
+        threads = [Thread(target=self._work, args=(lambda: stop[0] or cancelled(),), daemon=True) for _ in range(count)]
+        own = torch.get_num_threads()
+        for thread in threads:
+            thread.start()
+        try:
+            while not all(self.done) and not cancelled():
+                yield self.progress
+                with self._changed:
+                    self._changed.wait_for(lambda: all(self.done) or self._error, WAIT)
+                if self._error is not None:
+                    break
+                if not any(thread.is_alive() for thread in threads) and self._left:
+                    break  # somebody else's pass was cancelled, and left some to a later one
+        finally:
+            stop[0] = True
+            for thread in threads:
+                thread.join()
+            torch.set_num_threads(own)  # torch would give what the workers had to any thread that comes after
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        yield self.progress
+
+    def _work(self, stopped: Cancelled) -> None:
+        torch.set_num_threads(1)  # many small steps: to split each between threads costs more than it gains
+        while not stopped():
+            try:
+                strip = self._left.popleft()
+            except IndexError:
+                return
+            finished = False
+            try:
+                finished = self._strip(strip, stopped)
+            except BaseException as error:  # noqa: BLE001  it is raised again where the pass was asked for
+                self._error = error
+            finally:
+                with self._changed:
+                    self.done[strip] = finished
+                    if not finished:
+                        self._left.appendleft(strip)
+                    self._changed.notify_all()
+            if self._error is not None:
+                return
+
+    @torch.no_grad()
+    def _strip(self, strip: int, stopped: Cancelled) -> bool:
+        """Whether it was done, and not stopped."""
+        head, problem = self.head, self.head.problem
+        rows = range(strip * self.height, min((strip + 1) * self.height, head.n))
+        first, last = rows.start // self.side, pixels(rows.stop, self.side)
+        self.state[..., first:last, :] = 0  # what a cancelled worker may have left
+        reducers = [Squares(self.side), Statistic(problem.spec.normaliser)] if head.pointwise else [Squares(self.side)]
+        statistic = torch.full_like(head.statistic, NEVER)
+        for tile in self._tiles(rows):
+            if stopped():
+                return False
+            TURNS.give_way()
+            survey_tiles(problem, reducers, [tile], 4 * BOX, [self.state, statistic][: len(reducers)])
+        if head.pointwise and not all(head.known[rows.start // BAND : pixels(rows.stop, BAND)]):
+            head.learn(rows, statistic[0, 0, rows.start : rows.stop])
+        return True
+
+    def _tiles(self, rows: range) -> Iterator[Tile]:
+        height = max(1, 2 * BOX // max(self.head.m, 1))
+        height = max(height // self.side * self.side, min(self.side, 64))
+        for low in range(rows.start, rows.stop, height):
+            tile = self.head.problem.tile(ONE, Span(low, min(low + height, rows.stop)))
+            if tile is not None:
+                yield tile
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
