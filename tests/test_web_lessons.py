@@ -221,7 +221,8 @@ def test_a_point_can_be_dragged(open_page):
     one.page.mouse.down()
     one.page.mouse.move(x, y + 150, steps=6)
     one.page.mouse.up()
-    one.page.wait_for_function("location.hash.includes('points=')")
+    below = one.page.get_by_test_id("fit-dot-3").get_attribute("data-y")
+    one.page.wait_for_function("y => location.hash.includes(`,${y}]`)", arg=below)  # the address follows when it rests
     one.settled("regression")
     points = json.loads(one.page.evaluate("new URLSearchParams(location.hash.split('?')[1]).get('points')"))
     assert not math.isclose(one.value("number-training"), before)
