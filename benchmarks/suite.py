@@ -11,7 +11,9 @@ from benchmarks import (
     bias,
     fixed_cost,
     gaussian,
+    lab_load,
     layers,
+    maps,
     precision,
     questions,
     record,
@@ -42,10 +44,12 @@ MODULES = (
     record_long,
     record_memory,
     recorded,
+    maps,
     regression_bandwidth,
     regression_fast,
     regression_pairs,
     regression_stream,
+    lab_load,
 )
 Lines = Callable[[bool], list[Line]]
 GROUPS: dict[str, Lines] = {module.__name__.rsplit(".", 1)[-1]: module.lines for module in MODULES}

@@ -41,6 +41,10 @@ OPTIONAL = {
     "gguf": ("models",),
     "accelerate": ("models",),
     "jieba": ("models",),
+    "starlette": ("web",),
+    "uvicorn": ("web",),
+    "h11": ("web",),
+    "anywidget": ("web",),
 }
 # The one-line late imports that turn a question into a picture: (file, method) -> the part that may be imported.
 LATE = {("weights", "plot"): "plot", ("weights", "view"): "web"}

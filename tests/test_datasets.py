@@ -77,3 +77,18 @@ def test_worked_example_to_four_decimals():
     torch.testing.assert_close(example.tokens @ example.tokens.mT / 2, example.scores)
     torch.testing.assert_close(weights.dense(), example.weights, atol=5e-5, rtol=0)
     torch.testing.assert_close(output, example.weights @ example.tokens, atol=5e-4, rtol=0)
+
+
+def test_sine_without_noise_is_the_curve():
+    data = datasets.sine(n=11, noise=0.0)
+    torch.testing.assert_close(data.y_train, 2 * torch.sin(data.x_train) + data.x_train**0.8)
+    loud, still = datasets.sine(n=11, noise=1.0), datasets.sine(n=11)
+    torch.testing.assert_close(loud.y_train - data.y_train, 2 * (still.y_train - data.y_train))
+    with pytest.raises(ChoiceError, match="noise is a standard deviation, 0 or more, and came as -1"):
+        datasets.sine(noise=-1.0)
+
+
+def test_scenes_are_offered_by_name():
+    assert torch.equal(datasets.scene("desk").keys, datasets.desk().keys)
+    with pytest.raises(ChoiceError, match="the scenes are desk, room, cats, library, photo, not 'sea'"):
+        datasets.scene("sea")

@@ -194,7 +194,7 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
     count = min(count, len(tiles) // FEWEST_TILES)
     if count < 2:
-        states = _survey(problem, reducers, tiles, cap, wholes)
+        states = survey_tiles(problem, reducers, tiles, cap, wholes)
     else:
         found = _by_workers(problem, reducers, _shares(tiles, count), cap // count, wholes)
         states = [_together(r, parts) for r, *parts in zip(reducers, *found, strict=True)]
@@ -262,14 +262,15 @@ def _in_mode(
 ) -> list[Any]:
     """What a worker does: modes belong to a thread, so it takes over the one in which the question was asked."""
     with torch.inference_mode(inference):
-        return _survey(problem, reducers, tiles, cap, wholes)
+        return survey_tiles(problem, reducers, tiles, cap, wholes)
 
 
 @torch.no_grad()
-def _survey(
+def survey_tiles(
     problem: Problem, reducers: Sequence[Reducer[Any]], tiles: Iterable[Tile], cap: int, wholes: list[Any]
 ) -> list[Any]:
-    buffers = _Buffers(problem)
+    """What is learned of some tiles, written into states of the whole matrix."""
+    buffers = Buffers(problem)
     for tile in tiles:
         lead = tuple(cut.stop - cut.start for cut in tile.lead)
         states: list[Any] = [None if r.by_row else _heads_of(w, tile) for r, w in zip(reducers, wholes, strict=True)]
@@ -287,7 +288,7 @@ def _seen(reducer: Reducer[Any], state: Any, block: Block) -> Any:
     return reducer.first(block)
 
 
-class _Buffers:
+class Buffers:
     """Two blocks of memory that every tile uses again: fresh memory would cost more than the arithmetic."""
 
     def __init__(self, problem: Problem) -> None:
@@ -301,7 +302,7 @@ class _Buffers:
         return [part[:count].view(shape) for part in self.memory]
 
 
-def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], cap: int, buffers: _Buffers) -> Iterable[Block]:
+def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], cap: int, buffers: Buffers) -> Iterable[Block]:
     """A tile as blocks: one, unless a single row is longer than the cap allows."""
     count, width = math.prod(lead) * len(tile.rows), len(tile.cols)
     if count * width <= cap or not problem.spec.normaliser.mergeable:
@@ -328,7 +329,13 @@ def _column_parts(tile: Tile, width: int) -> Iterable[Tile]:
         yield Tile(tile.lead, tile.rows, tile.cols.part(low, high), tuple((a, b) for a, b in overlaps if a < b))
 
 
-def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: _Buffers) -> Block:
+def whole_rows(problem: Problem, tile: Tile, buffers: Buffers | None = None) -> Block:
+    """A tile as questions see it, until the next one is made in the same memory."""
+    lead = tuple(cut.stop - cut.start for cut in tile.lead)
+    return _block(problem, tile, lead, Buffers(problem) if buffers is None else buffers)
+
+
+def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: Buffers) -> Block:
     tensors = [tile.cut(o) for o in problem.operands]
     shape = (*lead, len(tile.rows), len(tile.cols))
     first, second = buffers.take(shape)

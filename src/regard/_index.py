@@ -96,9 +96,9 @@ def block(problem: Problem, picked: Picked, cap: int, *, turned: bool = False, k
     if any(isinstance(e, Tensor) for e in lead) and sum(isinstance(e, Tensor) for e in picked.entries) > 1:
         return _points(problem, picked, cap, turned=turned)
     if isinstance(rows, Tensor) and isinstance(cols, Tensor):
-        return _pairs(_heads(problem, lead), rows, cols, cap)[tuple(_again(e) for e in lead)]
+        return _pairs(some_heads(problem, lead), rows, cols, cap)[tuple(_again(e) for e in lead)]
     # The smallest box that holds the block; the entries, made relative to it, then pick as they do from a tensor.
-    some, span = _heads(problem, lead), _span(rows, problem.size.device)
+    some, span = some_heads(problem, lead), _span(rows, problem.size.device)
     columns = _span(cols, problem.size.device)
     if known and len(columns) <= problem.size.m // NARROW:
         box = _cells(some, span, columns, cap)
@@ -124,7 +124,7 @@ def _span(entry: Entry, device: torch.device) -> Span:
     return Span(0, 0, entry.unique())
 
 
-def _heads(problem: Problem, lead: Sequence[Entry]) -> Problem:
+def some_heads(problem: Problem, lead: Sequence[Entry]) -> Problem:
     """The same problem for some of its heads."""
     spans = [_span(entry, problem.size.device) for entry in lead]
     if [len(span) for span in spans] == list(problem.lead):

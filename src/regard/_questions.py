@@ -11,6 +11,7 @@ from torch import Tensor
 
 from regard._fold import Job, Output, run, survey
 from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
+from regard._plan import TILE
 from regard._tiles import Problem, replaced
 from regard._word import came
 from regard.errors import ChoiceError, DeviceError, DtypeError, ShapeError
@@ -58,6 +59,23 @@ def overview(problem: Problem, cap: int) -> dict[str, Any]:
 def top(normaliser: Normaliser, k: int) -> Top:
     """The k largest weights, by score wherever that is the same: weights of 0 have an order then too."""
     return Top(k, by_weight=not normaliser.monotone)
+
+
+@torch.no_grad()
+def unseen(problem: Problem) -> Tensor:
+    """Queries from which a mask hides every key, (..., n). No score is made."""
+    shape = (*problem.lead, problem.size.n)
+    if problem.spec.mask is None:
+        return torch.full(shape, not problem.size.m, device=problem.size.device)
+    found = torch.ones(shape, dtype=torch.bool, device=problem.size.device)
+    for tile in problem.tiles(4 * TILE, call=16 * TILE):  # bits are cheap, and a call is not
+        tensors = [tile.cut(o) for o in problem.operands]
+        seen = sum(high - low for low, high in tile.masked) < len(tile.cols)  # then a block is visible to all of them
+        for low, high in () if seen else tile.masked:
+            seen = seen | problem.visible(tensors, tile, low, high).any(-1)
+        here = tile.rows.take(tile.heads(found, trailing=1), -1)
+        here.copy_(~torch.as_tensor(seen, device=found.device).expand(here.shape))
+    return found
 
 
 RowQuestion = Callable[[Tensor, Tensor, Tile, Sequence[Tensor]], Tensor]

@@ -161,12 +161,32 @@ class Problem:
             return Tile(heads, rows, Span(0, self.size.m))
         return _visible_tile(heads, rows, self._blocks(heads, rows), self.size.device)
 
+    def box(self, heads: tuple[slice, ...], rows: Span, cols: Span) -> Tile | None:
+        """These rows and a range of columns, or None if nothing of it is visible.
+
+        A row goes on outside: its weights follow from its statistic alone.
+        """
+        if not len(rows) or not len(cols):
+            return None
+        if self.spec.mask is None:
+            return Tile(heads, rows, cols)
+        kinds = self.spec.mask.kinds(
+            self._mask_tensors(heads), _hull(rows, self.size.n), (cols.start, cols.stop), self.size
+        )
+        if kinds[0] == NONE:
+            return None
+        return Tile(heads, rows, cols, () if kinds[0] == ALL else ((0, len(cols)),))
+
+    def _mask_tensors(self, heads: tuple[slice, ...]) -> list[Tensor] | None:
+        """What the mask is made of, or None where nobody may look at it."""
+        _, first, last = self._counts
+        within = Tile(heads, Span(0, 0), Span(0, 0))
+        return None if traced() else [within.heads(o.tensor) for o in self.operands[first:last]]
+
     def _blocks(self, heads: tuple[slice, ...], rows: Span) -> list[tuple[int, int, int]]:
         """The blocks of columns (start, stop, kind) that these rows may see."""
         mask: Any = self.spec.mask
-        _, first, last = self._counts
-        within = Tile(heads, Span(0, 0), Span(0, 0))
-        tensors = None if traced() else [within.heads(o.tensor) for o in self.operands[first:last]]
+        tensors = self._mask_tensors(heads)
         span = _hull(rows, self.size.n)
         blocks: list[tuple[int, int, int]] = []
         for low, high in mask.reach(span, self.size):

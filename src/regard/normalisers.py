@@ -30,6 +30,7 @@ class Normaliser(Word["Normaliser"]):
     mergeable = False  # whether statistics of parts of a row combine into that of the row
     monotone = True  # whether a better score never has a smaller weight
     chooses = False  # whether a row is one key, to be chosen once
+    pointwise = False  # whether a weight follows from its score and the row's statistic alone
 
     def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
         """What has to be drawn once and for all, before any tile."""
@@ -46,8 +47,15 @@ class Normaliser(Word["Normaliser"]):
         """The statistic (..., rows) of parts of rows, if it is mergeable."""
         raise NotImplementedError
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
-        """The weights of any block, once the statistic of whole rows is known."""
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+        """The weights of any block, once the statistic of whole rows is known; for those that are pointwise.
+
+        `out` may be used, and may be the scores themselves; then no gradient.
+        """
+        raise NotImplementedError
+
+    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+        """The statistic of rows, from the best score of each and the weight that it has."""
         raise NotImplementedError
 
     def chosen(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
@@ -63,6 +71,7 @@ def _empty(scores: Tensor) -> Tensor:
 @dataclass(frozen=True, repr=False)
 class Softmax(Normaliser):
     mergeable = True
+    pointwise = True
 
     def weights(
         self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
@@ -82,10 +91,13 @@ class Softmax(Normaliser):
         del cols
         return torch.logsumexp(scores, -1)
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
         del cols
-        safe = torch.where(statistic == NEVER, 0.0, statistic)
-        return torch.exp(scores - safe.unsqueeze(-1))
+        safe = torch.where(statistic == NEVER, 0.0, statistic).unsqueeze(-1)
+        return torch.exp(scores - safe) if out is None else torch.sub(scores, safe, out=out).exp_()
+
+    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+        return score - weight.log()
 
     def __repr__(self) -> str:
         return "softmax"
@@ -96,6 +108,7 @@ class Threshold(Normaliser):
 
     power = 1
     slope = 1.0
+    pointwise = True
 
     def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
         """tau as a differentiable function of the scores of the support."""
@@ -122,6 +135,14 @@ class Threshold(Normaliser):
         x = self.slope * (scores if empty is None else scores.masked_fill(empty, 0))
         weights = (x - self.tau(x)).clamp_min(0).pow(self.power)
         return weights if empty is None else weights.masked_fill(empty, 0)
+
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+        del cols, out
+        safe = torch.where(statistic == NEVER, 0.0, statistic)
+        return (self.slope * scores - safe.unsqueeze(-1)).clamp_min(0).pow(self.power)
+
+    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+        return self.slope * score - weight.pow(1 / self.power)
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,6 +176,7 @@ class Sigmoid(Normaliser):
 
     normalised = False
     mergeable = True
+    pointwise = True
 
     def weights(
         self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
@@ -166,9 +188,13 @@ class Sigmoid(Normaliser):
         del cols
         return torch.where(_empty(scores).squeeze(-1), NEVER, torch.zeros_like(scores[..., 0]))
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
-        del statistic, cols
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+        del statistic, cols, out
         return self.weights(scores)
+
+    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+        del weight
+        return torch.zeros_like(score)
 
     def __repr__(self) -> str:
         return "sigmoid" if self.bias == 0 else f"sigmoid(bias={self.bias:g})"

@@ -284,6 +284,8 @@ class Weights:
         self._check_fresh()
         if not self._spec.gaps and self._shape.m:
             return torch.zeros(self.shape[:-1], dtype=torch.bool, device=self.device)
+        if not self._spec.score.compact and not traced():
+            return _questions.unseen(self._problem())
         return self._ask(VisibleKeys()) == 0
 
     def snapshot(self) -> Weights:

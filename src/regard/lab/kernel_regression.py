@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from regard import datasets, plot, scores
 from regard.lab import lessons
 
-STEP = 0.1  # from one test input to the next
 LIMITS: dict[str, Any] = {"xlim": (0, 5), "ylim": (-1, 5)}
 
 
@@ -18,7 +17,7 @@ class Words(NamedTuple):
     curves: tuple[str, str]
     train: str
     test: str
-    numbers: tuple[str, ...]  # the names of `Numbers`, for people
+    numbers: tuple[str, ...]  # the names of `lessons.Numbers`, for people
     caption: str
 
 
@@ -45,20 +44,10 @@ CHINESE = Words(
 LANGUAGES = {"en": ENGLISH, "zh": CHINESE}
 
 
-class Numbers(NamedTuple):
-    """What the pictures show, as numbers. Errors are mean squares."""
-
-    training: float  # each point predicted with itself among the points: how closely the data is followed
-    left_out: float  # each point predicted from all the others: what w is learned by
-    truth: float  # against the curve without noise
-    entropy: float  # mean over the test inputs: the lower, the sharper the weights
-    roughness: float  # mean squared second derivative: 0 is a straight line
-
-
 class Case(NamedTuple):
     score: scores.Score
     fit: lessons.Fit
-    numbers: Numbers
+    numbers: lessons.Numbers
 
 
 class Lesson(NamedTuple):
@@ -87,14 +76,7 @@ def learn(n: int = 50, seed: int = 0) -> Lesson:
 
 def _case(data: datasets.Sine, score: scores.Score) -> Case:
     fit = lessons.pool(data, score)
-    numbers = Numbers(
-        training=lessons.training_error(data, score),
-        left_out=lessons.training_error(data, score, left_out=True),
-        truth=(fit.prediction - data.y_truth).square().mean().item(),
-        entropy=fit.weights.entropy().mean().item(),
-        roughness=(fit.prediction.diff().diff() / STEP**2).square().mean().item(),
-    )
-    return Case(score, fit, numbers)
+    return Case(score, fit, lessons.numbers(data, score, fit))
 
 
 def table(lesson: Lesson, words: Words = ENGLISH) -> str:

@@ -1,5 +1,6 @@
 """The worked examples, without their pictures: each is a few lines of `attend`."""
 
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -11,15 +12,18 @@ from regard.attention import Attention, attend
 from regard.weights import Weights
 
 Point = tuple[float, float, float]
+Width = Callable[[Tensor], scores.Score]
+STEP = 0.1  # from one test input to the next
+WIDTHS = (0.05, 50.0)  # the narrowest spans half a step, the widest is flat over all the data
 
 
-def look_without_a_query(desk: datasets.Desk) -> Attention:
+def look_without_a_query(desk: datasets.Scene) -> Attention:
     """The involuntary cue: each object is scored by how much it stands out, whatever the query (here zeros) asks."""
     score = scores.uniform() + scores.bias(desk.keys @ desk.saliency)
     return attend(torch.zeros_like(desk.query), desk.keys, desk.values, score=score)
 
 
-def look_with_a_query(desk: datasets.Desk) -> Attention:
+def look_with_a_query(desk: datasets.Scene) -> Attention:
     """The voluntary cue: the same objects, scored by what is wanted."""
     return attend(desk.query, desk.keys, desk.values, score=scores.dot())
 
@@ -62,24 +66,61 @@ def _others() -> masks.Mask:
     return ~masks.window(0, 0)
 
 
+class Numbers(NamedTuple):
+    """What the pictures show, as numbers. Errors are mean squares."""
+
+    training: float  # each point predicted with itself among the points: how closely the data is followed
+    left_out: float  # each point predicted from all the others: what w is learned by
+    truth: float  # against the curve without noise
+    entropy: float  # mean over the test inputs: the lower, the sharper the weights
+    roughness: float  # mean squared second derivative: 0 is a straight line
+
+
+def numbers(data: datasets.Sine, score: scores.Score, fit: Fit) -> Numbers:
+    """How well and how sharply a fit by `pool(data, score)` follows the data."""
+    return Numbers(
+        training=training_error(data, score),
+        left_out=training_error(data, score, left_out=True),
+        truth=(fit.prediction - data.y_truth).square().mean().item(),
+        entropy=fit.weights.entropy().mean().item(),
+        roughness=(fit.prediction.diff().diff() / STEP**2).square().mean().item(),
+    )
+
+
+class Step(NamedTuple):
+    """A step of gradient descent: the error with the w that it starts from, and the w that it comes to."""
+
+    loss: float
+    w: float
+
+
+def learning(
+    data: datasets.Sine, steps: int = 100, rate: float = 1.0, start: float = 1.0, width: Width = scores.gaussian
+) -> Iterator[Step]:
+    """Learn w by gradient descent, each point predicted from all the others: seeing itself, it would copy itself.
+
+    width: from w to the score. A step that would leave `WIDTHS` stops at its end: there is no width below 0.
+    """
+    x, y = data.x_train[:, None], data.y_train[:, None]
+    w = torch.tensor(start, requires_grad=True)
+    for _ in range(steps):
+        prediction = attend(x, x, y, score=width(w), mask=_others()).output
+        loss = (prediction - y).square().mean()
+        (slope,) = torch.autograd.grad(loss, w)
+        with torch.no_grad():
+            w.sub_(rate * slope).clamp_(*WIDTHS)
+        yield Step(loss.item(), w.item())
+
+
 class Learned(NamedTuple):
     w: float
     losses: tuple[float, ...]
 
 
 def learn_width(data: datasets.Sine, steps: int = 100, rate: float = 1.0) -> Learned:
-    """Learn w by gradient descent, each point predicted from all the others: seeing itself, it would copy itself."""
-    x, y = data.x_train[:, None], data.y_train[:, None]
-    w = torch.tensor(1.0, requires_grad=True)
-    losses: list[float] = []
-    for _ in range(steps):
-        prediction = attend(x, x, y, score=scores.gaussian(w), mask=_others()).output
-        loss = (prediction - y).square().mean()
-        (slope,) = torch.autograd.grad(loss, w)
-        with torch.no_grad():
-            w -= rate * slope
-        losses.append(loss.item())
-    return Learned(w.item(), tuple(losses))
+    """The w that `learning` comes to, and the error on the way."""
+    path = list(learning(data, steps, rate))
+    return Learned(path[-1].w, tuple(step.loss for step in path))
 
 
 def masks_to_see(n: int = 12) -> dict[str, masks.Mask]:
@@ -97,9 +138,9 @@ def masks_to_see(n: int = 12) -> dict[str, masks.Mask]:
     }
 
 
-def copied_recipe(n: int) -> Bool[Tensor, "queries keys"]:
+def copied_recipe(n: int, m: int | None = None) -> Bool[Tensor, "queries keys"]:
     """What `mask = triu(ones, 1)` with "mask == 0 is hidden" lets positions see: their future, the last one nothing."""
-    return torch.ones(n, n).triu(1) != 0
+    return torch.ones(n, n if m is None else m).triu(1) != 0
 
 
 def lorenz(n: int, duration: float) -> Float[Tensor, "steps 3"]:

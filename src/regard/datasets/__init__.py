@@ -1,12 +1,27 @@
-"""Small data sets for lessons and examples. Each is made here, from a seed or from numbers written out below."""
+"""Small data sets for lessons and examples. Each is made here, from a seed or from numbers that are written out."""
 
+import math
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.datasets._scenes import SCENES, Scene, desk, scene
 from regard.errors import ChoiceError
+
+__all__ = [
+    "sine",
+    "Sine",
+    "desk",
+    "scene",
+    "Scene",
+    "SCENES",
+    "worked_example",
+    "WorkedExample",
+    "passage",
+    "Passage",
+]
 
 
 class Sine(NamedTuple):
@@ -14,19 +29,6 @@ class Sine(NamedTuple):
     y_train: Float[Tensor, " n"]
     x_test: Float[Tensor, "50"]
     y_truth: Float[Tensor, "50"]
-
-
-class Desk(NamedTuple):
-    names: tuple[str, ...]
-    names_zh: tuple[str, ...]
-    features: tuple[str, ...]
-    features_zh: tuple[str, ...]
-    keys: Float[Tensor, "objects features"]
-    values: Float[Tensor, "objects 3"]
-    saliency: Float[Tensor, " features"]
-    query: Float[Tensor, "1 features"]
-    query_text: str
-    query_text_zh: str
 
 
 class WorkedExample(NamedTuple):
@@ -42,8 +44,8 @@ class Passage(NamedTuple):
     tempting: int | None  # a segment that is about the first question and does not answer it
 
 
-def sine(n: int = 50, seed: int = 0) -> Sine:
-    """A noisy curve: y = 2 sin(x) + x^0.8 + e, with e normal, mean 0, standard deviation 0.5.
+def sine(n: int = 50, seed: int = 0, noise: float = 0.5) -> Sine:
+    """A noisy curve: y = 2 sin(x) + x^0.8 + e, with e normal, mean 0, standard deviation `noise`.
 
     `x_train` is n points uniform on (0, 5), sorted; `x_test` is 0, 0.1, ..., 4.9, and `y_truth` the curve without noise
     there. All are computed in float64 and returned in float32; the same seed gives the same data, and the global
@@ -54,52 +56,17 @@ def sine(n: int = 50, seed: int = 0) -> Sine:
     """
     if n < 1:
         raise ChoiceError(f"n must be at least 1: the number of training points came as {n}")
+    if not 0 <= noise < math.inf:
+        raise ChoiceError(f"noise is a standard deviation, 0 or more, and came as {noise}")
     generator = torch.Generator().manual_seed(seed)
     x_train = torch.rand(n, generator=generator, dtype=torch.float64).mul(5).sort().values
-    noise = torch.randn(n, generator=generator, dtype=torch.float64) * 0.5
+    e = torch.randn(n, generator=generator, dtype=torch.float64) * noise
     x_test = torch.arange(50, dtype=torch.float64) / 10
-    return Sine(x_train.float(), (_curve(x_train) + noise).float(), x_test.float(), _curve(x_test).float())
+    return Sine(x_train.float(), (_curve(x_train) + e).float(), x_test.float(), _curve(x_test).float())
 
 
 def _curve(x: Tensor) -> Tensor:
     return 2 * torch.sin(x) + x**0.8
-
-
-def desk() -> Desk:
-    """Five objects on a desk, and two ways to look at them.
-
-    Each key says how much of four features an object has. Without a query the eye goes to what stands out:
-    `keys @ saliency` is a scorer that knows no query, and the red cup wins. With the query "I want to read" the score
-    is `query @ keys.mT`, and the book wins. The keys are the same both times. `values` is the colour seen, as RGB.
-
-    >>> d = desk()
-    >>> d.names[(d.keys @ d.saliency).argmax()], d.names[(d.query @ d.keys.mT).argmax()]
-    ('red coffee cup', 'book')
-    """
-    # redness, shine, text, pages
-    newspaper, paper, cup = [0.0, 0.1, 0.8, 0.3], [0.0, 0.2, 0.7, 0.2], [1.0, 0.9, 0.0, 0.0]
-    notebook, book = [0.1, 0.2, 0.2, 0.6], [0.2, 0.1, 1.0, 1.0]
-    grey, white, red, blue, brown = (
-        [0.75, 0.74, 0.70],
-        [0.96, 0.96, 0.94],
-        [0.80, 0.10, 0.12],
-        [0.25, 0.40, 0.65],
-        [0.35, 0.25, 0.20],
-    )
-    return Desk(
-        names=("newspaper", "paper", "red coffee cup", "notebook", "book"),
-        names_zh=("报纸", "论文", "红色咖啡杯", "笔记本", "书"),
-        features=("redness", "shine", "text", "pages"),
-        features_zh=("红色", "光泽", "文字", "页数"),
-        keys=torch.tensor([newspaper, paper, cup, notebook, book]),
-        values=torch.tensor([grey, white, red, blue, brown]),
-        # What the eye is drawn to before it wants anything: colour and shine, hardly letters.
-        saliency=torch.tensor([4.0, 2.0, 0.5, 0.0]),
-        # Something with words, and enough of them.
-        query=torch.tensor([[0.0, 0.0, 4.0, 2.0]]),
-        query_text="I want to read",
-        query_text_zh="我想读书",
-    )
 
 
 def worked_example() -> WorkedExample:

@@ -1,0 +1,18 @@
+/** What `regard.lab.pages.by_hand` takes and shows. */
+export interface State {
+  tokens: number[][];
+  scaled: boolean;
+}
+
+export interface Shown {
+  tokens: number[][];
+  d_k: number;
+  scale: number;
+  products: number[][];
+  scores: number[][];
+  logsumexp: number[];
+  weights: number[][];
+  output: number[][];
+  leaders: number[][];
+  ties: number[];
+}

@@ -1,0 +1,53 @@
+const en = {
+  title: 'Self-attention by hand',
+  idea: 'Every token asks all the others, itself included: how alike are we? The answers, made into shares, say how much of each token goes into its new self.',
+  question: 'Why does token 5 look equally at tokens 1, 3 and 5?',
+  tokens: 'Tokens',
+  tokensNote: 'Query, key and value at once. Change any number.',
+  token: (i: number) => `token ${i}`,
+  scores: 'Scores',
+  scoresNote: 'How alike: dot products',
+  weights: 'Weights',
+  weightsNote: 'Each row sums to 1',
+  output: 'Output',
+  outputNote: 'Tokens, mixed by the weights',
+  scaled: 'Divide by √d',
+  row: 'Token that asks',
+  told: (name: string, what: string) => `${name[0].toUpperCase()}${name.slice(1)}. ${what}`,
+  tie: (keys: string[], weight: string) =>
+    `A tie: tokens ${keys.slice(0, -1).join(', ')} and ${keys.at(-1)} share the largest weight, ${weight}.`,
+  first: (key: number, weight: string) => `It looks most at token ${key}: ${weight}.`,
+  itself: (weight: string) => `It looks most at itself: ${weight}.`,
+  answer: [
+    'As the lesson opens, its dot products with all three are 1.5: with token 1 it is 1 + 0.5, with token 3 also 1 + 0.5, and with itself 1² + 0.5² + 0.5².',
+    'The softmax knows only the scores, so equal scores get equal weights. A token need not be most like itself: a longer token in the same direction would win.',
+  ],
+};
+
+export const words: { en: typeof en; zh: typeof en } = {
+  en,
+  zh: {
+    title: '手算自注意力',
+    idea: '每个词元都问所有词元，也问自己：我们有多像？把回答化成份额，就知道新的自己里各占多少。',
+    question: '为什么第 5 个词元对第 1、3、5 个词元一样关注？',
+    tokens: '词元',
+    tokensNote: '同时是查询、键和值。每个数都可以改。',
+    token: (i) => `词元 ${i}`,
+    scores: '分数',
+    scoresNote: '有多像：点积',
+    weights: '权重',
+    weightsNote: '每一行的和是 1',
+    output: '输出',
+    outputNote: '按权重混合的词元',
+    scaled: '除以 √d',
+    row: '提问的词元',
+    told: (name, what) => `${name}：${what}`,
+    tie: (keys, weight) => `词元 ${keys.slice(0, -1).join('、')} 和 ${keys.at(-1)} 并列，权重同为最大，${weight}。`,
+    first: (key, weight) => `它最关注词元 ${key}：${weight}。`,
+    itself: (weight) => `它最关注自己：${weight}。`,
+    answer: [
+      '按本课开始时的数，它与这三个词元的点积都是 1.5：与词元 1 是 1 + 0.5，与词元 3 也是 1 + 0.5，与自己是 1² + 0.5² + 0.5²。',
+      'softmax 只看分数，分数相同，权重就相同。一个词元不一定最像自己：同方向上更长的词元会胜出。',
+    ],
+  },
+};

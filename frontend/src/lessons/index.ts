@@ -1,0 +1,28 @@
+import type { Component } from 'svelte';
+import type { Language } from '$lib/language.svelte';
+import type { Lesson } from '$lib/lesson.svelte';
+
+/** The lessons in order. Each is the folder of its name. */
+export const TITLES: Record<string, Record<Language, string>> = {
+  cues: { en: 'Two kinds of cue', zh: '两种提示' },
+  regression: { en: 'Kernel regression', zh: '核回归' },
+  scores: { en: 'Scoring functions', zh: '打分函数' },
+  saturation: { en: 'Why divide by √d', zh: '为什么除以 √d' },
+  masks: { en: 'Masks', zh: '掩码' },
+  by_hand: { en: 'Self-attention by hand', zh: '手算自注意力' },
+  heads: { en: 'Many heads', zh: '多头' },
+  relevance: { en: 'Relevance of a text', zh: '文本的相关性' },
+  normalisers: { en: 'Soft, sparse, hard', zh: '软、稀疏与硬' },
+};
+
+export const NAMES = Object.keys(TITLES);
+
+// A page knows its own state; here it may be any.
+export type LessonPage = Component<{ lesson: Lesson<any, any> }>;
+
+const found = import.meta.glob<{ default: LessonPage }>('./*/Lesson.svelte');
+
+/** The page of a lesson, or null where none has been written. */
+export async function load(name: string): Promise<LessonPage | null> {
+  return (await found[`./${name}/Lesson.svelte`]?.())?.default ?? null;
+}

@@ -1,0 +1,27 @@
+import { parsePlace, writePlace, type Place } from './address';
+
+/** Where the reader is: what stands behind `#` in the address. */
+class Here {
+  now = $state.raw<Place>(parsePlace(location.hash));
+  /** The last query of every path, so that coming back finds things as they were left. */
+  #left = new Map<string, string>();
+
+  constructor() {
+    addEventListener('hashchange', () => (this.now = parsePlace(location.hash)));
+  }
+
+  /** Say what the page shows now, without a step in the history. */
+  write(path: string[], query: string): void {
+    this.#left.set(path.join('/'), query);
+    const hash = writePlace(path, query);
+    if (hash === location.hash) return;
+    history.replaceState(history.state, '', `${location.pathname}${location.search}${hash}`);
+  }
+
+  /** The address of a path, as it was left. */
+  link(...path: string[]): string {
+    return writePlace(path, this.#left.get(path.join('/')) ?? '');
+  }
+}
+
+export const here = new Here();

@@ -1,0 +1,16 @@
+import { fixed, type Maybe } from './numbers';
+
+/** Pieces of formulas. What stands in `now` is a current number, and is coloured. */
+export const now = (tex: string | number): string => `\\htmlClass{now}{${tex}}`;
+
+export const num = (value: Maybe, digits = 2): string => now(plain(value, digits));
+
+export function plain(value: Maybe, digits = 2): string {
+  return fixed(value, digits).replace('−', '{-}').replace('–', '\\text{–}');
+}
+
+export const vector = (values: Maybe[], digits = 2): string =>
+  `\\begin{bmatrix} ${values.map((value) => plain(value, digits)).join(' & ')} \\end{bmatrix}`;
+
+export const matrix = (rows: Maybe[][], digits = 2): string =>
+  `\\begin{bmatrix} ${rows.map((row) => row.map((v) => plain(v, digits)).join(' & ')).join(' \\\\ ')} \\end{bmatrix}`;

@@ -1,0 +1,27 @@
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitest/config';
+import { leanKatex } from './lean-katex.ts';
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+
+/** Every lesson is a file called Lesson.svelte; what is built from it has the name of its folder. */
+const lessonOf = (module: string | null) => module?.match(/\/lessons\/(\w+)\//)?.[1] ?? '[name]';
+
+export default defineConfig({
+  plugins: [svelte(), leanKatex()],
+  resolve: { alias: { $lib: here('src/lib') } },
+  // The address of a file is relative to the file that asks for it, so the same build serves a page and a notebook.
+  base: './',
+  build: {
+    outDir: process.env.REGARD_PAGE ?? here('../src/regard/web/static'),
+    emptyOutDir: true,
+    // The page runs under a policy that allows no inline script, style or font.
+    modulePreload: { polyfill: false },
+    assetsInlineLimit: 0,
+    reportCompressedSize: false,
+    rolldownOptions: { output: { chunkFileNames: ({ facadeModuleId }) => `assets/${lessonOf(facadeModuleId)}-[hash].js` } },
+  },
+  server: { proxy: { '/api': process.env.REGARD_SERVER ?? 'http://127.0.0.1:8765' } },
+  test: { include: ['src/**/*.test.ts'], environment: 'node' },
+});

@@ -1,0 +1,40 @@
+"""What every page offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from regard.lab.pages import _state
+
+
+@dataclass(frozen=True)
+class Page:
+    """A lesson: a state that people change, the numbers it shows, and the code that gives the same numbers."""
+
+    name: str
+    state: type[Any]
+    show: Callable[[Any], dict[str, Any]]
+    code: Callable[[Any], str]
+    train: Callable[[Any], Iterator[dict[str, Any]]] | None = None  # of the pages that learn while one looks
+
+    def read(self, given: str | bytes | Mapping[str, object]) -> Any:
+        """A state from JSON, text or parsed; raises regard's errors, which name the field."""
+        return _state.read(self.state, given)
+
+    def write(self, state: Any) -> dict[str, Any]:
+        """A state as JSON."""
+        return _state.write(state)
+
+    @property
+    def default(self) -> dict[str, Any]:
+        """What the page opens with, as JSON."""
+        return self.write(self.state())
+
+
+def page(module: ModuleType) -> Page:
+    """The page that a module makes."""
+    name = module.__name__.rsplit(".", 1)[-1]
+    return Page(name, module.State, module.show, module.code, getattr(module, "train", None))

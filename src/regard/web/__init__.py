@@ -1,0 +1,37 @@
+"""The lab and the viewer in the browser: a small server, the maps it shows, and the built page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from regard.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+__all__ = ["serve"]
+
+
+def serve(
+    files: Sequence[Path] = (),
+    *,
+    lab: bool,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    announce: Callable[[str], None] = print,
+) -> None:
+    """Serve the page until Ctrl-C; `announce` is told the full URL as soon as it answers.
+
+    files: recordings to show. lab: whether new ones may be made. port: None takes 8765, or any other if it is taken.
+    """
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as missing:
+        raise MissingExtraError(
+            "the lab and the viewer need starlette and uvicorn: pip install 'regard[web]'"
+        ) from missing
+    from regard.web._serve import run
+
+    run(files, lab=lab, host=host, port=port, announce=announce)

@@ -1,0 +1,131 @@
+"""A real server on a real socket, and a client that can say things which no library would."""
+
+import json
+import socket
+import threading
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import torch
+from tiny_models import build as tiny_model
+from tiny_models import tokens
+
+import regard as rg
+from regard.web._guard import Door
+from regard.web._page import Page
+from regard.web._serve import Server, configured, listen
+from regard.web._shelf import Shelf
+from regard.web._work import Workshop
+from regard.web.app import Row, build, table
+
+
+class Running(NamedTuple):
+    door: Door
+    shelf: Shelf
+    work: Workshop
+    rows: list[Row]
+    id: str
+    recording: rg.Recording
+    server: Server
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self.door.port}"
+
+    def client(self, **options) -> httpx.Client:
+        return httpx.Client(
+            base_url=self.door.url, cookies={self.door.cookie: self.door.token}, timeout=60, trust_env=False, **options
+        )
+
+    def healthy(self) -> bool:
+        with self.client() as client:
+            return client.get("/api/health").json() == {"ok": True}
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+def a_page(folder: Path) -> Page:
+    """Something like a built page, so that tests do not wait for one."""
+    (folder / "assets").mkdir(parents=True)
+    (folder / "index.html").write_text("<!doctype html><title>regard</title>")
+    (folder / "assets" / "page-1a2b.js").write_text("export {}")
+    (folder / "secret.txt").write_text("not listed")
+    return Page(folder)
+
+
+def a_recording(folder: Path) -> rg.Recording:
+    model = tiny_model("Llama without padding")
+    with torch.no_grad(), rg.record(model) as recording:
+        model(input_ids=tokens(2, 301))
+    recording.save(folder / "tiny.regard")
+    return rg.open(folder / "tiny.regard")
+
+
+@contextmanager
+def running(folder: Path, *, lab: bool = True, page: Page | None = None):
+    shelf, work = Shelf(), Workshop()
+    page = page or a_page(folder / "static")
+    recording = a_recording(folder)
+    shelved = shelf.put(recording, "tiny.regard")
+    listening = listen("127.0.0.1", 0)
+    door = Door("127.0.0.1", listening.getsockname()[1])
+    ready = threading.Event()
+    server = Server(configured(build(door, page, shelf, work, lab=lab)), work, ready.set)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    assert ready.wait(30)
+    rows = table(page, shelf, work, lab=lab)
+    try:
+        yield Running(door, shelf, work, rows, shelved.id, recording, server)
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        shelf.close()
+        assert not thread.is_alive(), "the server does not stop"
+
+
+def raw(
+    method: str, target: str, headers: list[tuple[str, str]], body: bytes = b"", version: str = "HTTP/1.1"
+) -> bytes:
+    lines = [f"{method} {target} {version}", *(f"{name}: {value}" for name, value in headers), "", ""]
+    return "\r\n".join(lines).encode("latin-1") + body
+
+
+def ask(port: int, request: bytes, *, timeout: float = 20) -> Answer | None:
+    """Send bytes and read one answer; None if the server just closes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
+        with suppress(OSError):  # it answered and closed before all was sent: that is what we want to read
+            connection.sendall(request)
+        return read_answer(connection, body=not request.startswith(b"HEAD "))
+
+
+def read_answer(connection: socket.socket, *, body: bool = True) -> Answer | None:
+    got = b""
+    try:
+        while b"\r\n\r\n" not in got:
+            part = connection.recv(65536)
+            if not part:
+                return None
+            got += part
+        head, _, rest = got.partition(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+        length = int(headers.get("content-length", "0")) if body else 0
+        while len(rest) < length:
+            part = connection.recv(65536)
+            if not part:
+                break
+            rest += part
+    except ConnectionResetError:
+        return None
+    return Answer(int(first.split()[1]), headers, rest)
+
+
+def events(text: str) -> list[dict]:
+    return [json.loads(line.removeprefix("data: ")) for line in text.split("\n\n") if line]
