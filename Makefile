@@ -16,10 +16,11 @@ TYPED := tests/test_documents.py tests/test_datasets.py
 NODE := $(shell node -e 'const [a, b] = process.versions.node.split(".").map(Number); if (a > 20 || (a === 20 && b >= 19)) console.log(a)' 2>/dev/null)
 PAGE := src/regard/web/static
 
-.PHONY: help setup test check test-long bench demo format page page-check clean
+.PHONY: help setup lab test check test-long bench demo format page page-check clean
 .DEFAULT_GOAL := help
 
 help:
+	@echo "make lab        set everything up and open the lab in the browser: start here"
 	@echo "make test       style, types, then every test that is quick enough for each change"
 	@echo "make check      style and types only"
 	@echo "make test-long  the tests that take minutes, and the laws once more with checked types"
@@ -49,12 +50,24 @@ $(FONTS): $(READY)
 	|| echo "no Chinese font: install one as root, apt-get install fonts-noto-cjk"
 	@touch $@
 
+# The page is tested in a real browser. Where none is there and one may be installed, it is.
+CHROMIUM := $(VENV)/.chromium
+$(CHROMIUM): $(READY)
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+	|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	&& apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+	|| echo "no Chromium: install it as root, apt-get install chromium"
+	@touch $@
+
+lab: $(READY)
+	$(BIN)/regard lab $(ARGS)
+
 check: $(READY)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/basedpyright --level error
 
-test: check $(FONTS) $(if $(NODE),page-check)
+test: check $(FONTS) $(CHROMIUM) $(if $(NODE),page-check)
 	$(PYTEST) -m "not long"
 	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain" $(TYPED)
 

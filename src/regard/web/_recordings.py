@@ -32,11 +32,11 @@ class Recordings:
     # Whole recordings
 
     async def all(self, request: Request) -> Response:
-        return as_json(await answer(request, self.work.quick, lambda _: [one.line() for one in self.shelf]))
+        return as_json(await answer(request, self.work, lambda _: [one.line() for one in self.shelf]))
 
     async def one(self, request: Request) -> Response:
         shelved = self.shelf.get(request.path_params["id"])
-        return as_json(await answer(request, self.work.quick, lambda _: shelved.whole()))
+        return as_json(await answer(request, self.work, lambda _: shelved.whole()))
 
     async def record(self, request: Request) -> Response:
         text, model = _recorder.check(read_json(await request.body()))
@@ -46,15 +46,13 @@ class Recordings:
         shelved = self.shelf.get(request.path_params["id"])
 
         def run(_: Job[Any]) -> Profiles:
-            found = self._profiles.get(shelved.id) or self._profiles.setdefault(
-                shelved.id, Profiles(shelved, self.work)
-            )
-            found.go_on()
-            found.wait(AT_ONCE)
+            known = self._profiles.get(shelved.id)
+            found = known or self._profiles.setdefault(shelved.id, Profiles(shelved, self.work))
             found.go_on()
             return found
 
-        found = await answer(request, self.work.quick, run)
+        found = await answer(request, self.work, run)
+        await found.wait(AT_ONCE)
         if not found.ready:
             return as_json({"progress": found.progress}, 202, {"retry-after": "1"})
         return as_json({"progress": 1.0, "rows": found.rows()})
@@ -66,19 +64,26 @@ class Recordings:
         entry = shelved.entry(number)
         below(batch, lead(entry.shape)[0], "batch")
 
+        key = (shelved.id, number, batch, side)
+        kept = self.atlas.tiles.get(key)
+        if kept is not None:
+            return _numbers(kept, exact=True)
+
         def run(_: Job[Any]) -> Any:
-            from regard.web import _maps
+            from regard.web._thumbs import thumbs
 
-            return _maps.thumbs(entry, batch, side)
+            return thumbs(entry, batch, side)
 
-        values, exact = await answer(request, self.work.quick, run)
+        values, exact = await answer(request, self.work, run)
+        if exact:
+            self.atlas.tiles.put(key, values)
         return _numbers(values, exact=exact)
 
     # One head
 
     async def info(self, request: Request) -> Response:
         place = _place(request)
-        return as_json(await answer(request, self.work.quick, lambda _: self.atlas.info(place)))
+        return as_json(await answer(request, self.work, lambda _: self.atlas.info(place)))
 
     async def tile(self, request: Request) -> Response:
         place, pool = _place(request), request.path_params["pool"]
@@ -119,7 +124,7 @@ class Recordings:
 
     async def _ask(self, request: Request, run: Callable[[Job[Any]], Any]) -> Any:
         try:
-            return await answer(request, self.work.quick, run)
+            return await answer(request, self.work, run)
         except ChoiceError as error:  # a level, row or column beyond the map
             raise Refusal(404, str(error)) from error
 
