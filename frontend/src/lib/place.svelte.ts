@@ -1,10 +1,11 @@
+import { SvelteMap } from 'svelte/reactivity';
 import { parsePlace, writePlace, type Place } from './address';
 
 /** Where the reader is: what stands behind `#` in the address. */
 class Here {
   now = $state.raw<Place>(parsePlace(location.hash));
   /** The last query of every path, so that coming back finds things as they were left. */
-  #left = new Map<string, string>();
+  #left = new SvelteMap<string, string>();
 
   constructor() {
     addEventListener('hashchange', () => (this.now = parsePlace(location.hash)));
