@@ -76,15 +76,17 @@ def fresh(n: int) -> Iterator[str]:
             yield f"{base(n)}/tiles/{draw.choice(('mean', 'max'))}/{level}/{row}/{column}"
 
 
+@cache
+def served_plain(n: int) -> Served:
+    file = recorded(n).with_suffix(".tile")
+    file.write_bytes(Asking(served(n).port)(served(n).request(kept(n)[0]))[1])
+    return serve_plain(file)
+
+
 def make(sizes: Sizes) -> Tensors:
-    target = kept(sizes.n)[0]
-    ask = Asking(served(sizes.n).port)
-    body = ask(served(sizes.n).request(target))[1]
-    file = recorded(sizes.n).with_suffix(".tile")
-    file.write_bytes(body)
-    plain = serve_plain(file)
+    ours, plain = served(sizes.n), served_plain(sizes.n)
     more: dict[str, Any] = {
-        "ours": (ask, served(sizes.n).request(target)),
+        "ours": (Asking(ours.port), ours.request(kept(sizes.n)[0])),
         "plain": (Asking(plain.port), plain.request("/")),
     }
     nothing = torch.zeros(0)

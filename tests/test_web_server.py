@@ -53,6 +53,16 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(server):
         assert client.get("/").status_code == 200
 
 
+def test_who_comes_by_a_link_of_another_site_is_asked_to_come_again(server):
+    """Browsers keep a strict cookie back then; `Sec-Fetch-Site` is how they say so."""
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    with httpx.Client(base_url=server.door.url, trust_env=False, headers=link) as client:
+        answer = client.get("/?lang=zh&x=%22%3E%3Cscript%3E&y=%27")
+        assert answer.status_code == 401
+        assert 'content="0;url=/?lang=zh&amp;x=%22%3E%3Cscript%3E&amp;y=%27"' in answer.text
+        assert client.get("/api/health").json()["error"].startswith("open the address")
+
+
 def test_every_answer_is_strict(server):
     with server.client() as client:
         for answer in (client.get("/"), client.get("/api/health"), client.get("/nothing"), client.put("/")):

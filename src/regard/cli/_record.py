@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.errors import ChoiceError, DataError, ShapeError, UnknownTextError
+from regard.errors import ChoiceError
 
 if TYPE_CHECKING:
-    from regard.cli._run import Given
+    from regard.models import Given
 
 
 class Dtype(StrEnum):
@@ -83,39 +83,10 @@ def _check(out: Path, *, force: bool) -> None:
 
 def _load(name: str, text: str, generate: int, *, truncate: bool) -> Given:
     from regard import models
-    from regard.cli._run import Given
 
-    if not text.strip():
-        raise DataError("there is nothing to record: the text is empty")
-    tokenizer, model = models.load(name, causal=generate > 0)
-    if model.config.is_encoder_decoder and not generate:
-        model = model.get_encoder()  # the half that reads; the half that writes would ask what to write
-    most = models.longest(tokenizer, model) - generate
-    options = {"truncation": True, "max_length": max(most, 1)} if truncate else {}
-    tokens = tokenizer(text, return_tensors="pt", verbose=False, **options)
-    given = Given(name, tokenizer, model, {key: tokens[key] for key in ("input_ids", "attention_mask")})
-    _check_known(given)
-    if given.length > most:
-        also = f", {generate} of them its own" if generate else ""
-        raise ShapeError(
-            f"{name} reads {most + generate:,} tokens at a time{also}, and this text has {given.length:,}: "
-            f"give a shorter one, or --truncate to record the first {max(most, 0):,}"
-        )
-    return given
-
-
-def _check_known(given: Given) -> None:
-    """A text of which the model sees mostly holes says nothing about the text."""
-    tokenizer, unknown = given.tokenizer, given.tokenizer.unk_token_id
-    own = [i for i in given.inputs["input_ids"][0].tolist() if i == unknown or i not in tokenizer.all_special_ids]
-    if not own:
-        raise DataError("there is nothing to record: the text has no token but those that the model adds")
-    holes = own.count(unknown)
-    if 2 * holes > len(own):
-        raise UnknownTextError(
-            f"{given.name} does not know this text: {holes} of its {len(own)} tokens are {tokenizer.unk_token}. "
-            f"Take a model that reads it, --model smollm2 or the folder of another"
-        )
+    other = ". Take a model that reads it, --model smollm2 or the folder of another"
+    cut = ", or --truncate to record the first {most:,}"
+    return models.give(name, text, generate=generate, truncate=truncate, instead=other, shorter=cut)
 
 
 def _layers(wanted: list[str] | None, model: Any) -> list[str] | None:

@@ -7,29 +7,17 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
 from regard.capture import record as recording
 from regard.cli import _progress
 from regard.cli._progress import Step
+from regard.models import Given
 from regard.recording import open as open_recording
 
 LOOK = 0.2  # seconds between two looks at the file
-
-
-class Given(NamedTuple):
-    """A model and what it is to read."""
-
-    name: str
-    tokenizer: Any
-    model: Any
-    inputs: dict[str, Any]  # input_ids and attention_mask, (1, tokens)
-
-    @property
-    def length(self) -> int:
-        return self.inputs["input_ids"].shape[-1]
 
 
 def run(given: Given, out: Path, options: dict[str, Any], generate: int, *, force: bool) -> str | None:

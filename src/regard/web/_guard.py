@@ -6,6 +6,7 @@ A page of another site that is open in the same browser can send requests to thi
 
 from __future__ import annotations
 
+import html
 import ipaddress
 import secrets
 import socket
@@ -34,6 +35,11 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
+# Who follows a link on another site sends no strict cookie, not even one that has just been given. The page asks again by
+# itself, and that counts as coming from here.
+AGAIN = """<!doctype html><meta charset="utf-8"><title>regard</title>
+<meta http-equiv="refresh" content="0;url=/?{query}"><p><a href="/?{query}">regard</a></p>
+"""
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,9 @@ class Guard:
             if login is not None:
                 return login
         if not any(self.door.opens(token) for token in self._cookies(scope)):
+            if _came_by_a_link(scope):
+                again = AGAIN.format(query=html.escape(scope["query_string"].decode("ascii", "replace")))
+                return Response(again, 401, {"cache-control": "no-store"}, "text/html; charset=utf-8")
             raise Refusal(401, "open the address that `regard` printed when it started: it carries the token")
         if not scope["path"].isprintable():
             raise Refusal(404, "there is nothing here")
@@ -158,6 +167,13 @@ class Guard:
 def values(scope: Scope, name: bytes) -> list[str]:
     """Of a header that may come once, never, or too often."""
     return [value.decode("latin-1") for key, value in scope["headers"] if key == name]
+
+
+def _came_by_a_link(scope: Scope) -> bool:
+    page = scope["path"] == "/" and scope["method"] in ("GET", "HEAD")
+    return (
+        page and values(scope, b"sec-fetch-site") == ["cross-site"] and values(scope, b"sec-fetch-mode") == ["navigate"]
+    )
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes | None:

@@ -45,6 +45,7 @@ class Profiles:
     def go_on(self) -> None:
         """Somebody asks: begin, or go on where it was left."""
         self._asked = time.monotonic()
+        self._entries = list(self._shelved.entries)  # somebody may still write the file
         if not self.ready and self._error is None and (self._job is None or self._job.future.done()):
             self._job = self._work.behind.start(self._run)
 

@@ -82,11 +82,11 @@ class Recordings:
     # One head
 
     async def info(self, request: Request) -> Response:
-        place = _place(request)
+        place = self._place(request)
         return as_json(await answer(request, self.work, lambda _: self.atlas.info(place)))
 
     async def tile(self, request: Request) -> Response:
-        place, pool = _place(request), request.path_params["pool"]
+        place, pool = self._place(request), request.path_params["pool"]
         level, row, column = in_path(request, "level", "row", "column")
         if pool not in ("mean", "max"):
             raise Refusal(404, f"tiles are pooled by mean or max, not by {pool[:40]!r}")
@@ -104,15 +104,15 @@ class Recordings:
         return _numbers(values, exact=exact)
 
     async def row(self, request: Request) -> Response:
-        place, (i,) = _place(request), in_path(request, "i")
+        place, (i,) = self._place(request), in_path(request, "i")
         return _numbers(await self._ask(request, lambda _: self.atlas.map(place).row(i)), exact=True)
 
     async def column(self, request: Request) -> Response:
-        place, (j,) = _place(request), in_path(request, "j")
+        place, (j,) = self._place(request), in_path(request, "j")
         return _numbers(await self._ask(request, lambda _: self.atlas.map(place).column(j)), exact=True)
 
     async def top(self, request: Request) -> Response:
-        place, (i,) = _place(request), in_path(request, "i")
+        place, (i,) = self._place(request), in_path(request, "i")
         k = in_query(request, "k", 8, 1, 1000)
 
         def run(_: Job[Any]) -> dict[str, Any]:
@@ -122,16 +122,15 @@ class Recordings:
 
         return as_json(await self._ask(request, run))
 
+    def _place(self, request: Request) -> Place:
+        entry, batch, head = in_path(request, "entry", "batch", "head")
+        return Place(self.shelf.get(request.path_params["id"]).id, entry, batch, head)
+
     async def _ask(self, request: Request, run: Callable[[Job[Any]], Any]) -> Any:
         try:
             return await answer(request, self.work, run)
         except ChoiceError as error:  # a level, row or column beyond the map
             raise Refusal(404, str(error)) from error
-
-
-def _place(request: Request) -> Place:
-    entry, batch, head = in_path(request, "entry", "batch", "head")
-    return Place(request.path_params["id"], entry, batch, head)
 
 
 def _numbers(values: np.ndarray, *, exact: bool) -> Response:
