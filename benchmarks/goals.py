@@ -43,6 +43,11 @@ METRICS: dict[str, Metric] = {
     "memory_mb": Metric(words("extra memory", "额外内存"), "MB", 0),
     "memory_ratio": Share(words("share of its memory", "内存之比"), "", 2),
     "error_ratio": Metric(words("error", "误差"), "x", 3),
+    "p95_ms": Metric(words("95 of 100 within", "95% 在此之内"), "ms", 1),
+    "p99_ms": Metric(words("99 of 100 within", "99% 在此之内"), "ms", 1),
+    "errors": Metric(words("errors", "错误"), "", 0),
+    "growth": Metric(words("growth of memory", "内存增长"), "%", 1),
+    "per_second": Metric(words("answers", "应答"), "/s", 0),
 }
 
 GOAL = re.compile(r"(\w+) (<=|>=) ([\d./]+)")

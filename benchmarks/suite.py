@@ -11,6 +11,7 @@ from benchmarks import (
     bias,
     fixed_cost,
     gaussian,
+    lab_load,
     layers,
     precision,
     questions,
@@ -40,6 +41,7 @@ MODULES = (
     regression_fast,
     regression_pairs,
     regression_stream,
+    lab_load,
 )
 Lines = Callable[[bool], list[Line]]
 GROUPS: dict[str, Lines] = {module.__name__.rsplit(".", 1)[-1]: module.lines for module in MODULES}

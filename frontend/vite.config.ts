@@ -5,6 +5,9 @@ import { leanKatex } from './lean-katex.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
+/** Every lesson is a file called Lesson.svelte; what is built from it has the name of its folder. */
+const lessonOf = (module: string | null) => module?.match(/\/lessons\/(\w+)\//)?.[1] ?? '[name]';
+
 export default defineConfig({
   plugins: [svelte(), leanKatex()],
   resolve: { alias: { $lib: here('src/lib') } },
@@ -17,6 +20,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: false,
+    rolldownOptions: { output: { chunkFileNames: ({ facadeModuleId }) => `assets/${lessonOf(facadeModuleId)}-[hash].js` } },
   },
   server: { proxy: { '/api': process.env.REGARD_SERVER ?? 'http://127.0.0.1:8765' } },
   test: { include: ['src/**/*.test.ts'], environment: 'node' },

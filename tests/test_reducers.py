@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from strategies import normal, seeded
 from torch import Tensor
 
-from regard import reducers
+from regard import normalisers, reducers
 from regard._operands import Size, Span
 from regard.reducers import Block, Reducer
+from regard.web import _squares
 
 LEAD, WIDTH = (2,), 3
 
@@ -54,6 +55,8 @@ LAWS = {
         lambda x: reducers.MeanDistance(torch.arange(x.size.n).double()), lambda x: reference.distance(x.weights)
     ),
     "log-sum-exp": Law(lambda x: reducers.LogSumExp(), lambda x: torch.logsumexp(x.scores, -1)),
+    "row statistic": Law(lambda x: _squares.Statistic(normalisers.softmax()), lambda x: torch.logsumexp(x.scores, -1)),
+    "squares": Law(lambda x: _squares.Squares(3), lambda x: in_squares(x.weights, 3)),
     "pool": Law(lambda x: reducers.Pool(x.values), lambda x: x.weights @ x.values),
     "top": Law(lambda x: reducers.Top(2), lambda x: best_two(x.weights)),
     "received": Law(lambda x: reducers.Received(), lambda x: reference.received(x.weights)),
@@ -65,6 +68,15 @@ LAWS = {
         for pool in ("mean", "max", "sum")
     },
 }
+
+
+def in_squares(weights: Tensor, side: int) -> Tensor:
+    rows = [strip.split(side, -1) for strip in weights.split(side, -2)]
+    sums, peaks = (
+        torch.stack([torch.stack([pool(cell) for cell in row], -1) for row in rows], -2)
+        for pool in (lambda cell: cell.sum((-1, -2)), lambda cell: cell.amax((-1, -2)))
+    )
+    return torch.stack([sums, peaks], -3)
 
 
 def best_two(weights: Tensor) -> Tensor:

@@ -102,10 +102,10 @@ def ask(port: int, request: bytes, *, timeout: float = 20) -> Answer | None:
     with socket.create_connection(("127.0.0.1", port), timeout=timeout) as connection:
         with suppress(OSError):  # it answered and closed before all was sent: that is what we want to read
             connection.sendall(request)
-        return read_answer(connection)
+        return read_answer(connection, body=not request.startswith(b"HEAD "))
 
 
-def read_answer(connection: socket.socket) -> Answer | None:
+def read_answer(connection: socket.socket, *, body: bool = True) -> Answer | None:
     got = b""
     try:
         while b"\r\n\r\n" not in got:
@@ -113,18 +113,18 @@ def read_answer(connection: socket.socket) -> Answer | None:
             if not part:
                 return None
             got += part
-        head, _, body = got.partition(b"\r\n\r\n")
+        head, _, rest = got.partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
-        length = int(headers.get("content-length", "0"))
-        while len(body) < length:
+        length = int(headers.get("content-length", "0")) if body else 0
+        while len(rest) < length:
             part = connection.recv(65536)
             if not part:
                 break
-            body += part
+            rest += part
     except ConnectionResetError:
         return None
-    return Answer(int(first.split()[1]), headers, body)
+    return Answer(int(first.split()[1]), headers, rest)
 
 
 def events(text: str) -> list[dict]:

@@ -270,7 +270,7 @@ def survey_tiles(
     problem: Problem, reducers: Sequence[Reducer[Any]], tiles: Iterable[Tile], cap: int, wholes: list[Any]
 ) -> list[Any]:
     """What is learned of some tiles, written into states of the whole matrix."""
-    buffers = _Buffers(problem)
+    buffers = Buffers(problem)
     for tile in tiles:
         lead = tuple(cut.stop - cut.start for cut in tile.lead)
         states: list[Any] = [None if r.by_row else _heads_of(w, tile) for r, w in zip(reducers, wholes, strict=True)]
@@ -288,7 +288,7 @@ def _seen(reducer: Reducer[Any], state: Any, block: Block) -> Any:
     return reducer.first(block)
 
 
-class _Buffers:
+class Buffers:
     """Two blocks of memory that every tile uses again: fresh memory would cost more than the arithmetic."""
 
     def __init__(self, problem: Problem) -> None:
@@ -302,7 +302,7 @@ class _Buffers:
         return [part[:count].view(shape) for part in self.memory]
 
 
-def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], cap: int, buffers: _Buffers) -> Iterable[Block]:
+def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], cap: int, buffers: Buffers) -> Iterable[Block]:
     """A tile as blocks: one, unless a single row is longer than the cap allows."""
     count, width = math.prod(lead) * len(tile.rows), len(tile.cols)
     if count * width <= cap or not problem.spec.normaliser.mergeable:
@@ -329,12 +329,13 @@ def _column_parts(tile: Tile, width: int) -> Iterable[Tile]:
         yield Tile(tile.lead, tile.rows, tile.cols.part(low, high), tuple((a, b) for a, b in overlaps if a < b))
 
 
-def whole_rows(problem: Problem, tile: Tile) -> Block:
-    """A tile as questions see it, in memory of its own."""
-    return _block(problem, tile, tuple(cut.stop - cut.start for cut in tile.lead), _Buffers(problem))
+def whole_rows(problem: Problem, tile: Tile, buffers: Buffers | None = None) -> Block:
+    """A tile as questions see it, until the next one is made in the same memory."""
+    lead = tuple(cut.stop - cut.start for cut in tile.lead)
+    return _block(problem, tile, lead, Buffers(problem) if buffers is None else buffers)
 
 
-def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: _Buffers) -> Block:
+def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: Buffers) -> Block:
     tensors = [tile.cut(o) for o in problem.operands]
     shape = (*lead, len(tile.rows), len(tile.cols))
     first, second = buffers.take(shape)

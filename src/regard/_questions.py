@@ -58,8 +58,11 @@ def top(normaliser: Normaliser, k: int) -> Top:
 @torch.no_grad()
 def unseen(problem: Problem) -> Tensor:
     """Queries from which a mask hides every key, (..., n). No score is made."""
-    found = torch.ones((*problem.lead, problem.size.n), dtype=torch.bool, device=problem.size.device)
-    for tile in problem.tiles(TILE):
+    shape = (*problem.lead, problem.size.n)
+    if problem.spec.mask is None:
+        return torch.full(shape, not problem.size.m, device=problem.size.device)
+    found = torch.ones(shape, dtype=torch.bool, device=problem.size.device)
+    for tile in problem.tiles(4 * TILE, call=16 * TILE):  # bits are cheap, and a call is not
         tensors = [tile.cut(o) for o in problem.operands]
         seen = sum(high - low for low, high in tile.masked) < len(tile.cols)  # then a block is visible to all of them
         for low, high in () if seen else tile.masked:

@@ -47,8 +47,11 @@ class Normaliser(Word["Normaliser"]):
         """The statistic (..., rows) of parts of rows, if it is mergeable."""
         raise NotImplementedError
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
-        """The weights of any block, once the statistic of whole rows is known; for those that are pointwise."""
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+        """The weights of any block, once the statistic of whole rows is known; for those that are pointwise.
+
+        `out` may be used, and may be the scores themselves; then no gradient.
+        """
         raise NotImplementedError
 
     def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
@@ -88,10 +91,10 @@ class Softmax(Normaliser):
         del cols
         return torch.logsumexp(scores, -1)
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
         del cols
-        safe = torch.where(statistic == NEVER, 0.0, statistic)
-        return torch.exp(scores - safe.unsqueeze(-1))
+        safe = torch.where(statistic == NEVER, 0.0, statistic).unsqueeze(-1)
+        return torch.exp(scores - safe) if out is None else torch.sub(scores, safe, out=out).exp_()
 
     def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
         return score - weight.log()
@@ -133,8 +136,8 @@ class Threshold(Normaliser):
         weights = (x - self.tau(x)).clamp_min(0).pow(self.power)
         return weights if empty is None else weights.masked_fill(empty, 0)
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
-        del cols
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+        del cols, out
         safe = torch.where(statistic == NEVER, 0.0, statistic)
         return (self.slope * scores - safe.unsqueeze(-1)).clamp_min(0).pow(self.power)
 
@@ -185,8 +188,8 @@ class Sigmoid(Normaliser):
         del cols
         return torch.where(_empty(scores).squeeze(-1), NEVER, torch.zeros_like(scores[..., 0]))
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span) -> Tensor:
-        del statistic, cols
+    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+        del statistic, cols, out
         return self.weights(scores)
 
     def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:

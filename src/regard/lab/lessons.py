@@ -138,9 +138,9 @@ def masks_to_see(n: int = 12) -> dict[str, masks.Mask]:
     }
 
 
-def copied_recipe(n: int) -> Bool[Tensor, "queries keys"]:
+def copied_recipe(n: int, m: int | None = None) -> Bool[Tensor, "queries keys"]:
     """What `mask = triu(ones, 1)` with "mask == 0 is hidden" lets positions see: their future, the last one nothing."""
-    return torch.ones(n, n).triu(1) != 0
+    return torch.ones(n, n if m is None else m).triu(1) != 0
 
 
 def lorenz(n: int, duration: float) -> Float[Tensor, "steps 3"]:

@@ -6,6 +6,7 @@ what there is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,6 @@ from regard.web._refusal import Refusal
 from regard.web._shelf import Shelf, lead
 from regard.web._work import Workshop
 
-AT_ONCE = 0.8  # seconds for which an answer that takes longer is waited for
 POOLS = ("mean", "max")
 
 
@@ -45,18 +45,21 @@ class Answers:
 
     def profiles(self, id: str) -> dict[str, Any]:  # noqa: A002
         """The rows, or how far they are."""
+        return self.measuring(id).answer()
+
+    def measuring(self, id: str) -> Profiles:  # noqa: A002
+        """Somebody wants to know what the heads do: begin, or go on."""
         shelved = self.shelf.get(id)
         found = self._profiles.get(id) or self._profiles.setdefault(id, Profiles(shelved, self.work))
         found.go_on()
-        found.wait(AT_ONCE)
-        found.go_on()
-        return {"progress": 1.0, "rows": found.rows()} if found.ready else {"progress": found.progress}
+        return found
 
     def thumbs(self, id: str, entry: int, batch: int, side: int) -> Numbers:  # noqa: A002
-        from regard.web import _maps
+        from regard.web._thumbs import thumbs
 
-        kept = self.shelf.get(id).entry(entry)
-        return Numbers(*_maps.thumbs(kept, below(batch, lead(kept.shape)[0], "batch"), side))
+        call = self.shelf.get(id).entry(entry)
+        below(batch, lead(call.shape)[0], "batch")
+        return self._keep((id, entry, batch, side), lambda: thumbs(call, batch, side))
 
     # One head
 
@@ -64,18 +67,8 @@ class Answers:
         return self.atlas.info(place)
 
     def tile(self, place: Place, pool: str, level: int, row: int, column: int) -> Numbers:
-        kept = self.kept_tile(place, pool, level, row, column)
-        if kept is not None:
-            return kept
-        found = Numbers(*_among(self.atlas.map(place).tile, pool, level, row, column))
-        if found.exact:
-            self.atlas.tiles.put((place, pool, level, row, column), found.values)
-        return found
-
-    def kept_tile(self, place: Place, pool: str, level: int, row: int, column: int) -> Numbers | None:
-        """A tile that is at hand: for this nobody needs a thread."""
-        kept = self.atlas.tiles.get((place, pool, level, row, column))
-        return None if kept is None else Numbers(kept)
+        asked = (place, pool, level, row, column)
+        return self._keep(asked, lambda: _among(self.atlas.map(place).tile, pool, level, row, column))
 
     def peaks(self, place: Place, pool: str, level: int, row: int) -> Numbers:
         """The largest pixel in each line of pixels of a row of tiles, (up to 256,)."""
@@ -95,6 +88,19 @@ class Answers:
         found = self.atlas.map(place)
         keys, weights = _among(found.top, i, max(1, min(k, found.m)))
         return {"keys": keys, "weights": weights}
+
+    # What is at hand
+
+    def kept(self, asked: tuple[Any, ...]) -> Numbers | None:
+        """Numbers that were asked for before: for these nobody needs a thread."""
+        kept = self.atlas.tiles.get(asked)
+        return None if kept is None else Numbers(kept)
+
+    def _keep(self, asked: tuple[Any, ...], make: Callable[[], Any]) -> Numbers:
+        found = self.kept(asked) or Numbers(*make())
+        if found.exact:
+            self.atlas.tiles.put(asked, found.values)
+        return found
 
 
 def pooled(pool: str) -> str:

@@ -10,17 +10,20 @@ import torch
 from torch import Tensor
 
 from regard import _index
-from regard._fold import survey_tiles, whole_rows
-from regard._operands import NEVER, Axis, Operand, Size, Span
+from regard._fold import Buffers, survey_tiles, whole_rows
+from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
 from regard._questions import top
 from regard._tiles import Problem
 from regard.errors import ChoiceError
-from regard.web._squares import Statistic, pixels, square
+from regard.web._squares import MAX, Statistic, pixels, pooled, runs, square
 from regard.weights import Weights
 
 ONE = (slice(0, 1), slice(0, 1))
 BAND = 256  # rows whose statistic is found together
+AT_ONCE = 4  # bands
 BOX = 1 << 20  # cells that are made at a time: they stay in the cache
+CAP = 4 * BOX  # cells of whole rows; longer rows are cut
+FEWEST = 64  # rows that are made together even where they are long: below that a product waits for memory
 TRIED = 4  # rows by which a statistic that was given is tried
 AGREES = 1e-3
 
@@ -36,7 +39,6 @@ class Head:
         self.statistic = torch.full((1, 1, self.n), math.nan, dtype=self.problem.dtype, device=self.problem.size.device)
         self.known = [False] * pixels(self.n, BAND)
         self._lock = Lock()
-        self._reducer = Statistic(self.problem.spec.normaliser)
         if statistic is not None:
             self._believe(statistic)
 
@@ -57,12 +59,32 @@ class Head:
         picked = _index.Picked((0, 0, slice(low, high, 1), slice(wanted.start, wanted.stop, 1)), (1, 1, self.n, self.m))
         return _index.block(self.problem, picked, BOX)
 
-    def picked_rows(self, index: Tensor, cols: slice) -> Tensor:
-        """The same for rows picked one by one."""
-        if self.pointwise and all(self.known[band] for band in set((index // BAND).tolist())):
-            found = self._box(Span(0, 0, index), Span(cols.start, cols.stop))
-            return self.statistic.new_zeros(len(index), cols.stop - cols.start) if found is None else found
-        return _index.block(self.problem, _index.Picked((0, 0, index, cols), (1, 1, self.n, self.m)), BOX)
+    def lines(self, index: Tensor, cols: range, side: int, pool: int) -> Tensor:
+        """Rows picked one by one with their columns pooled, sums or maxima: (rows, pixels)."""
+        out = self.statistic.new_zeros(len(index), pixels(len(cols), side))
+        known = self.pointwise and all(self.known[band] for band in set((index // BAND).tolist()))
+        step, buffers = max(1, 2 * BOX // max(len(cols) if known else self.m, 1)), Buffers(self.problem)
+        for low in range(0, len(index), step):
+            rows, target = Span(0, 0, index[low : low + step]), out[low : low + step]
+            if known:
+                part = self._box(rows, Span(cols.start, cols.stop), buffers)
+                if part is not None:
+                    target.copy_(pooled(part, -1, 0, side, pool))
+            else:
+                self._whole_lines(rows, cols, side, pool, buffers, target)
+        return out
+
+    def _whole_lines(self, rows: Span, cols: range, side: int, pool: int, buffers: Buffers, out: Tensor) -> None:
+        tile = self.problem.tile(ONE, rows)
+        if tile is None:
+            return
+        weights = whole_rows(self.problem, tile, buffers).weights[0, 0]
+        for low, high, start in runs(tile.cols):
+            first, last = max(start, cols.start), min(start + high - low, cols.stop)
+            if first < last:
+                found = pooled(weights[:, low + first - start : low + last - start], -1, first, side, pool)
+                target = out.narrow(-1, first // side - cols.start // side, found.shape[-1])
+                target.copy_(torch.maximum(target, found)) if pool == MAX else target.add_(found)
 
     def top(self, row: int, k: int) -> tuple[list[int], list[float]]:
         """The keys with the largest weights of a row, those that it sees, and their weights."""
@@ -80,17 +102,18 @@ class Head:
         """A box as squares, sums or maxima. It begins at the edge of one."""
         shape = (pixels(len(rows), side), pixels(len(cols), side))
         out = torch.zeros(shape, dtype=self.problem.dtype, device=self.size.device)
-        for (low, high), (left, right), part in self._boxes(rows, cols, side):
+        for low, left, part in self._boxes(rows, cols, side):
             found = square(part, 0, 0, side, pool)
             target = out[(low - rows.start) // side :, (left - cols.start) // side :]
             target[: found.shape[0], : found.shape[1]].copy_(found)
         return out
 
-    def _boxes(self, rows: range, cols: range, side: int) -> Iterator[tuple[tuple[int, int], tuple[int, int], Tensor]]:
-        """The visible parts of a box with their bounds, as large as the cache likes them."""
+    def _boxes(self, rows: range, cols: range, side: int) -> Iterator[tuple[int, int, Tensor]]:
+        """The visible parts of a box, as large as the cache likes them, and where they begin."""
         width = min(len(cols), max(side, math.isqrt(BOX))) if self.pointwise else len(cols)
         taken = width if self.pointwise else self.m
         height = max(side, BOX // max(taken, 1) // side * side)
+        buffers = Buffers(self.problem)
         if self.pointwise:
             self.need(rows.start, rows.stop)
         for low in range(rows.start, rows.stop, height):
@@ -98,49 +121,55 @@ class Head:
             for left in range(cols.start, cols.stop, max(width, 1)):
                 right = min(left + width, cols.stop)
                 part = (
-                    self._box(Span(low, high), Span(left, right))
+                    self._box(Span(low, high), Span(left, right), buffers)
                     if self.pointwise
                     else self.rows(low, high, slice(left, right))
                 )
                 if part is not None:
-                    yield (low, high), (left, right), part
+                    yield low, left, part
 
-    def _box(self, rows: Span, cols: Span) -> Tensor | None:
-        """Weights (rows, cols) from the statistic of their rows, None if all are hidden."""
+    def _box(self, rows: Span, cols: Span, buffers: Buffers) -> Tensor | None:
+        """Weights (rows, cols) from the statistic of their rows, None if all are hidden; gone with the next."""
         tile = self.problem.box(ONE, rows, cols)
         if tile is None:
             return None
-        buffer = torch.empty((1, 1, len(rows), len(cols)), dtype=self.problem.dtype, device=self.size.device)
-        scores = self.problem.scores([tile.cut(o) for o in self.problem.operands], tile, out=buffer)
+        first, second = buffers.take((1, 1, len(rows), len(cols)))
+        scores = self.problem.scores([tile.cut(o) for o in self.problem.operands], tile, out=first)
         statistic = rows.take(self.statistic, -1)
-        weights = self.problem.spec.normaliser.given(scores, statistic, cols).expand(buffer.shape)
-        if self.problem.gaps(tile) and bool(statistic.isnan().any()):
+        broken = bool(self.problem.gaps(tile)) and bool(statistic.isnan().any())
+        out = (second if broken else scores) if scores.data_ptr() == first.data_ptr() else None
+        weights = self.problem.spec.normaliser.given(scores, statistic, cols, out)
+        if broken:
             weights = weights.masked_fill(scores == NEVER, 0)  # a row that sees NaN is NaN where it sees
-        return weights[0, 0]
+        return weights.expand(first.shape)[0, 0]
 
     # Statistics
 
     def need(self, low: int, high: int) -> None:
         """Know the statistics of these rows."""
-        for band in range(low // BAND, pixels(high, BAND)):
-            if not self.known[band]:
-                with self._lock:
-                    if not self.known[band]:
-                        self._find(band)
+        missing = [band for band in range(low // BAND, pixels(high, BAND)) if not self.known[band]]
+        for some in (missing[i : i + AT_ONCE] for i in range(0, len(missing), AT_ONCE)):
+            with self._lock:  # for some at a time: another thread may need others, and not for long
+                bands = [range(b * BAND, min((b + 1) * BAND, self.n)) for b in some if not self.known[b]]
+                found = self._statistics(bands)
+                for rows in bands:
+                    self.learn(rows, found[rows.start : rows.stop])
 
-    def _find(self, band: int) -> None:
-        rows = range(band * BAND, min((band + 1) * BAND, self.n))
-        self.learn(rows, self._statistics(rows))
-
-    def _statistics(self, rows: range) -> Tensor:
-        """(rows,) by a look at whole rows."""
+    def _statistics(self, parts: list[range]) -> Tensor:
+        """(n,) by a look at whole rows, -inf where there was none."""
         whole = torch.full_like(self.statistic, NEVER)
-        step = max(1, BOX // max(self.m, 1))
+        tiles = (tile for rows in parts for tile in self.tiles(rows))
+        survey_tiles(self.problem, [Statistic(self.problem.spec.normaliser)], tiles, CAP, [whole])
+        return whole[0, 0]
+
+    def tiles(self, rows: range, multiple: int = 1) -> Iterator[Tile]:
+        """Whole rows, as many at a time as caches like, if possible a multiple of some number."""
+        step = max(1, 2 * BOX // max(self.m, 1))
+        step = step // multiple * multiple or min(multiple, FEWEST)
         for low in range(rows.start, rows.stop, step):
             tile = self.problem.tile(ONE, Span(low, min(low + step, rows.stop)))
             if tile is not None:
-                survey_tiles(self.problem, [self._reducer], [tile], 4 * BOX, [whole])
-        return whole[0, 0, rows.start : rows.stop]
+                yield tile
 
     def learn(self, rows: range, statistics: Tensor) -> None:
         """Take over the statistics (rows,) of whole bands, or of rows that complete them."""
@@ -158,7 +187,7 @@ class Head:
         if not softmax or not self.n or given.dtype.itemsize < self.problem.dtype.itemsize:
             return
         tried = torch.linspace(0, self.n - 1, min(TRIED, self.n)).long().tolist()
-        own = torch.cat([self._statistics(range(row, row + 1)) for row in tried])
+        own = self._statistics([range(row, row + 1) for row in tried])[tried]
         near = torch.isclose(own, given[tried].to(own.dtype), rtol=AGREES, atol=AGREES, equal_nan=True)
         if bool((near | (own == NEVER)).all()):  # kernels have a 0 where a row sees nothing
             self.learn(range(self.n), given.to(self.problem.dtype))

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from regard.errors import RegardError
 from regard.web._events import stream
 from regard.web._refusal import Refusal, as_json, read_json
+from regard.web._turns import TURNS
 from regard.web._work import Job, Workshop, answer
 
 
@@ -22,7 +23,7 @@ class Lessons:
         def run(_: Job[Any]) -> list[dict[str, Any]]:
             return [{"name": page.name, "state": page.default} for page in _pages().values()]
 
-        return as_json(await answer(request, self.work.quick, run))
+        return as_json(await answer(request, self.work, run))
 
     async def show(self, request: Request) -> Response:
         given = read_json(await request.body())
@@ -51,14 +52,14 @@ class Lessons:
         def events(_: Job[None]) -> Iterator[dict[str, Any]]:
             for event in train(state):
                 yield event
-                self.work.yield_to_quick()
+                TURNS.give_way()
 
         return await stream(request, self.work.long, events)
 
 
 async def _sensible(request: Request, work: Workshop, run: Any) -> Any:
     try:
-        return await answer(request, work.quick, run)
+        return await answer(request, work, run)
     except RegardError as error:  # well said, and yet not possible
         raise Refusal(422, str(error)) from error
 

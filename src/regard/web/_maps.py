@@ -7,9 +7,8 @@ sampled rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import wraps
-from typing import Any, NamedTuple, Protocol, TypeVar
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,29 +18,22 @@ from regard._operands import NEVER
 from regard._questions import unseen
 from regard._traced import plain_dtypes
 from regard.errors import ChoiceError
-from regard.recording._call import Call
 from regard.web._cache import Cache
 from regard.web._head import BAND, Head
 from regard.web._refine import Cancelled, Pass, never
-from regard.web._squares import MAX, SUM, cells, pixels, pooled, square
-from regard.web._turns import TURNS
+from regard.web._squares import MAX, SUM, cells, pixels, sampled
+from regard.web._thumbs import Entry, Thumbs, thumbs
+from regard.web._turns import awaited
 from regard.weights import Weights
 
-__all__ = ["TILE", "Cache", "Map", "Picture"]
+__all__ = ["TILE", "Cache", "Map", "Picture", "Thumbs", "thumbs"]
 
 TILE = 256  # pixels of a tile's side
 FINEST_COARSE = 5  # up to level 4, 16 x 16 cells a pixel, a tile is made on its own
 BASE = 1 << 23  # pixels that the pass keeps at most, of each pool
-SAMPLE = 1 << 24  # cells that an estimate may look at
+SAMPLE = 1 << 23  # cells that an estimate may look at
 PEEK = 32  # rows from which the largest weight is guessed when nothing else is known
 POOLS = {"mean": SUM, "max": MAX}
-Answer = TypeVar("Answer")
-
-
-class Entry(Protocol):
-    """A call in a recording: `recording.entries[i]`."""
-
-    def load(self, head: int | None = None) -> Call: ...
 
 
 class Picture(NamedTuple):
@@ -49,18 +41,6 @@ class Picture(NamedTuple):
 
     values: np.ndarray  # (rows, cols) float32
     exact: bool
-
-
-def _awaited(ask: Callable[..., Answer]) -> Callable[..., Answer]:
-    """A question that somebody waits for: no graph, no autocast, and the pass behind steps back."""
-
-    @wraps(ask)
-    def asked(self: Map, *args: Any, **options: Any) -> Answer:
-        self._weights._check_fresh()  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        with TURNS.first(), torch.no_grad(), plain_dtypes():
-            return ask(self, *args, **options)
-
-    return asked
 
 
 class Map:
@@ -82,21 +62,20 @@ class Map:
             self._head = Head(weights, batch, head, lse)
         self.n, self.m = self._head.n, self._head.m
         self.levels = _levels(max(self.n, self.m))
-        self._base = _base(self.n, self.m)
-        self._pass = Pass(self._head, 1 << self._base) if self._base < self.levels else None
+        base = _base(self.n, self.m)
+        self._pass = Pass(self._head, 1 << base) if base < self.levels else None
         self._largest: float | None = None
         self._empty: list[tuple[int, int]] | None = None
 
     @classmethod
     def of_entry(cls, entry: Entry, batch: int, head: int) -> Map:
         """Of one head of a recorded call, for which a file reads that head alone."""
-        call = entry.load(head) if len(getattr(entry, "shape", ())) == 4 else entry.load()
-        lse = call.lse
-        if len(call.shape) != 4:
-            return cls(call.weights(), batch, head)
+        if len(entry.shape) != 4:
+            return cls(entry.load().weights(), batch, head)
+        call = entry.load(head)
         if not 0 <= batch < call.shape[0]:
             raise ChoiceError(f"batch={batch} is not among the {call.shape[0]} there are")
-        return cls(call.weights(), batch, 0, None if lse is None else lse[batch, 0])
+        return cls(call.weights(), batch, 0, None if call.lse is None else call.lse[batch, 0])
 
     @property
     def exact(self) -> bool:
@@ -115,15 +94,17 @@ class Map:
 
     def refine(self, cancelled: Cancelled = never, workers: int | None = None) -> Iterator[float]:
         """Make the coarse levels exact, yielding the share that is. Stops between blocks, and may be asked again."""
+        self._check()
         if self._pass is None:
             yield 1.0
             return
         with torch.no_grad(), plain_dtypes():
             yield from self._pass.run(cancelled, workers)
 
-    @_awaited
+    @awaited
     def tile(self, pool: str, level: int, row: int, column: int) -> Picture:
         """256 x 256 pixels, fewer at the edges."""
+        self._check()
         if pool not in POOLS:
             raise ChoiceError(f"tiles are pooled by 'mean' or 'max', not by {pool!r}")
         if not 0 <= level < self.levels:
@@ -131,39 +112,43 @@ class Map:
         side = 1 << level
         rows = _part("row", row, self.n, side)
         cols = _part("column", column, self.m, side)
-        if self._pass is None or level < self._base:
+        if self._pass is None or side < self._pass.side:
             found, exact = self._head.squares(rows, cols, side, POOLS[pool]), True
         elif self._pass.covers(rows.start, rows.stop):
-            found, exact = self._pooled_base(rows, cols, side, POOLS[pool]), True
+            found, exact = self._pass.squares(rows, cols, side, POOLS[pool]), True
         else:
-            found, exact = self._estimate(rows, cols, side, POOLS[pool]), False
+            found, exact = self._estimate(self._pass, rows, cols, side, POOLS[pool]), False
         if pool == "mean":
             found = found / _cells(rows, side, self.n).unsqueeze(-1) / _cells(cols, side, self.m)
         if pool == "max" or side == 1:
             self._seen(found)
         return Picture(_plain(found), exact)
 
-    @_awaited
+    @awaited
     def row(self, i: int) -> np.ndarray:
         """The weights of a query, (m,)."""
+        self._check()
         return _plain(self._head.rows(_among("row", i, self.n), i + 1)[0])
 
-    @_awaited
+    @awaited
     def column(self, j: int) -> np.ndarray:
         """What a key gets from every query, (n,)."""
+        self._check()
         j = _among("column", j, self.m)
         return _plain(self._head.squares(range(self.n), range(j, j + 1), 1, SUM)[:, 0])
 
-    @_awaited
+    @awaited
     def top(self, i: int, k: int = 8) -> tuple[list[int], list[float]]:
         """The keys with the largest weights of a query, largest first, and their weights; only those that it sees."""
+        self._check()
         if not 1 <= k <= max(self.m, 1):
             raise ChoiceError(f"k={k} is not from 1 to the number of keys, {self.m}")
         return self._head.top(_among("row", i, self.n), k)
 
-    @_awaited
+    @awaited
     def info(self) -> dict[str, Any]:
         """What a viewer needs to begin, as JSON takes it."""
+        self._check()
         if self._largest is None:
             self._peek()
         return {
@@ -179,41 +164,30 @@ class Map:
 
     # Coarse levels
 
-    def _pooled_base(self, rows: range, cols: range, side: int, pool: int) -> Tensor:
-        assert self._pass is not None
-        base = self._pass.side
-        part = self._pass.state[
-            0, 0, pool, rows.start // base : pixels(rows.stop, base), cols.start // base : pixels(cols.stop, base)
-        ]
-        return square(part.double() if pool == SUM else part, 0, 0, side // base, pool)
-
-    def _estimate(self, rows: range, cols: range, side: int, pool: int) -> Tensor:
+    def _estimate(self, behind: Pass, rows: range, cols: range, side: int, pool: int) -> Tensor:
         """From some rows of every strip of pixels; strips that the pass has done are as they are."""
-        assert self._pass is not None
-        count = pixels(len(rows), side)
-        each = min(side, max(1, SAMPLE // max(1, self.m * count)))
         strips = _cells(rows, side, self.n)
-        steps = (torch.arange(each) + 0.5) / each
-        offsets = (strips.unsqueeze(-1) * steps + _jitter(count, each) * strips.unsqueeze(-1) / each).long()
-        index = (torch.arange(count).unsqueeze(-1) * side + rows.start + offsets).clamp_max(rows.stop - 1)
-        weights = self._head.picked_rows(index.flatten().to(self._head.size.device), slice(cols.start, cols.stop, 1))
-        if pool == MAX:
-            self._seen(weights)
-        lines = pooled(weights, -1, 0, side, pool).unflatten(0, (count, each))
+        each = min(side, max(1, SAMPLE // (self.m * len(strips))))
+        index = (sampled(strips, each) + rows.start).to(self._head.size.device)
+        lines = self._head.lines(index, cols, side, pool).unflatten(0, (len(strips), each))
         found = lines.amax(1) if pool == MAX else lines.mean(1) * strips.unsqueeze(-1).to(lines)
-        for pixel in range(count):
+        for pixel in range(len(strips)):
             low = rows.start + pixel * side
             high = min(low + side, rows.stop)
-            if self._pass.covers(low, high):
-                found[pixel] = self._pooled_base(range(low, high), cols, side, pool)[0]
+            if behind.covers(low, high):
+                found[pixel] = behind.squares(range(low, high), cols, side, pool)[0]
         return found
 
     # What is known
 
+    def _check(self) -> None:
+        """Refuse if the caller's tensors have changed: what was found before would be of another map."""
+        self._weights._check_fresh()  # noqa: SLF001
+
     def _peek(self) -> None:
         if self.n and self.m:
             index = torch.linspace(0, self.n - 1, min(PEEK, self.n)).long().unique()
-            self._seen(self._head.picked_rows(index.to(self._head.size.device), slice(0, self.m, 1)))
+            self._seen(self._head.lines(index.to(self._head.size.device), range(self.m), self.m, MAX))
 
     def _seen(self, weights: Tensor) -> None:
         largest = float(weights.nan_to_num(0.0).max()) if weights.numel() else 0.0
@@ -266,12 +240,6 @@ def _part(name: str, number: int, length: int, side: int) -> range:
 
 def _cells(span: range, side: int, length: int) -> Tensor:
     return cells(span.start // side, pixels(span.stop, side), side, length)
-
-
-def _jitter(strips: int, each: int) -> Tensor:
-    """Shifts from -0.5 to 0.5, the same at every call: at even distances a pattern could hide between the samples."""
-    numbers = torch.arange(strips * each, dtype=torch.float64) * 0.6180339887498949
-    return (numbers % 1 - 0.5).reshape(strips, each)
 
 
 def _among(name: str, number: int, count: int) -> int:

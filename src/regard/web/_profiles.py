@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import glob
 import time
 from typing import Any
 
 from regard.web._atlas import LOOKED_AWAY
 from regard.web._shelf import Shelved
+from regard.web._turns import TURNS
 from regard.web._work import Job, Workshop
 
 NAMES = {"first": "sink", "itself": "self"}  # as the page calls them
@@ -24,7 +26,8 @@ class Profiles:
         self._shelved, self._work = shelved, work
         self._entries = list(shelved.entries)
         self._rows: dict[int, list[dict[str, Any]]] = {}
-        self._asked, self._job = 0.0, None
+        self._asked = 0.0
+        self._job: Job[None] | None = None
         self._error: Exception | None = None
 
     @property
@@ -39,18 +42,22 @@ class Profiles:
     def rows(self) -> list[dict[str, Any]]:
         return [row for number in sorted(self._rows) for row in self._rows[number]]
 
+    def answer(self) -> dict[str, Any]:
+        """An error is raised where somebody asks."""
+        if self._error is not None:
+            raise self._error
+        return {"progress": 1.0, "rows": self.rows()} if self.ready else {"progress": self.progress}
+
     def go_on(self) -> None:
         """Somebody asks: begin, or go on where it was left."""
         self._asked = time.monotonic()
-        if self._error is not None:
-            raise self._error
-        if not self.ready and (self._job is None or self._job.future.done()):
+        if not self.ready and self._error is None and (self._job is None or self._job.future.done()):
             self._job = self._work.behind.start(self._run)
 
-    def wait(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while not self.ready and self._error is None and time.monotonic() < end:
-            time.sleep(0.01)
+    async def wait(self, seconds: float) -> None:
+        """For an answer that is soon there."""
+        if self._job is not None:
+            await asyncio.wait({asyncio.wrap_future(self._job.future)}, timeout=seconds)
 
     def _run(self, job: Job[None]) -> None:
         for number, entry in enumerate(self._entries):
@@ -62,7 +69,7 @@ class Profiles:
                 except Exception as error:  # noqa: BLE001  told to whoever asks
                     self._error = error
                     return
-                self._work.yield_to_quick()
+                TURNS.give_way()
 
     def _of(self, number: int, entry: Any) -> list[dict[str, Any]]:
         from regard import analysis

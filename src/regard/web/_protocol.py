@@ -42,16 +42,20 @@ class Impatient(H11Protocol):
         self.counted = CountedTransport(transport)
         super().connection_made(cast("asyncio.Transport", self.counted))
         self.since = self.loop.time()
-        if len(self.connections) > MOST_CONNECTIONS and not self._make_room():
-            self.refuse(503, f"{MOST_CONNECTIONS} connections are open, and all of them are in use", "retry-after: 1")
+        if len(self.connections) > MOST_CONNECTIONS:
+            self._make_room()
 
-    def _make_room(self) -> bool:
+    def _make_room(self) -> None:
         """Somebody who sits and says nothing goes first."""
-        others = [c for c in self.connections if isinstance(c, Impatient) and c is not self and not c.is_answering]
-        if not others:
-            return False
-        min(others, key=lambda other: other.since or 0.0).transport.abort()
-        return True
+        others = [c for c in self.connections if isinstance(c, Impatient) and c is not self]
+        alive = [other for other in others if not other.transport.is_closing()]
+        idle = [other for other in alive if not other.is_answering]
+        if len(alive) < MOST_CONNECTIONS:
+            return
+        if idle:
+            min(idle, key=lambda other: other.since or 0.0).transport.abort()
+        else:
+            self.refuse(503, f"{MOST_CONNECTIONS} connections are open, and all of them are in use", "retry-after: 1")
 
     @property
     def is_answering(self) -> bool:
@@ -97,8 +101,8 @@ class Impatient(H11Protocol):
         self.since = None
         if self.transport.is_closing():
             self.transport.abort()
-        elif not self._is_receiving or (self.cycle is not None and self.cycle.response_started):
-            self.transport.close()  # nothing was asked, or it is answered already
+        elif not self._is_receiving:
+            self.transport.close()  # nothing was asked
         else:
             self.refuse(408, f"a request has to arrive within {RECEIVE_SECONDS:.0f} seconds")
 
@@ -122,6 +126,6 @@ class Impatient(H11Protocol):
         fixed = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
         headers = [*HEADERS.items(), *fixed.items(), *extra]
         response = h11.Response(status_code=status, headers=headers, reason=STATUS_PHRASES[status])
-        for event in (response, h11.Data(data=body), h11.EndOfMessage()):
-            self.transport.write(self.conn.send(event) or b"")
+        events = (response, h11.Data(data=body), h11.EndOfMessage())
+        self.transport.write(b"".join(self.conn.send(event) or b"" for event in events))  # in one piece, before a reset
         self.transport.close()

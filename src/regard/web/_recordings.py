@@ -19,6 +19,7 @@ from regard.web._shelf import Shelf
 from regard.web._work import Workshop, answer
 
 KEPT = "private, max-age=86400, immutable"  # an id is never given to another recording
+AT_ONCE = 0.8  # seconds for which an answer that takes longer is waited for
 
 
 class Recordings:
@@ -40,13 +41,16 @@ class Recordings:
         return await stream(request, self.work.long, lambda job: _recorder.events(self.shelf, text, model, job))
 
     async def profiles(self, request: Request) -> Response:
-        found = await self._ask(request, self.answers.profiles, request.path_params["id"])
-        return as_json(found) if "rows" in found else as_json(found, 202, {"retry-after": "1"})
+        found = await self._ask(request, self.answers.measuring, request.path_params["id"])
+        await found.wait(AT_ONCE)
+        return as_json(found.answer()) if found.ready else as_json(found.answer(), 202, {"retry-after": "1"})
 
     async def thumbs(self, request: Request) -> Response:
         entry, batch = in_path(request, "entry", "batch")
-        side = in_query(request, "side", 64, 8, 256)
-        return await self._numbers(request, self.answers.thumbs, request.path_params["id"], entry, batch, side)
+        self.shelf.get(request.path_params["id"])
+        asked = (request.path_params["id"], entry, batch, in_query(request, "side", 64, 8, 256))
+        kept = self.answers.kept(asked)
+        return _numbers(kept) if kept is not None else await self._numbers(request, self.answers.thumbs, *asked)
 
     # One head
 
@@ -56,7 +60,7 @@ class Recordings:
     async def tile(self, request: Request) -> Response:
         place, pool = _place(request), pooled(request.path_params["pool"])
         asked = (place, pool, *in_path(request, "level", "row", "column"))
-        kept = self.answers.kept_tile(*asked)
+        kept = self.answers.kept(asked)
         return _numbers(kept) if kept is not None else await self._numbers(request, self.answers.tile, *asked)
 
     async def peaks(self, request: Request) -> Response:
@@ -77,7 +81,7 @@ class Recordings:
         return _numbers(await self._ask(request, ask, *given))
 
     async def _ask(self, request: Request, ask: Callable[..., Any], *given: Any) -> Any:
-        return await answer(request, self.work.quick, lambda _: ask(*given))
+        return await answer(request, self.work, lambda _: ask(*given))
 
 
 def _place(request: Request) -> Place:

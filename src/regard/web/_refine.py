@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from threading import Condition, Thread
 
 import torch
+from torch import Tensor
 
 from regard._fold import survey_tiles
-from regard._operands import NEVER, Span, Tile
-from regard.web._head import BAND, BOX, ONE, Head
-from regard.web._squares import Squares, Statistic, pixels
+from regard._operands import NEVER, Tile
+from regard.web._head import BAND, CAP, Head
+from regard.web._squares import SUM, Squares, Statistic, pixels, square
 from regard.web._turns import TURNS
 
 WAIT = 0.05  # seconds between two reports of progress
@@ -34,6 +36,7 @@ class Pass:
         self.head, self.side = head, side
         self.height = max(BAND, side)
         self.state = Squares(side).empty((1, 1), 0, head.size, head.problem.dtype)
+        self.statistic = torch.full_like(head.statistic, NEVER)
         self.strips = pixels(head.n, self.height)
         self.done = [False] * self.strips
         self._left = deque(range(self.strips))
@@ -47,6 +50,12 @@ class Pass:
     def covers(self, low: int, high: int) -> bool:
         """Whether these rows are done."""
         return all(self.done[low // self.height : pixels(high, self.height)])
+
+    def squares(self, rows: range, cols: range, side: int, pool: int) -> Tensor:
+        """A box of rows that are done as larger squares, sums or maxima."""
+        down, across = (slice(span.start // self.side, pixels(span.stop, self.side)) for span in (rows, cols))
+        part = self.state[0, 0, pool, down, across]
+        return square(part.double() if pool == SUM else part, 0, 0, side // self.side, pool)
 
     def run(self, cancelled: Cancelled = never, workers: int | None = None) -> Iterator[float]:
         """Do what is left, yielding the share that is done. Several may run at a time: they share the work."""
@@ -75,52 +84,56 @@ class Pass:
             raise error
         yield self.progress
 
+    @torch.no_grad()
     def _work(self, stopped: Cancelled) -> None:
         torch.set_num_threads(1)  # many small steps: to split each between threads costs more than it gains
-        while not stopped():
+        problem = self.head.problem
+        asked = (
+            [Squares(self.side), Statistic(problem.spec.normaliser)] if self.head.pointwise else [Squares(self.side)]
+        )
+        states = [self.state, self.statistic][: len(asked)]
+        try:
+            with closing(self._taken(stopped)) as tiles:
+                survey_tiles(problem, asked, tiles, CAP, states)
+        except BaseException as error:  # noqa: BLE001  it is raised again where the pass was asked for
+            with self._changed:
+                self._error = error
+                self._changed.notify_all()
+
+    def _taken(self, stopped: Cancelled) -> Generator[Tile]:
+        """Tiles of one strip after another that nobody else has taken."""
+        while not stopped() and self._left:
             try:
                 strip = self._left.popleft()
             except IndexError:
                 return
+            rows = range(strip * self.height, min((strip + 1) * self.height, self.head.n))
             finished = False
             try:
-                finished = self._strip(strip, stopped)
-            except BaseException as error:  # noqa: BLE001  it is raised again where the pass was asked for
-                self._error = error
+                self._clear(rows)
+                for tile in self.head.tiles(rows, self.side):
+                    if stopped():
+                        return
+                    TURNS.give_way()
+                    yield tile
+                finished = True
+                self._learn(rows)
             finally:
                 with self._changed:
                     self.done[strip] = finished
                     if not finished:
                         self._left.appendleft(strip)
                     self._changed.notify_all()
-            if self._error is not None:
-                return
 
-    @torch.no_grad()
-    def _strip(self, strip: int, stopped: Cancelled) -> bool:
-        """Whether it was done, and not stopped."""
-        head, problem = self.head, self.head.problem
-        rows = range(strip * self.height, min((strip + 1) * self.height, head.n))
-        first, last = rows.start // self.side, pixels(rows.stop, self.side)
-        self.state[..., first:last, :] = 0  # what a cancelled worker may have left
-        reducers = [Squares(self.side), Statistic(problem.spec.normaliser)] if head.pointwise else [Squares(self.side)]
-        statistic = torch.full_like(head.statistic, NEVER)
-        for tile in self._tiles(rows):
-            if stopped():
-                return False
-            TURNS.give_way()
-            survey_tiles(problem, reducers, [tile], 4 * BOX, [self.state, statistic][: len(reducers)])
+    def _clear(self, rows: range) -> None:
+        """Away with what a worker may have left that was cancelled."""
+        self.state[..., rows.start // self.side : pixels(rows.stop, self.side), :] = 0
+        self.statistic[..., rows.start : rows.stop] = NEVER
+
+    def _learn(self, rows: range) -> None:
+        head = self.head
         if head.pointwise and not all(head.known[rows.start // BAND : pixels(rows.stop, BAND)]):
-            head.learn(rows, statistic[0, 0, rows.start : rows.stop])
-        return True
-
-    def _tiles(self, rows: range) -> Iterator[Tile]:
-        height = max(1, 2 * BOX // max(self.head.m, 1))
-        height = max(height // self.side * self.side, min(self.side, 64))
-        for low in range(rows.start, rows.stop, height):
-            tile = self.head.problem.tile(ONE, Span(low, min(low + height, rows.stop)))
-            if tile is not None:
-                yield tile
+            head.learn(rows, self.statistic[0, 0, rows.start : rows.stop])
 
 
 def cores() -> int:

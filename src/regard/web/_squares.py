@@ -1,9 +1,10 @@
-"""Cells pooled into squares of side x side, and two questions for a pass: all squares, and the statistic of each row."""
+"""Cells pooled into squares, and two questions for a pass: every square, and the statistic of every row."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor
@@ -12,6 +13,7 @@ from regard._operands import NEVER, Size, Span
 from regard.normalisers import Normaliser
 from regard.reducers import Block, LogSumExp, Reducer
 
+GOLDEN = 0.6180339887498949  # its multiples fill the unit interval evenly, in no pattern
 SUM, MAX = 0, 1  # what `Squares` keeps of each square, in this order
 
 
@@ -47,6 +49,17 @@ def square(x: Tensor, rows: int, cols: int, side: int, pool: int) -> Tensor:
     return pooled(pooled(x, -2, rows, side, pool), -1, cols, side, pool)
 
 
+def sampled(strips: Tensor, each: int) -> Tensor:
+    """Positions, `each` from every strip of the given lengths, spread out but not at even distances.
+
+    A pattern could hide between even ones. The same at every call.
+    """
+    shares = (torch.arange(strips.numel() * each, dtype=torch.float64) * GOLDEN % 1).reshape(-1, each)
+    shares = (torch.arange(each) + shares) / each
+    starts = (strips.cumsum(0) - strips).unsqueeze(-1)
+    return (starts + (shares * strips.unsqueeze(-1)).long()).flatten()
+
+
 @dataclass
 class Squares(Reducer[Tensor]):
     """Sum and maximum of every square of side x side cells, those at the edges cut: (..., 2, rows, cols) of squares."""
@@ -65,7 +78,7 @@ class Squares(Reducer[Tensor]):
         for pool in (SUM, MAX):
             strips = pooled(block.weights, -2, block.rows.start, self.side, pool)
             target = state.select(-3, pool).narrow(-2, first, strips.shape[-2])
-            for low, high, start in _runs(block.cols):
+            for low, high, start in runs(block.cols):
                 found = pooled(strips[..., low:high], -1, start, self.side, pool)
                 part = target.narrow(-1, start // self.side, found.shape[-1])
                 part.copy_(torch.maximum(part, found)) if pool == MAX else part.add_(found)
@@ -79,14 +92,14 @@ class Squares(Reducer[Tensor]):
         return state
 
 
-def _runs(cols: Span) -> Iterator[tuple[int, int, int]]:
+def runs(cols: Span) -> Iterator[tuple[int, int, int]]:
     """(first column, last + 1, its position) for each run of columns that lie side by side."""
     if cols.index is None:
         yield 0, len(cols), cols.start
         return
     breaks = (cols.index.diff() != 1).nonzero().flatten() + 1
     edges = [0, *breaks.tolist(), len(cols)]
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         yield low, high, int(cols.index[low])
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from threading import Condition
+from typing import ParamSpec, TypeVar
+
+import torch
+
+from regard._traced import plain_dtypes
 
 PATIENCE = 0.25  # seconds after which the work behind goes on all the same: it must end too
+Question = ParamSpec("Question")
+Answer = TypeVar("Answer")
 
 
 class Turns:
@@ -36,3 +44,14 @@ class Turns:
 
 
 TURNS = Turns()  # one for all maps: they share the cores
+
+
+def awaited(ask: Callable[Question, Answer]) -> Callable[Question, Answer]:
+    """A question that somebody waits for: no graph, no autocast, and the work behind steps back."""
+
+    @wraps(ask)
+    def asked(*args: Question.args, **options: Question.kwargs) -> Answer:
+        with TURNS.first(), torch.no_grad(), plain_dtypes():
+            return ask(*args, **options)
+
+    return asked

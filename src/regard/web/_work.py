@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
 from regard.web._refusal import Refusal
+from regard.web._turns import TURNS
 
 T = TypeVar("T")
 
@@ -126,12 +127,6 @@ class Workshop:
             time.sleep(0.02)
         return not any(pool.is_busy for pool in self._pools)
 
-    def yield_to_quick(self) -> None:
-        """Called by long work between its pieces: somebody looks at the screen, and is served first."""
-        end = time.monotonic() + 0.25
-        while self.quick.is_busy and time.monotonic() < end:
-            time.sleep(0.002)
-
 
 def _prepare(_: Job[None]) -> None:
     import torch
@@ -139,9 +134,14 @@ def _prepare(_: Job[None]) -> None:
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // WORKERS))
 
 
-async def answer(request: Any, pool: Pool, run: Callable[[Job[T]], T]) -> T:
+async def answer(request: Any, work: Workshop, run: Callable[[Job[T]], T]) -> T:
     """The result of work in a thread, given up when the client leaves or it takes too long."""
-    job = pool.start(run)
+
+    def run_first(job: Job[T]) -> T:
+        with TURNS.first():  # long work steps back
+            return run(job)
+
+    job = work.quick.start(run_first)
     result = asyncio.wrap_future(job.future)
     leaving = asyncio.ensure_future(_left(request))
     try:

@@ -8,9 +8,11 @@
 'red coffee cup'
 """
 
-from regard.lab.pages import by_hand, cues, regression
+from regard.lab.pages import by_hand, cues, masks, normalisers, regression, saturation, scores
 from regard.lab.pages._page import Page, page
 
 __all__ = ["PAGES", "Page"]
 
-PAGES: dict[str, Page] = {module.name: module for module in map(page, (cues, regression, by_hand))}
+PAGES: dict[str, Page] = {
+    module.name: module for module in map(page, (cues, regression, scores, saturation, masks, by_hand, normalisers))
+}

@@ -105,9 +105,8 @@ def _data(state: State) -> datasets.Sine:
 
 
 def _order(state: State) -> list[int]:
-    if state.points is None:
-        return list(range(state.n))
-    return sorted(range(len(state.points)), key=lambda place: state.points[place])
+    points = state.points
+    return list(range(state.n)) if points is None else sorted(range(len(points)), key=points.__getitem__)
 
 
 def _score(state: State) -> Callable[[Any], scores.Score]:

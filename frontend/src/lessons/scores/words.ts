@@ -1,0 +1,106 @@
+import type { Name } from './types';
+
+const names: Record<Name, string> = {
+  dot: 'dot',
+  scaled_dot: 'scaled dot',
+  general: 'general',
+  additive: 'additive',
+  concat: 'concat',
+  location: 'location',
+  gaussian: 'Gaussian',
+  cosine: 'cosine',
+};
+
+const notes: Record<Name, string> = {
+  dot: 'Luong 2015. Long keys in the same direction score high.',
+  scaled_dot: 'Vaswani 2017. The dot product, kept small whatever the width.',
+  general: 'Luong 2015. A learned matrix says which direction of a key a query looks for.',
+  additive: 'Bahdanau 2014. A small network looks at both. Queries and keys may differ in width.',
+  concat: 'Luong 2015. The same network on query and key side by side.',
+  location: 'Luong 2015. The query alone decides where to look; what the keys are does not matter.',
+  gaussian: 'Nadaraya and Watson, 1964. What is near counts.',
+  cosine: 'Only the angle counts, not the length.',
+};
+
+const en = {
+  title: 'Scoring functions',
+  idea: 'A score says how well a key answers a query. One query, the same keys, eight ways to score, and the answer changes.',
+  question: 'Move a key far out in the direction of the query. Which scores like it better, and which do not care?',
+  plane: 'Query and keys',
+  planeNote: 'Drag the query or a key. Darker is more weight; the ring is the output.',
+  query: 'query',
+  key: (j: number) => `key ${j}`,
+  point: 'point',
+  output: 'output',
+  chosen: 'Score',
+  names,
+  notes,
+  all: 'The weights under every score',
+  weights: 'Weights',
+  parameters: 'Parameters',
+  places: 'W, a row for each key',
+  width: 'w',
+  temperature: 'Temperature',
+  local: 'Local attention',
+  localNote: (place: string, total: string) =>
+    `From the query alone Luong's local attention predicts a place, ${place}, looks only within the window, and lets a Gaussian fade it out. So the weights sum to ${total}, not to 1.`,
+  window: 'Window D',
+  first: (keys: string, weight: string) => `Most of the weight, ${weight}, goes to ${keys}.`,
+  and: ' and ',
+  answer: [
+    'Dot, scaled dot and general grow with the length of the key, so a far key wins more and more. Cosine looks at the angle only and stays as it was. The Gaussian likes what is near: the key loses as it goes.',
+    'Additive and concat saturate: tanh ends at 1, and beyond that a longer key is no better. Location does not look at keys at all.',
+  ],
+};
+
+export const words: { en: typeof en; zh: typeof en } = {
+  en,
+  zh: {
+    title: '打分函数',
+    idea: '分数说的是一个键多好地回答了查询。同一个查询，同样的键，八种打分，答案各不相同。',
+    question: '把一个键沿查询的方向拖到远处。哪些打分更喜欢它，哪些毫不在意？',
+    plane: '查询与键',
+    planeNote: '拖动查询或键。颜色越深权重越大，圆环是输出。',
+    query: '查询',
+    key: (j) => `键 ${j}`,
+    point: '点',
+    output: '输出',
+    chosen: '打分',
+    names: {
+      dot: '点积',
+      scaled_dot: '缩放点积',
+      general: '一般式',
+      additive: '加性',
+      concat: '拼接',
+      location: '位置',
+      gaussian: '高斯',
+      cosine: '余弦',
+    },
+    notes: {
+      dot: 'Luong，2015。同方向上越长的键分数越高。',
+      scaled_dot: 'Vaswani，2017。点积，但不随维数变大。',
+      general: 'Luong，2015。学到的矩阵决定查询在键里找哪个方向。',
+      additive: 'Bahdanau，2014。小网络同时看两者，查询和键的维数可以不同。',
+      concat: 'Luong，2015。同样的网络，查询与键拼在一起。',
+      location: 'Luong，2015。只由查询决定看哪里，键是什么无关紧要。',
+      gaussian: 'Nadaraya 与 Watson，1964。近的才算数。',
+      cosine: '只看夹角，不看长短。',
+    },
+    all: '各种打分下的权重',
+    weights: '权重',
+    parameters: '参数',
+    places: 'W，每个键一行',
+    width: 'w',
+    temperature: '温度',
+    local: '局部注意力',
+    localNote: (place, total) =>
+      `Luong 的局部注意力只凭查询预测一个位置 ${place}，只看窗口之内，再用高斯函数渐渐减弱。所以权重之和是 ${total}，不是 1。`,
+    window: '窗口 D',
+    first: (keys, weight) => `权重最大的是${keys}，${weight}。`,
+    and: '和',
+    answer: [
+      '点积、缩放点积和一般式随键的长度增长，远处的键越来越占上风。余弦只看夹角，不变。高斯喜欢近的：键越走越失势。',
+      '加性与拼接会饱和：tanh 到 1 为止，再长也没有用。位置打分根本不看键。',
+    ],
+  },
+};

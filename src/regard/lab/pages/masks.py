@@ -1,0 +1,183 @@
+"""Masks: what each query may see, their algebra, an empty row, and a famous wrong recipe (mission D2).
+
+`show` returns, for n queries and m keys:
+
+    formula         the mask in words, as regard prints it: "causal & ~window(1, 1)"
+    expression      the mask in Python: "masks.causal() & ~masks.window(1, 1)"
+    visible         (n, m) of bool
+    weights         (n, m) rows sum to 1, those of `empty` queries are 0
+    empty           the queries that see no key
+    seen            (n,)   how many keys each query sees
+    recipe          what `mask = triu(ones(n, m), 1)` with "mask == 0 is hidden" does: {visible (n, m): what it lets
+                    queries see; torch (n, m): softmax of the filled scores, null where it is NaN; regard (n, m): the
+                    same mask as `allow`, an empty row is 0; empty: queries that see nothing; causal (n, m): what was
+                    meant, null if n > m}
+    message         what `attend` says to a bare boolean tensor, whose polarity nobody knows
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from regard import masks, scores
+from regard.attention import attend
+from regard.errors import MaskError
+from regard.lab import lessons
+from regard.lab.pages._numbers import literal, plain, score_matrix
+from regard.lab.pages._state import Choice, Flag, Many, Maybe, Part, Real, Whole, of
+from regard.masks._rules import Align
+from regard.weights import Weights
+
+ALIGN = Maybe(Choice(("top-left", "bottom-right")))
+KINDS = ("causal", "window", "prefix", "padding", "segments", "random")
+SIDE = (4, 16)
+COUNT = Whole(0, SIDE[1])
+WIDTH = 4  # of the queries and keys that are drawn
+SEED = Whole(0, 2**31 - 1)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One mask; what a kind does not need is not looked at."""
+
+    kind: str = of("causal", Choice(KINDS))
+    join: str = of("and", Choice(("and", "or")))  # with all that stands before it
+    negate: bool = of(False, Flag())
+    left: int = of(2, COUNT)  # window
+    right: int = of(0, COUNT)
+    length: int = of(2, COUNT)  # prefix, padding: the keys that are seen; segments: the tokens of one
+    share: float = of(0.5, Real(0, 1))  # random: how many cells are seen, about
+    seed: int = of(0, SEED)
+
+
+@dataclass(frozen=True)
+class State:
+    n: int = of(8, Whole(*SIDE))
+    m: int = of(8, Whole(*SIDE))
+    align: str | None = of(None, ALIGN)  # needed by causal and window where n is not m
+    rules: tuple[Rule, ...] = of((Rule(),), Many(Part(Rule), 0, 4))
+    seed: int = of(1, SEED)
+
+
+def show(state: State) -> dict[str, Any]:
+    """The mask, the weights under it, and the recipe beside it."""
+    query, key = _draw(state)
+    mask = _mask(state)
+    weights = attend(query, key, key, mask=mask).weights
+    visible = Weights(query, key, score=scores.uniform(), mask=mask).dense()[0] > 0
+    return plain({
+        "formula": "everything" if mask is None else str(mask),
+        "expression": _expression(state) or "None",
+        "visible": visible,
+        "weights": weights.dense()[0],
+        "empty": weights.empty_rows()[0].nonzero().flatten(),
+        "seen": visible.sum(-1),
+        "recipe": _recipe(state, query, key),
+        "message": _refusal(query, key, visible),
+    })  # fmt: skip
+
+
+def _draw(state: State) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(state.seed)
+    query, key = torch.randn(2, 1, max(SIDE), WIDTH, generator=generator)
+    return query[:, : state.n], key[:, : state.m]
+
+
+def _mask(state: State) -> masks.Mask | None:
+    mask = None
+    for rule in state.rules:
+        one = _one(rule, state)
+        one = ~one if rule.negate else one
+        mask = one if mask is None else mask & one if rule.join == "and" else mask | one
+    return mask
+
+
+def _one(rule: Rule, state: State) -> masks.Mask:
+    align = cast("Align | None", state.align)
+    match rule.kind:
+        case "causal":
+            return masks.causal(align)
+        case "window":
+            return masks.window(rule.left, rule.right, align)
+        case "prefix":
+            return masks.prefix(rule.length)
+        case "padding":
+            return masks.padding(torch.tensor([rule.length]))
+        case "segments":
+            size = max(rule.length, 1)
+            return masks.segments(torch.arange(state.n) // size, torch.arange(state.m) // size)
+    drawn = torch.rand(state.n, state.m, generator=torch.Generator().manual_seed(rule.seed))
+    return masks.allow(drawn < rule.share)
+
+
+def _recipe(state: State, query: Tensor, key: Tensor) -> dict[str, Any]:
+    sees = lessons.copied_recipe(state.n, state.m)
+    filled = score_matrix(scores.scaled_dot(), query[0], key[0]).masked_fill(~sees, -torch.inf)
+    weights = Weights(query, key, mask=masks.allow(sees))
+    meant = masks.causal(None if state.n == state.m else "bottom-right")
+    return {
+        "visible": sees,
+        "torch": torch.softmax(filled, -1),  # as the recipe has it
+        "regard": weights.dense()[0],
+        "empty": weights.empty_rows()[0].nonzero().flatten(),
+        "causal": Weights(query, key, mask=meant).dense()[0] if state.n <= state.m else None,
+    }
+
+
+def _refusal(query: Tensor, key: Tensor, visible: Tensor) -> str:
+    try:
+        attend(query, key, key, mask=visible)  # pyright: ignore[reportArgumentType]  that is the point
+    except MaskError as error:
+        return str(error)
+    return ""
+
+
+def code(state: State) -> str:
+    """The same in a few lines: `weights`."""
+    mask = _expression(state)
+    lines = [
+        "import torch",
+        "import regard as rg",
+        "from regard import masks",
+        "",
+        f"generator = torch.Generator().manual_seed({state.seed})",
+        f"query, key = torch.randn(2, 1, {max(SIDE)}, {WIDTH}, generator=generator)",
+        f"query, key = query[:, :{state.n}], key[:, :{state.m}]",
+        f"mask = {mask or None}",
+        "output, weights = rg.attend(query, key, key, mask=mask)",
+        "print(weights.dense())",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _expression(state: State) -> str:
+    text, last = "", ""
+    for rule in state.rules:
+        one = f"{'~' * rule.negate}masks.{_call(rule, state)}"
+        sign = "&" if rule.join == "and" else "|"
+        if last not in ("", sign):  # it is read from left to right, whatever Python binds first
+            text = f"({text})"
+        text, last = (f"{text} {sign} {one}", sign) if text else (one, "")
+    return text
+
+
+def _call(rule: Rule, state: State) -> str:
+    align = "" if state.align is None else f'"{state.align}"'
+    match rule.kind:
+        case "causal":
+            return f"causal({align})"
+        case "window":
+            return f"window({rule.left}, {rule.right}{align and f', {align}'})"
+        case "prefix":
+            return f"prefix({rule.length})"
+        case "padding":
+            return f"padding(torch.tensor([{rule.length}]))"
+        case "segments":
+            size = max(rule.length, 1)
+            return f"segments(torch.arange({state.n}) // {size}, torch.arange({state.m}) // {size})"
+    generator = f"torch.Generator().manual_seed({rule.seed})"
+    return f"allow(torch.rand({state.n}, {state.m}, generator={generator}) < {literal(rule.share)})"

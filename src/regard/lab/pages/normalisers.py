@@ -1,0 +1,165 @@
+"""Normalisers and hard attention: from scores to weights, and how a draw is learned from (mission D6).
+
+`show` returns, for m scores that are divided by the temperature:
+
+    scores          (m,)  as given
+    sharpened       (m,)  scores / temperature: what is normalised
+    rows            one a normaliser, in the order of `NORMALISERS`: {name, weights (m,), total: their sum, support: how
+                    many are above 0, entropy: null for sigmoid, which gives no distribution}; "sample" is one draw
+    weights         (m,)  of the one that is `chosen`
+    normalised      bool: whether these sum to 1 (all but sigmoid)
+    probabilities   (m,)  softmax: what hard attention draws from
+    counts          (m,)  how often each key was drawn in `draws` draws; `shares` = counts / draws
+    rewards         (m,)  what each key earns
+    expected        the expected reward, sum_j p_j r_j, and `earned`: the mean reward of the draws
+    exact           (m,)  gradient of the expected reward by the (sharpened) scores: p_j (r_j - expected)
+    estimate        (m,)  its score-function estimate from the draws (REINFORCE), without a baseline
+    spread          (m,)  standard deviation of that estimate from a single draw
+    baseline        the baseline: the mean reward of as many earlier draws
+    calmer          (m,)  the estimate from the same draws with the baseline
+    calmer_spread   (m,)  its standard deviation; `variance_ratio`: sum of its squares over those of `spread`; null
+                    where nothing varies
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard import normalisers, scores
+from regard.errors import ShapeError
+from regard.lab.pages._drawing import draw, exact
+from regard.lab.pages._numbers import literal, plain
+from regard.lab.pages._state import Choice, Many, Maybe, Real, Whole, of
+from regard.weights import Weights
+
+NORMALISERS = ("softmax", "sparsemax", "entmax15", "sigmoid", "hard", "sample")
+VIEWS = ("weights", "gradient")
+MOST = 12
+
+
+@dataclass(frozen=True)
+class State:
+    scores: tuple[float, ...] = of((2.0, 1.0, 0.5, -0.5, -1.5), Many(Real(-20, 20), 2, MOST))
+    temperature: float = of(1.0, Real(0.05, 20))
+    chosen: str = of("softmax", Choice(NORMALISERS))
+    view: str = of("weights", Choice(VIEWS))  # which half the code is about
+    draws: int = of(200, Whole(2, 500))
+    seed: int = of(0, Whole(0, 2**31 - 2))
+    rewards: tuple[float, ...] | None = of(None, Maybe(Many(Real(-20, 20), 2, MOST)))  # none: 1 for the second key
+
+
+def show(state: State) -> dict[str, Any]:
+    """Every normaliser on the same scores, and hard attention as it is drawn and learned."""
+    sharp = torch.tensor(state.scores, dtype=torch.float64) / state.temperature
+    rows = [_row(name, _weights(sharp, _make(name, state.seed))) for name in NORMALISERS]
+    chosen = rows[NORMALISERS.index(state.chosen)]
+    return plain({
+        "scores": state.scores,
+        "sharpened": sharp,
+        "rows": rows,
+        "weights": chosen["weights"],
+        "normalised": state.chosen != "sigmoid",
+        "probabilities": rows[0]["weights"],
+        **_learn(state, sharp),
+    })  # fmt: skip
+
+
+def _make(name: str, seed: int) -> normalisers.Normaliser:
+    if name == "sample":
+        return normalisers.hard(sample=True, generator=torch.Generator().manual_seed(seed))
+    return MAKE[name]()
+
+
+MAKE: dict[str, Callable[[], normalisers.Normaliser]] = {
+    "softmax": normalisers.softmax,
+    "sparsemax": normalisers.sparsemax,
+    "entmax15": normalisers.entmax15,
+    "sigmoid": normalisers.sigmoid,
+    "hard": normalisers.hard,
+}
+
+
+def _weights(sharp: Tensor, normaliser: normalisers.Normaliser) -> Weights:
+    """The scores are given, so queries and keys say nothing."""
+    query, key = sharp.new_zeros(1, 1), sharp.new_zeros(len(sharp), 1)
+    return Weights(query, key, score=scores.bias(sharp), normaliser=normaliser)
+
+
+def _row(name: str, weights: Weights) -> dict[str, Any]:
+    row = weights.dense()[0]
+    entropy = weights.entropy()[0] if weights.normalised else None
+    return {"name": name, "weights": row, "total": row.sum(), "support": (row > 0).sum(), "entropy": entropy}
+
+
+def _learn(state: State, sharp: Tensor) -> dict[str, Any]:
+    rewards = _rewards(state)
+    alone = draw(sharp, rewards, state.draws, state.seed, None)
+    calmer = draw(sharp, rewards, state.draws, state.seed, "moving")
+    true = exact(sharp, rewards)
+    spread, calmer_spread = alone.gradients.std(0), calmer.gradients.std(0)
+    variance, counts = spread.square().sum(), alone.weights.received().detach()
+    return {
+        "counts": counts.round().to(torch.int64),
+        "shares": counts / state.draws,
+        "rewards": rewards,
+        "expected": true.expected,
+        "earned": alone.earned,
+        "exact": true.gradient,
+        "estimate": alone.gradients.mean(0),
+        "spread": spread,
+        "baseline": calmer.baseline,
+        "calmer": calmer.gradients.mean(0),
+        "calmer_spread": calmer_spread,
+        "variance_ratio": calmer_spread.square().sum() / variance if variance > 0 else None,
+    }
+
+
+def _rewards(state: State) -> Tensor:
+    m = len(state.scores)
+    given = [float(place == 1) for place in range(m)] if state.rewards is None else state.rewards
+    if len(given) != m:
+        raise ShapeError(f"rewards must be as many as scores, one a key: {m} scores came, and {len(given)} rewards")
+    return torch.tensor(given, dtype=torch.float64)
+
+
+def code(state: State) -> str:
+    """The same in a few lines: `weights`, or the REINFORCE `estimate` from drawn keys, by `view`."""
+    start = f"""import torch
+import regard as rg
+
+sharpened = torch.tensor({literal(state.scores)}, dtype=torch.float64) / {literal(state.temperature)}
+"""
+    _rewards(state)  # what cannot be shown has no code
+    return start + (_code_of_weights(state) if state.view == "weights" else _code_of_gradient(state))
+
+
+def _code_of_weights(state: State) -> str:
+    generator, made = "", f"{state.chosen}()"
+    if state.chosen == "sample":
+        generator = f"generator = torch.Generator().manual_seed({state.seed})\n"
+        made = "hard(sample=True, generator=generator)"
+    m = len(state.scores)
+    return f"""query, key = torch.zeros(1, 1).double(), torch.zeros({m}, 1).double()  # the scores are given
+{generator}normaliser = rg.normalisers.{made}
+weights = rg.Weights(query, key, score=rg.scores.bias(sharpened), normaliser=normaliser)
+print(weights.dense())
+"""
+
+
+def _code_of_gradient(state: State) -> str:
+    m, rewards = len(state.scores), literal(_rewards(state).tolist())
+    return f"""rewards = torch.tensor({rewards}, dtype=torch.float64)
+generator = torch.Generator().manual_seed({state.seed})
+layer = rg.nn.HardAttention({state.draws}, {m}, baseline=None, generator=generator, dtype=torch.float64)
+layer.w.data = sharpened.repeat({state.draws}, 1)  # a row of W for each draw
+query, key = torch.eye({state.draws}).double(), torch.eye({m}).double()
+output, drawn = layer(query, key, rewards[:, None])
+layer.surrogate(drawn, output[:, 0], reduction="sum").backward()
+counts, estimate = drawn.received(), -layer.w.grad.mean(0)
+print(counts, estimate)
+"""

@@ -1,0 +1,133 @@
+"""Saturation: what becomes of softmax as queries and keys grow longer (mission E1-E3).
+
+64 queries and 64 keys of width d_k are drawn with entries N(0, 1). `show` returns, for the m = `keys` first keys:
+
+    d_k, scaled         as asked
+    mean, variance      of the 64 x 64 scores, measured
+    expected            what theory says of their variance: d_k, or 1 once it is divided
+    edges               (b + 1,)  the histogram's bins, from -4 to 4 standard deviations of theory
+    counts              (b,)      scores in each bin; those beyond the ends are counted in the last ones
+    normal              (b,)      what N(0, expected) would give; q.k nears it as d_k grows
+    weights             (m,)      of the first query                       scores (m,) the same before the softmax
+    entropy             of these weights, in nats; `uniform` = log m is the largest there is
+    saturation          sum p^2: 1 / m = uniform, 1 = one-hot
+    jacobian            Frobenius norm of d weights / d scores: 0 = nothing can be learned
+    largest             the largest weight
+    nudge               E3, a small change: each entry of every query moves by 0.1 N(0, 1): {size, weights (m,) of the
+                        first query afterwards; moved: share of its weight that went elsewhere; mean_moved: the same
+                        over the 64 queries; flipped: share of them whose first key is another}
+    curves              {scaled, unscaled}, each {d_k, variance, error, entropy, saturation, jacobian, gradient}: one
+                        number for each power of four up to 1024 (`study.saturation`, m keys, means over many queries)
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard import scores, study
+from regard.attention import attend
+from regard.lab.pages._numbers import plain, score_matrix
+from regard.lab.pages._state import Flag, Whole, of
+from regard.weights import Weights
+
+DRAWN = 64  # queries, and keys
+BINS = 40
+SPREAD = 4.0  # standard deviations
+SIZE = 0.1  # of a small change
+WIDTHS = tuple(4**i for i in range(6))  # of the curves
+QUERIES, TRIALS = 16, 8
+COLUMNS = ("d_k", "variance", "error", "entropy", "saturation", "jacobian", "gradient")
+
+
+@dataclass(frozen=True)
+class State:
+    d_k: int = of(64, Whole(1, 1024))
+    scaled: bool = of(False, Flag())
+    keys: int = of(16, Whole(2, DRAWN))
+    seed: int = of(0, Whole(0, 2**31 - 1))
+
+
+def show(state: State) -> dict[str, Any]:
+    """Scores, weights and what is left of the gradient."""
+    query, key, noise = _draw(state)
+    score = scores.scaled_dot() if state.scaled else scores.dot()
+    dots = score_matrix(score, query, key)
+    expected = 1.0 if state.scaled else float(state.d_k)
+    weights = attend(query, key[: state.keys], key[: state.keys], score=score).weights
+    rows, squares = weights.dense(), weights.saturation()
+    return plain({
+        "d_k": state.d_k,
+        "scaled": state.scaled,
+        "mean": dots.mean(),
+        "variance": dots.square().mean(),  # the true mean is 0
+        "expected": expected,
+        **_histogram(dots, expected),
+        "scores": dots[0, : state.keys],
+        "weights": rows[0],
+        "entropy": weights.entropy()[0],
+        "uniform": math.log(state.keys),
+        "saturation": squares[0],
+        "jacobian": study.jacobian_norm(squares, rows.pow(3).sum(-1))[0],
+        "largest": rows[0].max(),
+        "nudge": _nudge(rows, Weights(query + SIZE * noise, key[: state.keys], score=score).dense()),
+        "curves": _curves(state.keys),
+    })  # fmt: skip
+
+
+def _draw(state: State) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(state.seed)
+    query, key, noise = torch.randn(3, DRAWN, state.d_k, generator=generator, dtype=torch.float64)
+    return query, key, noise
+
+
+def _histogram(dots: Tensor, expected: float) -> dict[str, Any]:
+    edges = torch.linspace(-SPREAD, SPREAD, BINS + 1, dtype=torch.float64)
+    inside = (dots.flatten() / expected**0.5).clamp(-SPREAD, SPREAD)
+    below = torch.special.ndtr(edges)
+    below[0], below[-1] = 0.0, 1.0  # the last bins hold the tails
+    return {
+        "edges": edges * expected**0.5,
+        "counts": torch.histogram(inside, edges).hist.to(torch.int64),
+        "normal": below.diff() * dots.numel(),
+    }
+
+
+def _nudge(before: Tensor, after: Tensor) -> dict[str, Any]:
+    moved = (after - before).abs().sum(-1) / 2
+    flipped = (after.argmax(-1) != before.argmax(-1)).double().mean()
+    return {
+        "size": SIZE,
+        "weights": after[0],
+        "moved": moved[0],
+        "mean_moved": moved.mean(),
+        "flipped": flipped,
+    }
+
+
+@lru_cache(maxsize=DRAWN)
+def _curves(keys: int) -> dict[str, Any]:
+    table = study.saturation(WIDTHS, keys=keys, queries=QUERIES, trials=TRIALS)
+    halves = {"scaled": table.scaled, "unscaled": table.unscaled}
+    return {name: {column: list(half.column(column)) for column in COLUMNS} for name, half in halves.items()}
+
+
+def code(state: State) -> str:
+    """The same in a few lines: `variance`, `weights`, `entropy` and `jacobian` of the first query."""
+    score, scale = ("scaled_dot", f" / {state.d_k} ** 0.5") if state.scaled else ("dot", "")
+    return f"""import torch
+import regard as rg
+
+generator = torch.Generator().manual_seed({state.seed})
+query, key, _ = torch.randn(3, {DRAWN}, {state.d_k}, generator=generator, dtype=torch.float64)
+variance = (query @ key.mT{scale}).square().mean()
+first = rg.Weights(query[:1], key[:{state.keys}], score=rg.scores.{score}())
+weights, entropy = first[0], first.entropy()
+jacobian = (torch.diag(weights) - torch.outer(weights, weights)).norm()
+print(f"variance {{variance:.2f}}, entropy {{entropy.item():.2f}}, Jacobian {{jacobian:.4f}}")
+"""
