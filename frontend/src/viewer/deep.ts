@@ -88,6 +88,7 @@ export class Deep {
     });
     viewer.addHandler('update-viewport', () => {
       this.#estimated = sheet.estimated(this.#drawn);
+      sheet.look(this.#drawn);
       this.#drawn.clear();
       this.onload();
     });
@@ -199,7 +200,6 @@ export class Deep {
 
   #tell(): void {
     if (!this.element.clientWidth || !this.#viewer.world.getItemCount()) return;
-    this.sheet.level = this.level;
     this.onframe(this.frame);
   }
 

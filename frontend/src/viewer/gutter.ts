@@ -1,5 +1,5 @@
 import { visible } from './heads';
-import { fitted, paperOf } from './paper';
+import { fitted, paperOf, writeLetters, type Letter } from './paper';
 
 /** One axis of what is on the screen. */
 export interface Axis {
@@ -24,6 +24,7 @@ export function drawGutter(canvas: HTMLCanvasElement, axis: Axis): void {
   const room = (axis.vertical ? paper.width : paper.height) - 8;
   const first = Math.max(0, Math.floor(axis.start));
   const last = Math.min(axis.count - 1, Math.floor(axis.start + length / axis.size));
+  const letters: Letter[] = [];
   const named = axis.size >= FITS;
   const step = named ? 1 : roundStep(APART / axis.size);
   const points = Math.min(13, named ? Math.max(10, axis.size * 0.8) : 11);
@@ -32,21 +33,23 @@ export function drawGutter(canvas: HTMLCanvasElement, axis: Axis): void {
     if (!hidden) write(i, named);
   }
   if (!named && axis.at >= first && axis.at <= last) write(axis.at, true);
+  writeLetters(canvas, paper, letters);
 
   function write(i: number, byName: boolean): void {
     const at = (i + 0.5 - axis.start) * axis.size;
     const held = i === axis.at;
-    context.save();
-    context.font = `${held ? 620 : 400} ${points}px ${paper.font}`;
-    context.textBaseline = 'middle';
-    context.textAlign = axis.vertical ? 'right' : 'left';
-    if (axis.vertical) context.translate(paper.width - 6, at);
-    else context.translate(at, paper.height - 6);
-    if (!axis.vertical) context.rotate(-Math.PI / 2);
-    const text = fitted(context, byName && axis.texts ? visible(axis.texts[i]) : String(i), room);
-    context.fillStyle = held ? paper.accent : paper.ink;
-    context.fillText(text, 0, 0.5);
-    context.restore();
+    const weight = held ? '620' : '400';
+    context.font = `${weight} ${points}px ${paper.font}`;
+    letters.push({
+      text: fitted(context, byName && axis.texts ? visible(axis.texts[i]) : String(i), room),
+      x: axis.vertical ? paper.width - 6 : at,
+      y: axis.vertical ? at : paper.height - 6,
+      size: points,
+      weight,
+      colour: held ? paper.accent : paper.ink,
+      align: axis.vertical ? 'end' : 'start',
+      turned: !axis.vertical,
+    });
   }
 }
 

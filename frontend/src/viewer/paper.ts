@@ -41,3 +41,37 @@ export function fitted(context: CanvasRenderingContext2D, text: string, room: nu
   }
   return `${letters.slice(0, low).join('')}…`;
 }
+
+/** A text on a canvas, which stays a text in a drawing. */
+export interface Letter {
+  text: string;
+  x: number;
+  y: number;
+  size: number;
+  weight: string;
+  colour: string;
+  align: 'start' | 'center' | 'end';
+  /** Read from below. */
+  turned: boolean;
+}
+
+const letters = new WeakMap<HTMLCanvasElement, Letter[]>();
+
+/** Of a canvas that has nothing but texts. */
+export const lettersOf = (canvas: HTMLCanvasElement): Letter[] | undefined => letters.get(canvas);
+
+export function writeLetters(canvas: HTMLCanvasElement, paper: Paper, all: Letter[]): void {
+  letters.set(canvas, all);
+  const { context } = paper;
+  context.textBaseline = 'middle';
+  for (const { text, x, y, size, weight, colour, align, turned } of all) {
+    context.save();
+    context.font = `${weight} ${size}px ${paper.font}`;
+    context.textAlign = align;
+    context.fillStyle = colour;
+    context.translate(x, y);
+    if (turned) context.rotate(-Math.PI / 2);
+    context.fillText(text, 0, 0.5);
+    context.restore();
+  }
+}

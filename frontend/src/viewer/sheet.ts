@@ -16,20 +16,18 @@ export const nameOf = ({ pool, level, row, column }: TileName): string => `${poo
 
 interface Tile extends TileName {
   block: Block;
+  top: number;
 }
 
 /** The numbers of one head's map that have come so far, and the colours that they have. */
 export class Sheet {
   /** Told when what is drawn would be drawn differently. */
   changed: () => void = () => {};
-  /** The level that is looked for: its scale is that of all. */
-  #level = 0;
   #version = 0;
   readonly #tiles = new Map<string, Tile>();
   readonly #peaks = new Map<string, Promise<Block> | Block>();
   /** Which colours a canvas has. */
   readonly #painted = new WeakMap<CanvasRenderingContext2D, string>();
-  readonly #leave: () => void;
 
   constructor(
     readonly source: Source,
@@ -38,23 +36,19 @@ export class Sheet {
     readonly tops: Tops,
     private brush: Brush,
   ) {
-    this.#leave = tops.listen(() => this.changed());
-    if (info.max !== null) for (const pool of ['mean', 'max'] as const) tops.see(pool, 0, info.max);
+    tops.join(this, () => this.changed());
   }
 
   close(): void {
     this.changed = () => {};
-    this.#leave();
+    this.tops.leave(this);
   }
 
-  top(pool: Pool): number {
-    return this.tops.of(pool, this.#level);
-  }
-
-  set level(level: number) {
-    if (level === this.#level) return;
-    this.#level = level;
-    this.#renewed();
+  /** These are on the screen. */
+  look(names: Iterable<string>): void {
+    let top = 0;
+    for (const name of names) top = Math.max(top, this.#tiles.get(name)?.top ?? 0);
+    if (top > 0) this.tops.see(this, top);
   }
 
   /** Other colours; no number is asked for again. */
@@ -65,7 +59,8 @@ export class Sheet {
 
   /** A canvas for a tile, when its numbers have come. */
   async canvas(name: TileName, signal?: AbortSignal): Promise<CanvasRenderingContext2D> {
-    const { block } = await this.#tile(name, signal);
+    const { block, top } = await this.#tile(name, signal);
+    if (!this.tops.now) this.tops.see(this, top);
     if (this.brush.ink.rows) await this.#peaksOf(name);
     const canvas = document.createElement('canvas');
     [canvas.height, canvas.width] = block.shape;
@@ -102,7 +97,7 @@ export class Sheet {
 
   /** What has the strongest colour in a row of cells. */
   topOfRow(pool: Pool, row: number): number {
-    if (!this.brush.ink.rows) return this.top(pool);
+    if (!this.brush.ink.rows) return this.tops.now;
     const { tile: side } = this.info;
     const peaks = this.#peaks.get(`${pool}/0/${Math.floor(row / side)}`);
     return peaks && 'values' in peaks ? peaks.values[row % side] : 0;
@@ -122,7 +117,7 @@ export class Sheet {
       old.map(async (tile) => {
         try {
           tile.block = await this.#ask(tile);
-          this.tops.see(tile.pool, tile.level, largest(tile.block.values));
+          tile.top = largest(tile.block.values);
         } catch {
           // It stays as it was, and is tried again.
         }
@@ -144,13 +139,13 @@ export class Sheet {
       this.#tiles.set(key, kept);
       return kept;
     }
-    const tile: Tile = { ...name, block: await this.#ask(name, signal) };
+    const block = await this.#ask(name, signal);
+    const tile: Tile = { ...name, block, top: largest(block.values) };
     this.#tiles.set(key, tile);
     for (const old of this.#tiles.keys()) {
       if (this.#tiles.size <= MOST) break;
       this.#tiles.delete(old);
     }
-    this.tops.see(name.pool, name.level, largest(tile.block.values));
     return tile;
   }
 
@@ -160,7 +155,7 @@ export class Sheet {
 
   /** Null: they are on their way, and the colours stay as they are until then. */
   #topsOf(tile: Tile): number | Float32Array | null {
-    if (!this.brush.ink.rows) return this.top(tile.pool);
+    if (!this.brush.ink.rows) return this.tops.now;
     const peaks = this.#peaksOf(tile);
     if ('values' in peaks) return peaks.values;
     void peaks.then(() => this.changed());

@@ -1,35 +1,35 @@
-import type { Pool } from './source';
+/** It becomes smaller only when what is on the screen is this much fainter: colours that jump tell nothing. */
+const SLACK = 0.4;
 
 /**
- * The value with the strongest colour, for each level: coarse pixels are means of many cells, and small.
+ * The value with the strongest colour: the largest on the screen, for all maps that are shown side by side.
  *
- * What is on the screen has one scale, that of the level that is looked for, and two maps that are compared share it.
+ * Coarse pixels are means of many cells and small, and the first rows of a causal map are a thousand times its last: one
+ * scale for all would show most of it as nothing. The colour bar says which scale it is.
  */
 export class Tops {
-  /** Grows whenever a top does. */
+  now = 0;
+  /** Grows whenever the scale changes. */
   version = 0;
-  readonly #tops = new Map<string, number>();
-  readonly #heard = new Set<() => void>();
+  readonly #seen = new Map<object, number>();
+  readonly #heard = new Map<object, () => void>();
 
-  /** Of this level, or of the nearest that has been seen. */
-  of(pool: Pool, level: number): number {
-    for (let by = 0; by < 32; by++) {
-      const found = this.#tops.get(`${pool}/${level + by}`) ?? this.#tops.get(`${pool}/${level - by}`);
-      if (found !== undefined) return found;
-    }
-    return 0;
+  join(who: object, hear: () => void): void {
+    this.#heard.set(who, hear);
   }
 
-  see(pool: Pool, level: number, value: number): void {
-    const key = `${pool}/${level}`;
-    if (!(value > (this.#tops.get(key) ?? 0))) return;
-    this.#tops.set(key, value);
+  leave(who: object): void {
+    this.#heard.delete(who);
+    this.#seen.delete(who);
+  }
+
+  /** The largest that one of the maps shows. */
+  see(who: object, value: number): void {
+    this.#seen.set(who, value);
+    const top = Math.max(0, ...this.#seen.values());
+    if (top === this.now || (top < this.now && top > SLACK * this.now)) return;
+    this.now = top;
     this.version++;
-    for (const hear of this.#heard) hear();
-  }
-
-  listen(hear: () => void): () => void {
-    this.#heard.add(hear);
-    return () => this.#heard.delete(hear);
+    for (const hear of this.#heard.values()) hear();
   }
 }
