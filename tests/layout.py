@@ -47,7 +47,7 @@ OPTIONAL = {
     "anywidget": ("web",),
 }
 # The one-line late imports that turn a question into a picture: (file, method) -> the part that may be imported.
-LATE = {("weights", "plot"): "plot", ("weights", "view"): "web"}
+LATE = {("weights", "plot"): "plot", ("weights", "view"): "web", ("recording._recording", "view"): "web"}
 
 
 @dataclass(frozen=True)

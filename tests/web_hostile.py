@@ -24,6 +24,10 @@ EXAMPLES = {
         "GET",
         "/api/recordings/{id}/maps/{entry}/{batch}/{head}/tiles/{pool}/{level}/{row}/{column}",
     ): "/api/recordings/ID/maps/1/0/3/tiles/mean/0/1/0",
+    (
+        "GET",
+        "/api/recordings/{id}/maps/{entry}/{batch}/{head}/peaks/{pool}/{level}/{row}",
+    ): "/api/recordings/ID/maps/1/0/3/peaks/mean/0/1",
     ("GET", "/api/recordings/{id}/maps/{entry}/{batch}/{head}/rows/{i}"): "/api/recordings/ID/maps/1/0/3/rows/7",
     ("GET", "/api/recordings/{id}/maps/{entry}/{batch}/{head}/columns/{j}"): "/api/recordings/ID/maps/1/0/3/columns/7",
     ("GET", "/api/recordings/{id}/maps/{entry}/{batch}/{head}/top/{i}"): "/api/recordings/ID/maps/1/0/3/top/7",

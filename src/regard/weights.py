@@ -310,6 +310,12 @@ class Weights:
 
         return heatmap(self, tokens, **options)
 
+    def view(self, tokens: Sequence[object] | None = None, query_tokens: Sequence[object] | None = None) -> Any:
+        """A widget of a notebook, to look at them in any depth; tokens: a label for each key, as for `plot`."""
+        from regard.web._notebook import view_weights
+
+        return view_weights(self, tokens, query_tokens)
+
     # Inside
 
     def _check_fresh(self) -> None:

@@ -170,6 +170,12 @@ class Recording:
         lost = 0 if self._shelf is None else len(self._shelf.broken)
         return f"{names}; {_count(lost, 'call')} lost to damage, see recording.damage" if lost else names
 
+    def view(self) -> Any:
+        """A widget of a notebook: every head, to look at in any depth."""
+        from regard.web._notebook import view
+
+        return view(self)
+
     # Coming and going
 
     def take(self, call: Call) -> None:

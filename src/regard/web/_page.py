@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from regard.web._refusal import Refusal
+from regard.web._static import STATIC
 
-STATIC = Path(__file__).parent / "static"
 TYPES = {
     ".js": "text/javascript",
     ".css": "text/css",

@@ -42,6 +42,12 @@ class Profiles:
     def rows(self) -> list[dict[str, Any]]:
         return [row for number in sorted(self._rows) for row in self._rows[number]]
 
+    def answer(self) -> dict[str, Any]:
+        """An error is raised where somebody asks."""
+        if self._error is not None:
+            raise self._error
+        return {"progress": 1.0, "rows": self.rows()} if self.ready else {"progress": self.progress}
+
     def go_on(self) -> None:
         """Somebody asks: begin, or go on where it was left."""
         self._asked = time.monotonic()
@@ -50,11 +56,9 @@ class Profiles:
             self._job = self._work.behind.start(self._run)
 
     async def wait(self, seconds: float) -> None:
-        """For an answer that is soon there; an error is raised where somebody waits for it."""
+        """For an answer that is soon there."""
         if self._job is not None:
             await asyncio.wait({asyncio.wrap_future(self._job.future)}, timeout=seconds)
-        if self._error is not None:
-            raise self._error
 
     def _run(self, job: Job[None]) -> None:
         for number, entry in enumerate(self._entries):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from starlette.responses import Response
+if TYPE_CHECKING:
+    from starlette.responses import Response
 
 
 class Refusal(Exception):  # noqa: N818  it is an answer
@@ -23,6 +24,8 @@ class Refusal(Exception):  # noqa: N818  it is an answer
 
 def as_json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """JSON as every browser reads it: what is no finite number is null."""
+    from starlette.responses import Response  # late: a notebook has its own way to send
+
     return Response(dumps(value), status, {"cache-control": "no-store", **(headers or {})}, "application/json")
 
 

@@ -14,15 +14,17 @@ from typing import Any
 
 from regard.web._refusal import Refusal
 
+Texts = dict[int, dict[str, list[list[str]]]]  # step -> input -> sequence -> tokens
 MOST = 8  # recordings made in the lab that are kept; the oldest goes
 
 
 class Shelved:
     """One recording, and what is known of it."""
 
-    def __init__(self, recording: Any, name: str, made: Path | None = None) -> None:
+    def __init__(self, recording: Any, name: str, made: Path | None = None, texts: Texts | None = None) -> None:
         self.id, self.recording, self.name = _id(recording.path, made), recording, name
         self.made = made  # the file, if it is ours to delete
+        self._given = texts or {}  # texts of tokens that the recording does not know
         self._lock = threading.Lock()
 
     @property
@@ -72,9 +74,9 @@ class Shelved:
             "tokens": {str(step): found for step, found in texts.items()},
         }
 
-    def _texts(self) -> dict[int, dict[str, list[list[str]]]]:
+    def _texts(self) -> Texts:
         """Texts of the tokens by step and input; their numbers where no tokenizer was given."""
-        found = {step: dict(texts) for step, texts in self.recording.tokens.items()}
+        found = {step: dict(texts) for step, texts in (self._given or self.recording.tokens).items()}
         for step, inputs in self.recording.inputs.items():
             for name, ids in inputs.items():
                 known = found.setdefault(step, {})
@@ -95,8 +97,8 @@ class Shelf:
             self._folder = self._folder or Path(tempfile.mkdtemp(prefix="regard-"))
         return self._folder / f"{secrets.token_hex(8)}.regard"
 
-    def put(self, recording: Any, name: str, made: Path | None = None) -> Shelved:
-        new = Shelved(recording, name, made)
+    def put(self, recording: Any, name: str, made: Path | None = None, texts: Texts | None = None) -> Shelved:
+        new = Shelved(recording, name, made, texts)
         with self._lock:
             self._all[new.id] = new
             ours = [shelved for shelved in self._all.values() if shelved.made is not None]
@@ -137,7 +139,7 @@ def _id(path: Path | None, made: Path | None) -> str:
     return hashlib.sha256(f"{path.resolve()} {found.st_size} {found.st_mtime_ns}".encode()).hexdigest()[:12]
 
 
-def _source(texts: dict[int, dict[str, list[list[str]]]], entry: Any, count: int, *, keys: bool) -> str | None:
+def _source(texts: Texts, entry: Any, count: int, *, keys: bool) -> str | None:
     """Which of a step's inputs an entry's queries or keys stand for, if one has their number."""
     known = texts.get(entry.step, {})
     decoder = "decoder" in entry.name and not (keys and entry.cross)

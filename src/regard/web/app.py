@@ -50,6 +50,7 @@ def table(page: Page, shelf: Shelf, work: Workshop, *, lab: bool) -> list[Row]:
         Row("GET", "/api/recordings/{id}/thumbs/{entry}/{batch}", recordings.thumbs),
         Row("GET", MAP, recordings.info),
         Row("GET", MAP + "/tiles/{pool}/{level}/{row}/{column}", recordings.tile),
+        Row("GET", MAP + "/peaks/{pool}/{level}/{row}", recordings.peaks),
         Row("GET", MAP + "/rows/{i}", recordings.row),
         Row("GET", MAP + "/columns/{j}", recordings.column),
         Row("GET", MAP + "/top/{i}", recordings.top),

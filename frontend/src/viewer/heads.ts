@@ -1,0 +1,99 @@
+import type { Entry, Measure, Meta, Profile } from './source';
+
+/** A head of the wall. */
+export interface Head {
+  entry: number;
+  head: number;
+  /** The layer's place in the model, and the head's own number in the layer, from 0 as in Python. */
+  layer: number;
+  number: number;
+  /** The module's path. */
+  name: string;
+  step: number;
+}
+
+export type Order = 'layer' | Measure;
+
+export function headsOf(meta: Meta, step: number): Head[] {
+  const layers = layerNumbers(meta);
+  return meta.entries
+    .filter((entry) => entry.step === step)
+    .flatMap((entry) =>
+      Array.from({ length: entry.shape[1] }, (_, head) => ({
+        entry: entry.entry,
+        head,
+        layer: layers.get(entry.layer)!,
+        number: entry.heads?.[head] ?? head,
+        name: entry.layer,
+        step: entry.step,
+      })),
+    );
+}
+
+/** Layers in the order of their first call. */
+export function layerNumbers(meta: Meta): Map<string, number> {
+  const found = new Map<string, number>();
+  for (const { layer } of meta.entries) if (!found.has(layer)) found.set(layer, found.size);
+  return found;
+}
+
+export function stepsOf(meta: Meta): number[] {
+  return [...new Set(meta.entries.map((entry) => entry.step))];
+}
+
+export const keyOf = ({ entry, head }: { entry: number; head: number }): string => `${entry}/${head}`;
+
+/** By a measure; heads of which it is not known stand at the end, either way. */
+export function sorted(heads: Head[], profiles: Map<string, Profile>, order: Order, up: boolean): Head[] {
+  const way = up ? 1 : -1;
+  if (order === 'layer') return up ? heads : heads.toReversed();
+  const of = (head: Head): number | null => profiles.get(keyOf(head))?.[order] ?? null;
+  return heads.toSorted((a, b) => {
+    const [x, y] = [of(a), of(b)];
+    if (x === null || y === null) return Number(x === null) - Number(y === null);
+    return way * (x - y);
+  });
+}
+
+/**
+ * Whether a head is meant by what somebody typed: words that stand in its label or its module's name, and measures as
+ * in `sink>0.5`.
+ */
+export function matches(head: Head, profile: Profile | undefined, label: string, asked: string): boolean {
+  return asked
+    .toLowerCase()
+    .split(/\s+/)
+    .filter(Boolean)
+    .every((word) => {
+      const bound = /^([a-z]+)(<=?|>=?)([\d.e-]+)$/.exec(word);
+      if (bound) return within(profile?.[bound[1] as Measure] ?? null, bound[2], Number(bound[3]));
+      return `${label} ${head.name}`.toLowerCase().includes(word);
+    });
+}
+
+function within(value: number | null, sign: string, bound: number): boolean {
+  if (value === null || Number.isNaN(bound)) return false;
+  if (sign === '<') return value < bound;
+  if (sign === '<=') return value <= bound;
+  return sign === '>' ? value > bound : value >= bound;
+}
+
+/** Texts of the queries and of the keys; null where there are none. */
+export interface Tokens {
+  queries: string[] | null;
+  keys: string[] | null;
+}
+
+export function tokensOf(meta: Meta, entry: Entry, batch: number): Tokens {
+  const texts = meta.tokens[String(entry.step)] ?? {};
+  const of = (name: string | null, count: number): string[] | null => {
+    const row = name === null ? undefined : texts[name]?.[batch];
+    return row?.length === count ? row : null;
+  };
+  return { queries: of(entry.queries, entry.shape[2]), keys: of(entry.keys, entry.shape[3]) };
+}
+
+/** A token as it can be seen: spaces and line breaks have no shape of their own. */
+export function visible(text: string): string {
+  return text.replaceAll('\n', '⏎').replaceAll('\t', '⇥').replace(/^ | $/g, '␣') || '∅';
+}

@@ -1,0 +1,37 @@
+import { ask, events, json, posted } from '$lib/api';
+import type { Block, Info, Line, Meta, Place, Pool, Profiles, Progress, Source, Top } from './source';
+
+/** The server that sent this page. */
+export const http: Source = {
+  list: () => json<Line[]>('/api/recordings'),
+  meta: (id) => json<Meta>(recording(id)),
+  profiles,
+  thumbs: (id, entry, batch, side, signal) => block(`${recording(id)}/thumbs/${entry}/${batch}?side=${side}`, signal),
+  info: (place, signal) => json<Info>(head(place), { signal }),
+  tile: (place, pool, level, row, column, signal) =>
+    block(`${head(place)}/tiles/${pool}/${level}/${row}/${column}`, signal),
+  peaks: (place: Place, pool: Pool, level, row, signal) => block(`${head(place)}/peaks/${pool}/${level}/${row}`, signal),
+  row: (place, i, signal) => block(`${head(place)}/rows/${i}`, signal),
+  column: (place, j, signal) => block(`${head(place)}/columns/${j}`, signal),
+  top: (place, i, k, signal) => json<Top>(`${head(place)}/top/${i}?k=${k}`, { signal }),
+  record: (text, model, signal) => events<Progress>('/api/recordings', posted({ text, model }, signal)),
+};
+
+const recording = (id: string): string => `/api/recordings/${encodeURIComponent(id)}`;
+
+const head = ({ id, entry, batch, head }: Place): string => `${recording(id)}/maps/${entry}/${batch}/${head}`;
+
+async function block(path: string, signal?: AbortSignal): Promise<Block> {
+  const answer = await ask(path, { signal });
+  return {
+    values: new Float32Array(await answer.arrayBuffer()),
+    shape: (answer.headers.get('Regard-Shape') ?? '').split(',').map(Number),
+    exact: answer.headers.get('Regard-Exact') !== 'no',
+  };
+}
+
+/** 202 says how far it is. */
+async function profiles(id: string, signal?: AbortSignal): Promise<Profiles> {
+  const found = await json<{ progress: number; rows?: Profiles['rows'] }>(`${recording(id)}/profiles`, { signal });
+  return { progress: found.progress, rows: found.rows ?? null };
+}

@@ -1,0 +1,80 @@
+import { css, inkOn, table } from '$lib/colours';
+import type { Cell } from './cursor.svelte';
+import type { Frame } from './deep';
+import { share, type Ink } from './ink';
+import { paperOf } from './paper';
+import type { Sheet } from './sheet';
+
+const READABLE = 42; // pixels a cell from which its number is written into it
+
+/** What lies over the map: rows that see nothing, numbers in large cells, and the cell that is looked at. */
+export function drawOverlay(
+  canvas: HTMLCanvasElement,
+  frame: Frame,
+  sheet: Sheet,
+  ink: Ink,
+  tops: (row: number) => number,
+  cell: Cell | null,
+): void {
+  const paper = paperOf(canvas);
+  const { context } = paper;
+  const { n, m, empty } = sheet.info;
+  const x = (column: number): number => (column - frame.left) * frame.size;
+  const y = (row: number): number => (row - frame.top) * frame.size;
+  const [left, right] = [Math.max(0, x(0)), Math.min(paper.width, x(m))];
+  context.fillStyle = hatch(context, paper.faint);
+  for (const [start, stop] of empty) {
+    const [low, high] = [Math.max(0, y(start)), Math.min(paper.height, y(stop))];
+    if (high > low) context.fillRect(left, low, right - left, high - low);
+  }
+  if (frame.size >= READABLE) writeNumbers();
+  if (cell) {
+    const edge = Math.max(frame.size, 4);
+    const [at, down] = [x(cell.column + 0.5) - edge / 2, y(cell.row + 0.5) - edge / 2];
+    context.strokeStyle = '#000000';
+    context.lineWidth = 4;
+    context.strokeRect(at, down, edge, edge);
+    context.strokeStyle = '#ffffff';
+    context.lineWidth = 2;
+    context.strokeRect(at, down, edge, edge);
+  }
+
+  function writeNumbers(): void {
+    const colours = table(ink.map, ink.dark);
+    context.font = `500 ${Math.min(14, frame.size / 3.4)}px ${paper.font}`;
+    context.textAlign = 'center';
+    context.textBaseline = 'middle';
+    const [firstRow, lastRow] = [Math.max(0, Math.floor(frame.top)), Math.min(n - 1, Math.floor(frame.top + paper.height / frame.size))];
+    const [first, last] = [Math.max(0, Math.floor(frame.left)), Math.min(m - 1, Math.floor(frame.left + paper.width / frame.size))];
+    for (let i = firstRow; i <= lastRow; i++) {
+      for (let j = first; j <= last; j++) {
+        const value = sheet.weight(i, j);
+        if (value === undefined || isEmpty(i)) continue;
+        context.fillStyle = inkOn(colours, Math.round(255 * share(value, tops(i), ink)));
+        context.fillText(value === 0 ? '0' : value < 0.0005 ? '<.001' : value.toFixed(3).replace(/^0/, ''), x(j + 0.5), y(i + 0.5));
+      }
+    }
+  }
+
+  function isEmpty(row: number): boolean {
+    return empty.some(([start, stop]) => row >= start && row < stop);
+  }
+}
+
+/** Slanted lines on nothing. */
+function hatch(context: CanvasRenderingContext2D, colour: string): CanvasPattern | string {
+  const tile = document.createElement('canvas');
+  tile.width = tile.height = 8;
+  const lines = tile.getContext('2d')!;
+  lines.fillStyle = css(table('reds', false), 0);
+  lines.fillRect(0, 0, 8, 8);
+  lines.strokeStyle = colour;
+  lines.lineWidth = 1.5;
+  for (const by of [-8, 0, 8]) {
+    lines.beginPath();
+    lines.moveTo(by, 8);
+    lines.lineTo(by + 8, 0);
+    lines.stroke();
+  }
+  return context.createPattern(tile, 'repeat') ?? colour;
+}

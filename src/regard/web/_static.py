@@ -1,0 +1,5 @@
+"""Where the built page is."""
+
+from pathlib import Path
+
+STATIC = Path(__file__).parent / "static"
