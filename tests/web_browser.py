@@ -56,7 +56,10 @@ class Visit:
         self.page.evaluate(AXE)
         found = self.page.evaluate("axe.run().then(found => found.violations)")
         return [
-            f"{one['id']}: {node['html']}" for one in found if one["impact"] in ("serious", "critical") for node in one["nodes"]
+            f"{one['id']}: {node['html']}"
+            for one in found
+            if one["impact"] in ("serious", "critical")
+            for node in one["nodes"]
         ]
 
     def overflow(self) -> int:
@@ -69,7 +72,7 @@ class Visit:
 
 def visit(browser: Browser, root: str, token: str, size: tuple[int, int] = WIDE, theme: str = "light", **more) -> Visit:
     width, height = size
-    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **more)  # pyright: ignore
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme, **more)
     page = context.new_page()
     page.set_default_timeout(WAIT)
     one = Visit(page, root.rstrip("/"))
