@@ -14,7 +14,8 @@ from torch import Tensor
 import regard as rg
 from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes, Tensors
-from benchmarks.record import FORWARD, MINILM, SMALL, Model, forward, make_recorded
+from benchmarks.record import SMALL, Model, forward
+from benchmarks.recorded import FORWARD, MINILM, make_recorded
 from benchmarks.tasks import BOTH, SEED, attention_work, make_tensors, mask_name, pairs_causal, pairs_full
 from regard import masks
 from regard.web._maps import TILE, Map, levels, thumbs
