@@ -44,6 +44,12 @@ def test_the_first_lesson_is_small():
     assert gzipped(together) < 200 * KB
 
 
+def test_the_widget_of_a_notebook_is_one_small_file():
+    script = (PAGE / "widget.js").read_text()
+    assert len(gzip.compress(script.encode(), 9)) < 200 * KB
+    assert re.findall(r"""\bimport\s*\(|^import\b|\bfrom\s*["'](?!data:)""", script, re.MULTILINE) == []
+
+
 def test_nothing_is_written_into_the_page_itself():
     html = (PAGE / "index.html").read_text()
     assert re.findall(r"<script(?![^>]* src=)[^>]*>|<style|\son\w+=|\sstyle=|javascript:", html) == []
@@ -66,7 +72,8 @@ def test_scripts_write_no_style_into_their_templates():
 
 
 def test_every_built_file_is_named_by_what_is_in_it():
-    assert [path.name for path in PAGE.iterdir() if path.name not in ("index.html", "assets")] == []
+    known = {"index.html", "assets", "widget.js", "widget.css"}  # a notebook reads the last two from the disk
+    assert {path.name for path in PAGE.iterdir()} == known
     wrong = [
         path.name for path in ASSETS.iterdir() if not re.fullmatch(r"[\w-]+-[\w-]{8}\.(js|css|woff2|svg)", path.name)
     ]

@@ -40,6 +40,7 @@ export class Deep {
   /** Names of the tiles of this frame. */
   readonly #drawn = new Set<string>();
   #estimated = false;
+  #whole = true;
   readonly #jobs = new WeakMap<object, AbortController>();
 
   constructor(
@@ -80,7 +81,14 @@ export class Deep {
     });
     viewer.addHandler('viewport-change', () => this.#tell());
     viewer.addHandler('animation', () => this.#tell());
-    viewer.addHandler('resize', () => requestAnimationFrame(() => this.#tell()));
+    viewer.addHandler('resize', () => {
+      const whole = this.#whole; // all of it stays all of it
+      requestAnimationFrame(() => {
+        if (!viewer.isOpen()) return;
+        if (whole) viewer.viewport.goHome(true);
+        this.#tell();
+      });
+    });
     viewer.addHandler('tile-drawing', ({ tile, rendered }) => {
       const name = tile.getUrl();
       this.#drawn.add(name);
@@ -200,6 +208,7 @@ export class Deep {
 
   #tell(): void {
     if (!this.element.clientWidth || !this.#viewer.world.getItemCount()) return;
+    this.#whole = this.camera.zoom === 0;
     this.onframe(this.frame);
   }
 

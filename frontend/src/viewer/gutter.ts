@@ -22,8 +22,9 @@ export function drawGutter(canvas: HTMLCanvasElement, axis: Axis): void {
   const { context } = paper;
   const length = axis.vertical ? paper.height : paper.width;
   const room = (axis.vertical ? paper.width : paper.height) - 8;
-  const first = Math.max(0, Math.floor(axis.start));
-  const last = Math.min(axis.count - 1, Math.floor(axis.start + length / axis.size));
+  // A token of which less than half is seen has no name there.
+  const first = Math.max(0, Math.round(axis.start));
+  const last = Math.min(axis.count - 1, Math.round(axis.start + length / axis.size) - 1);
   const letters: Letter[] = [];
   const named = axis.size >= FITS;
   const step = named ? 1 : roundStep(APART / axis.size);
@@ -35,13 +36,20 @@ export function drawGutter(canvas: HTMLCanvasElement, axis: Axis): void {
   if (!named && axis.at >= first && axis.at <= last) write(axis.at, true);
   writeLetters(canvas, paper, letters);
 
+  /** Among numbers the one that is looked at has both. */
+  function nameOf(i: number, byName: boolean): string {
+    if (!byName || !axis.texts) return String(i);
+    return named ? visible(axis.texts[i]) : `${visible(axis.texts[i])} · ${i}`;
+  }
+
   function write(i: number, byName: boolean): void {
-    const at = (i + 0.5 - axis.start) * axis.size;
+    const whole = points / 2 + 1; // no letter is cut in half
+    const at = Math.min(length - whole, Math.max(whole, (i + 0.5 - axis.start) * axis.size));
     const held = i === axis.at;
     const weight = held ? '620' : '400';
     context.font = `${weight} ${points}px ${paper.font}`;
     letters.push({
-      text: fitted(context, byName && axis.texts ? visible(axis.texts[i]) : String(i), room),
+      text: fitted(context, nameOf(i, byName), room),
       x: axis.vertical ? paper.width - 6 : at,
       y: axis.vertical ? at : paper.height - 6,
       size: points,

@@ -56,22 +56,20 @@ export function sorted(heads: Head[], profiles: Map<string, Profile>, order: Ord
 }
 
 /**
- * Whether a head is meant by what somebody typed: words that stand in its label or its module's name, and measures as
- * in `sink>0.5`.
+ * Whether a head is meant by what somebody typed: a part of its label or of its module's name, and measures as in
+ * `sink>0.5`.
  */
 export function matches(head: Head, profile: Profile | undefined, label: string, asked: string): boolean {
-  return asked
-    .toLowerCase()
-    .split(/\s+/)
-    .filter(Boolean)
-    .every((word) => {
-      const bound = /^([a-z]+)(<=?|>=?)([\d.e-]+)$/.exec(word);
-      if (bound) return within(profile?.[bound[1] as Measure] ?? null, bound[2], Number(bound[3]));
-      return `${label} ${head.name}`.toLowerCase().includes(word);
-    });
+  const words = asked.toLowerCase().split(/[\s·]+/).filter(Boolean);
+  const bounds = words.map((word) => /^([a-z]+)(<=?|>=?)([\d.e-]*)$/.exec(word));
+  const phrase = words.filter((_, at) => !bounds[at]).join(' ');
+  const inLabel = ` ${label.toLowerCase().split(/[\s·]+/).join(' ')} `.includes(` ${phrase}${/\d$/.test(phrase) ? ' ' : ''}`);
+  if (phrase && !inLabel && !head.name.toLowerCase().includes(phrase)) return false;
+  return bounds.every((bound) => !bound || within(profile?.[bound[1] as Measure] ?? null, bound[2], bound[3]));
 }
 
-function within(value: number | null, sign: string, bound: number): boolean {
+function within(value: number | null, sign: string, written: string): boolean {
+  const bound = written === '' ? NaN : Number(written);
   if (value === null || Number.isNaN(bound)) return false;
   if (sign === '<') return value < bound;
   if (sign === '<=') return value <= bound;

@@ -1,9 +1,9 @@
 import { ask, events, json, posted } from '$lib/api';
-import type { Block, Info, Line, Meta, Place, Pool, Profiles, Progress, Source, Top } from './source';
+import type { Block, Info, Line, Listing, Meta, Place, Pool, Profiles, Progress, Source, Top } from './source';
 
 /** The server that sent this page. */
 export const http: Source = {
-  list: () => json<Line[]>('/api/recordings'),
+  list,
   meta: (id) => json<Meta>(recording(id)),
   profiles,
   thumbs: (id, entry, batch, side, signal) => block(`${recording(id)}/thumbs/${entry}/${batch}?side=${side}`, signal),
@@ -28,6 +28,11 @@ async function block(path: string, signal?: AbortSignal): Promise<Block> {
     shape: (answer.headers.get('Regard-Shape') ?? '').split(',').map(Number),
     exact: answer.headers.get('Regard-Exact') !== 'no',
   };
+}
+
+async function list(): Promise<Listing> {
+  const answer = await ask('/api/recordings');
+  return { lines: (await answer.json()) as Line[], records: (answer.headers.get('Allow') ?? '').includes('POST') };
 }
 
 /** 202 says how far it is. */

@@ -54,7 +54,7 @@ export function messages(model: Model): Source & { close(): void } {
 
   const at = ({ id, entry, batch, head }: Place) => ({ id, entry, batch, head });
   return {
-    list: () => asked('list', {}, json<Line[]>),
+    list: async () => ({ lines: await asked('list', {}, json<Line[]>), records: false }),
     meta: (id) => asked('meta', { id }, json<Meta>),
     profiles: (id, signal) => asked('profiles', { id }, json<Profiles>, signal),
     thumbs: (id, entry, batch, side, signal) => asked('thumbs', { id, entry, batch, side }, block, signal),

@@ -23,6 +23,12 @@ export interface Line {
   heads: number;
 }
 
+export interface Listing {
+  lines: Line[];
+  /** Whether a text can be recorded. */
+  records: boolean;
+}
+
 /** One call of one layer. */
 export interface Entry {
   entry: number;
@@ -92,7 +98,7 @@ export interface Progress {
 }
 
 export interface Source {
-  list(): Promise<Line[]>;
+  list(): Promise<Listing>;
   meta(id: string): Promise<Meta>;
   profiles(id: string, signal?: AbortSignal): Promise<Profiles>;
   thumbs(id: string, entry: number, batch: number, side: number, signal?: AbortSignal): Promise<Block>;

@@ -21,13 +21,18 @@ export class Tops {
   leave(who: object): void {
     this.#heard.delete(who);
     this.#seen.delete(who);
+    this.#settle();
   }
 
   /** The largest that one of the maps shows. */
   see(who: object, value: number): void {
     this.#seen.set(who, value);
+    this.#settle();
+  }
+
+  #settle(): void {
     const top = Math.max(0, ...this.#seen.values());
-    if (top === this.now || (top < this.now && top > SLACK * this.now)) return;
+    if (top === this.now || (top < this.now && top > SLACK * this.now && this.#seen.size)) return;
     this.now = top;
     this.version++;
     for (const hear of this.#heard.values()) hear();

@@ -23,14 +23,15 @@ AT_ONCE = 0.8  # seconds for which an answer that takes longer is waited for
 
 
 class Recordings:
-    def __init__(self, shelf: Shelf, work: Workshop) -> None:
+    def __init__(self, shelf: Shelf, work: Workshop, *, lab: bool) -> None:
         self.shelf, self.work = shelf, work
+        self._allow = {"allow": "GET, HEAD, POST" if lab else "GET, HEAD"}  # whether a page may offer to record
         self.answers = Answers(shelf, work)
 
     # Whole recordings
 
     async def all(self, request: Request) -> Response:
-        return as_json(await self._ask(request, self.answers.list))
+        return as_json(await self._ask(request, self.answers.list), headers=self._allow)
 
     async def one(self, request: Request) -> Response:
         self.shelf.get(request.path_params["id"])

@@ -35,7 +35,7 @@ class Row(NamedTuple):
 
 
 def table(page: Page, shelf: Shelf, work: Workshop, *, lab: bool) -> list[Row]:
-    lessons, recordings = Lessons(work), Recordings(shelf, work)
+    lessons, recordings = Lessons(work), Recordings(shelf, work, lab=lab)
     rows = [
         Row("GET", "/", page.show),
         Row("GET", "/assets/{name}", page.asset),

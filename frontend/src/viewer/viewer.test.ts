@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest';
+import { scoped } from '../../scoped-css.ts';
+import { cell, plain, tableOf } from './export';
+import { roundStep } from './gutter';
+import { headsOf, matches, sorted, tokensOf, visible, type Head } from './heads';
+import { Brush, share, valueAt } from './ink';
+import { messages, type Model } from './messages';
+import { escaped } from './snapshot';
+import type { Meta, Profile } from './source';
+import { largestOf } from './text.svelte';
+import { Tops } from './tops';
+
+const entry = (number: number, layer: string, step: number, heads: number[] | null = null) => ({
+  entry: number,
+  layer,
+  step,
+  shape: [1, 3, 2, 2] as [number, number, number, number],
+  cross: false,
+  mask: '',
+  heads,
+  bytes: 0,
+  queries: 'input_ids',
+  keys: null,
+});
+const meta: Meta = {
+  id: 'a',
+  name: 'a',
+  model: null,
+  layers: 2,
+  heads: 3,
+  entries: [entry(0, 'x.0', 0), entry(1, 'x.1', 0, [2, 5, 7]), entry(2, 'x.0', 1)],
+  tokens: { '0': { input_ids: [['<b>', '\n']] } },
+};
+const profile = (sink: number | null): Profile =>
+  ({ entry: 0, head: 0, entropy: 1, saturation: 0, distance: 0, sink, previous: 0, self: 0, separators: null }) as Profile;
+
+describe('heads', () => {
+  const heads = headsOf(meta, 0);
+
+  it('have the numbers of their layer', () => {
+    expect(heads.map((head) => [head.layer, head.number])).toEqual([[0, 0], [0, 1], [0, 2], [1, 2], [1, 5], [1, 7]]);
+  });
+
+  it('are sorted by what they do, and what is not known stands at the end', () => {
+    const known = new Map([['0/0', profile(0.2)], ['0/1', profile(null)], ['0/2', profile(0.9)]]);
+    const order = (up: boolean) => sorted(heads, known, 'sink', up).slice(0, 2).map((head) => head.head);
+    expect([order(true), order(false)]).toEqual([[0, 2], [2, 0]]);
+  });
+
+  it.each([
+    ['layer 1', [3, 4, 5]],
+    ['sink>0.5', [2]],
+    ['x.0 sink<=0.2', [0]],
+    ['sink>', []],
+    ['', [0, 1, 2, 3, 4, 5]],
+  ])('%s finds %s', (asked, found) => {
+    const known = [profile(0.2), undefined, profile(0.9)];
+    const label = (head: Head) => `layer ${head.layer} · head ${head.number}`;
+    const hits = heads.flatMap((head, i) => (matches(head, known[i], label(head), asked) ? [i] : []));
+    expect(hits).toEqual(found);
+  });
+
+  it('have tokens where there are as many as queries', () => {
+    expect(tokensOf(meta, meta.entries[0], 0)).toEqual({ queries: ['<b>', '\n'], keys: null });
+    expect(tokensOf(meta, meta.entries[2], 0).queries).toBeNull();
+    expect(['\n', ' a', ''].map(visible)).toEqual(['⏎', '␣a', '∅']);
+  });
+});
+
+describe('ink', () => {
+  const ink = { map: 'viridis', dark: false, log: false, gamma: 1, rows: false } as const;
+
+  it.each([true, false])('a share and its value belong together (log: %s)', (log) => {
+    for (const gamma of [0.3, 1, 2]) expect(share(valueAt(0.6, 0.02, { log, gamma }), 0.02, { log, gamma })).toBeCloseTo(0.6);
+  });
+
+  it('paints each row by its own top', () => {
+    const out = new Uint32Array(4);
+    const brush = new Brush(ink);
+    brush.paint(new Float32Array([1, 2, 10, 20]), 2, new Float32Array([2, 20]), out);
+    expect([out[0], out[1]]).toEqual([out[2], out[3]]);
+    brush.paint(new Float32Array([1, 2, 10, 20]), 2, 20, out);
+    expect(out[0]).not.toBe(out[2]);
+  });
+
+  it('paints what is no number like nothing else', () => {
+    const out = new Uint32Array(3);
+    new Brush(ink).paint(new Float32Array([NaN, 0, 1]), 3, 1, out);
+    expect(new Set(out).size).toBe(3);
+  });
+});
+
+it('two maps have one top, which falls only when both are much fainter', () => {
+  const tops = new Tops();
+  const [a, b] = [{}, {}];
+  tops.see(a, 0.5);
+  tops.see(b, 1);
+  expect(tops.now).toBe(1);
+  tops.see(b, 0.7);
+  expect(tops.now).toBe(1);
+  tops.see(b, 0.1);
+  expect(tops.now).toBe(1); // a still has 0.5
+  tops.see(a, 0.2);
+  expect(tops.now).toBe(0.2);
+});
+
+describe('tables', () => {
+  it('give every float32 back', () => {
+    for (const value of [0, 1, 1 / 3, 1.1842619e-4, 3e-39].map(Math.fround)) expect(Math.fround(Number(plain(value)))).toBe(value);
+  });
+
+  it('hold no formula and no torn line', () => {
+    expect(['=1+1', '-0.5', '@x', 'a"b', 'x,y', '-'].map(cell)).toEqual(["'=1+1", '-0.5', "'@x", '"a""b"', '"x,y"', "'-"]);
+  });
+
+  it('name rows and columns by position and token', () => {
+    const rows = [new Float32Array([0.5, 0.25])];
+    expect(tableOf({ side: 1, firstRow: 1, firstColumn: 0, rows }, ['a', 'b'], null)).toEqual([['', '0', '1'], ['1 b', '0.5', '0.25']]);
+    expect(tableOf({ side: 4, firstRow: 8, firstColumn: 0, rows }, ['a'], null)[1][0]).toBe('8-11');
+  });
+});
+
+it('a drawing holds no markup of a token', () => {
+  expect(escaped('</script><b a="1">&\u0001')).toBe('&#60;/script&#62;&#60;b a=&#34;1&#34;&#62;&#38;�');
+});
+
+it.each([[1, 1], [3, 5], [11, 20], [700, 1000]])('a step above %s is %s', (least, step) => expect(roundStep(least)).toBe(step));
+
+it('the largest come first', () => {
+  expect(largestOf(new Float32Array([0, 0.1, 0.5, 0, 0.4]), 2)).toEqual([2, 4]);
+  expect(largestOf(new Float32Array([0, 0]), 2)).toEqual([]);
+});
+
+describe('messages of a notebook', () => {
+  function kernel() {
+    const sent: { number: number; question?: string; forget?: boolean }[] = [];
+    let hear: (...given: never[]) => void = () => {};
+    const model = { get: () => '', set() {}, save_changes() {}, off() {}, on: (_: string, f: typeof hear) => (hear = f), send: (m: never) => sent.push(m) };
+    return { sent, source: messages(model as unknown as Model), say: (...given: unknown[]) => hear(...(given as never[])) };
+  }
+  const place = { id: 'a', entry: 0, batch: 0, head: 0 };
+
+  it('answers find their questions, in any order, and numbers begin anywhere', async () => {
+    const { sent, source, say } = kernel();
+    const [row, info] = [source.row(place, 3), source.info(place)];
+    say({ number: sent[1].number, json: { n: 5 } });
+    const bytes = new Uint8Array(new Float32Array([0, 0.25, 0.75]).buffer);
+    const shifted = new Uint8Array(14);
+    shifted.set(bytes, 2);
+    say({ number: sent[0].number, shape: [3], exact: true }, [new DataView(shifted.buffer, 2, 12)]);
+    expect([...(await row).values]).toEqual([0, 0.25, 0.75]);
+    expect(await info).toEqual({ n: 5 });
+  });
+
+  it('what nobody waits for is taken back, and a refusal is one', async () => {
+    const { sent, source, say } = kernel();
+    const stop = new AbortController();
+    const row = source.row(place, 3, stop.signal);
+    stop.abort();
+    await expect(row).rejects.toThrow('nobody waits');
+    expect(sent.at(-1)).toEqual({ number: sent[0].number, forget: true });
+    const meta = source.meta('b');
+    say({ number: sent.at(-1)!.number, error: 'no such recording', status: 404 });
+    await expect(meta).rejects.toMatchObject({ message: 'no such recording', status: 404 });
+  });
+});
+
+it('the style sheet stays inside the widget', () => {
+  const css = scoped(':root {\n  --a: 1;\n}\n\n:root[data-theme=\'dark\'] {\n  color: red;\n}\n\nbody {\n  margin: 0;\n}\n\np {\n  a: b;\n}', '.x');
+  expect(css.startsWith(':where(.x) {')).toBe(true);
+  expect(css).not.toMatch(/:root|^body/m);
+  expect(css).toContain("&[data-theme='dark']");
+});
