@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-Port = Annotated[int | None, typer.Option(min=1, max=65535, help="8765 if left out, or any that is free.")]
+Port = Annotated[int | None, typer.Option(min=0, max=65535, help="8765 if left out, or any that is free; so is 0.")]
 NoOpen = Annotated[bool, typer.Option("--no-open", help="Print the address and open no browser.")]
 Host = Annotated[str, typer.Option(help="Another address to answer on: whoever reaches it and has the token may ask.")]
 

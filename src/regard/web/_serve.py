@@ -19,7 +19,7 @@ from regard.web._guard import HEADER_LIMIT, Door
 from regard.web._page import Page
 from regard.web._protocol import Impatient
 from regard.web._shelf import Shelf
-from regard.web._work import Workshop
+from regard.web._work import Job, Workshop
 from regard.web.app import build
 
 USUAL_PORT = 8765
@@ -68,6 +68,8 @@ def serve(door: Door, listening: socket.socket, shelf: Shelf, *, lab: bool, star
     """Answer until a signal comes."""
     work = Workshop()
     server = Server(configured(build(door, Page(), shelf, work, lab=lab)), work, started)
+    if lab:
+        work.behind.start(_warm)
     try:
         server.run(sockets=[listening])
     finally:
@@ -78,6 +80,15 @@ def serve(door: Door, listening: socket.socket, shelf: Shelf, *, lab: bool, star
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
+
+
+def _warm(job: Job[None]) -> None:
+    """Import torch and show each lesson once while people still look for the page; models wait until they are wanted."""
+    from regard.lab.pages import PAGES
+
+    for page in PAGES.values():
+        if page.name not in ("heads", "relevance") and not job.cancelled():
+            page.show(page.read({}))
 
 
 def configured(app: Any) -> uvicorn.Config:

@@ -31,50 +31,50 @@ function C(e, t) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/constants.js
-var ee = 1 << 24, w = 1024, T = 2048, te = 4096, ne = 8192, re = 16384, ie = 32768, ae = 1 << 25, E = 65536, oe = 1 << 19, se = 1 << 20, ce = 1 << 25, le = 1 << 21, ue = 1 << 22, de = 1 << 23, fe = Symbol("$state"), D = Symbol("component"), pe = Symbol("legacy props"), me = Symbol(""), he = Symbol("attributes"), ge = Symbol("class"), _e = Symbol("style"), ve = Symbol("text"), ye = Symbol("form reset"), be = new class extends Error {
+var w = 1 << 24, T = 1024, E = 2048, ee = 4096, te = 8192, ne = 16384, re = 32768, ie = 1 << 25, D = 65536, ae = 1 << 19, oe = 1 << 20, se = 1 << 25, ce = 1 << 21, le = 1 << 22, ue = 1 << 23, de = Symbol("$state"), O = Symbol("component"), fe = Symbol("legacy props"), pe = Symbol(""), me = Symbol("attributes"), he = Symbol("class"), ge = Symbol("style"), _e = Symbol("text"), ve = Symbol("form reset"), ye = new class extends Error {
 	name = "StaleReactionError";
 	message = "The reaction that called `getAbortSignal()` was re-run or destroyed";
-}(), xe = !!globalThis.document?.contentType && /* @__PURE__ */ globalThis.document.contentType.includes("xml"), Se = {}, O = Symbol("uninitialized"), Ce = "http://www.w3.org/1999/xhtml";
-function we() {
+}(), be = !!globalThis.document?.contentType && /* @__PURE__ */ globalThis.document.contentType.includes("xml"), xe = {}, k = Symbol("uninitialized"), Se = "http://www.w3.org/1999/xhtml";
+function Ce() {
 	console.warn("https://svelte.dev/e/derived_inert");
 }
-function Te(e) {
+function we(e) {
 	console.warn("https://svelte.dev/e/hydration_mismatch");
 }
-function k() {
+function A() {
 	console.warn("https://svelte.dev/e/select_multiple_invalid_value");
 }
-function Ee() {
+function Te() {
 	console.warn("https://svelte.dev/e/svelte_boundary_reset_noop");
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/hydration.js
-var A = !1;
+var j = !1;
+function Ee(e) {
+	j = e;
+}
+var M;
 function De(e) {
-	A = e;
+	if (e === null) throw we(), xe;
+	return M = e;
 }
-var j;
-function Oe(e) {
-	if (e === null) throw Te(), Se;
-	return j = e;
+function Oe() {
+	return De(/* @__PURE__ */ dn(M));
 }
-function ke() {
-	return Oe(/* @__PURE__ */ dn(j));
-}
-function M(e) {
-	if (A) {
-		if (/* @__PURE__ */ dn(j) !== null) throw Te(), Se;
-		j = e;
+function N(e) {
+	if (j) {
+		if (/* @__PURE__ */ dn(M) !== null) throw we(), xe;
+		M = e;
 	}
 }
-function Ae(e = 1) {
-	if (A) {
-		for (var t = e, n = j; t--;) n = /* @__PURE__ */ dn(n);
-		j = n;
+function ke(e = 1) {
+	if (j) {
+		for (var t = e, n = M; t--;) n = /* @__PURE__ */ dn(n);
+		M = n;
 	}
 }
-function je(e = !0) {
-	for (var t = 0, n = j;;) {
+function Ae(e = !0) {
+	for (var t = 0, n = M;;) {
 		if (n.nodeType === 8) {
 			var r = n.data;
 			if (r === "]") {
@@ -86,63 +86,63 @@ function je(e = !0) {
 		e && n.remove(), n = i;
 	}
 }
-function Me(e) {
-	if (!e || e.nodeType !== 8) throw Te(), Se;
+function je(e) {
+	if (!e || e.nodeType !== 8) throw we(), xe;
 	return e.data;
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/equality.js
-function Ne(e) {
+function Me(e) {
 	return e === this.v;
 }
-function Pe(e, t) {
+function Ne(e, t) {
 	return e == e ? e !== t || typeof e == "object" && !!e || typeof e == "function" : t == t;
 }
-function Fe(e) {
-	return !Pe(e, this.v);
+function Pe(e) {
+	return !Ne(e, this.v);
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/errors.js
-function Ie() {
+function Fe() {
 	throw Error("https://svelte.dev/e/async_derived_orphan");
 }
-function Le(e, t, n) {
+function Ie(e, t, n) {
 	throw Error("https://svelte.dev/e/each_key_duplicate");
 }
-function Re(e) {
+function Le(e) {
 	throw Error("https://svelte.dev/e/effect_in_teardown");
 }
-function ze() {
+function Re() {
 	throw Error("https://svelte.dev/e/effect_in_unowned_derived");
 }
-function Be(e) {
+function ze(e) {
 	throw Error("https://svelte.dev/e/effect_orphan");
 }
-function Ve() {
+function Be() {
 	throw Error("https://svelte.dev/e/effect_update_depth_exceeded");
 }
-function He(e) {
+function Ve(e) {
 	throw Error("https://svelte.dev/e/props_invalid_value");
 }
-function Ue() {
+function He() {
 	throw Error("https://svelte.dev/e/state_descriptors_fixed");
 }
-function We() {
+function Ue() {
 	throw Error("https://svelte.dev/e/state_prototype_fixed");
 }
-function Ge() {
+function We() {
 	throw Error("https://svelte.dev/e/state_unsafe_mutation");
 }
-function Ke() {
+function Ge() {
 	throw Error("https://svelte.dev/e/svelte_boundary_reset_onerror");
 }
 //#endregion
 //#region node_modules/svelte/src/internal/shared/clone.js
-var qe = [];
-function Je(e, t = !1, n = !1) {
-	return Ye(e, /* @__PURE__ */ new Map(), "", qe, null, n);
+var Ke = [];
+function qe(e, t = !1, n = !1) {
+	return Je(e, /* @__PURE__ */ new Map(), "", Ke, null, n);
 }
-function Ye(e, t, n, r, i = null, a = !1) {
+function Je(e, t, n, r, i = null, a = !1) {
 	if (typeof e == "object" && e) {
 		var o = t.get(e);
 		if (o !== void 0) return o;
@@ -153,17 +153,17 @@ function Ye(e, t, n, r, i = null, a = !1) {
 			t.set(e, s), i !== null && t.set(i, s);
 			for (var c = 0; c < e.length; c += 1) {
 				var u = e[c];
-				c in e && (s[c] = Ye(u, t, n, r, null, a));
+				c in e && (s[c] = Je(u, t, n, r, null, a));
 			}
 			return s;
 		}
 		if (v(e) === g) {
 			s = {}, t.set(e, s), i !== null && t.set(i, s);
-			for (var d of Object.keys(e)) s[d] = Ye(e[d], t, n, r, null, a);
+			for (var d of Object.keys(e)) s[d] = Je(e[d], t, n, r, null, a);
 			return s;
 		}
 		if (e instanceof Date) return e.getTime(), structuredClone(e);
-		if (typeof e.toJSON == "function" && !a) return Ye(e.toJSON(), t, n, r, e);
+		if (typeof e.toJSON == "function" && !a) return Je(e.toJSON(), t, n, r, e);
 	}
 	if (e instanceof EventTarget) return e;
 	try {
@@ -174,13 +174,13 @@ function Ye(e, t, n, r, i = null, a = !1) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/context.js
-var Xe = null;
-function Ze(e) {
-	Xe = e;
+var Ye = null;
+function Xe(e) {
+	Ye = e;
 }
-function N(e, t = !1, n) {
-	Xe = {
-		p: Xe,
+function P(e, t = !1, n) {
+	Ye = {
+		p: Ye,
 		i: !1,
 		c: null,
 		e: null,
@@ -190,52 +190,52 @@ function N(e, t = !1, n) {
 		l: null
 	};
 }
-function P(e) {
-	var t = Xe, n = t.e;
+function F(e) {
+	var t = Ye, n = t.e;
 	if (n !== null) {
 		t.e = null;
 		for (var r of n) Tn(r);
 	}
-	return e !== void 0 && (t.x = e), t.i = !0, Xe = t.p, Qe(e);
+	return e !== void 0 && (t.x = e), t.i = !0, Ye = t.p, Ze(e);
 }
-function Qe(e = {}) {
-	return p(e, D, { value: !0 }), e;
+function Ze(e = {}) {
+	return p(e, O, { value: !0 }), e;
 }
-function $e() {
+function Qe() {
 	return !0;
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/task.js
-var et = [];
-function tt() {
-	var e = et;
-	et = [], x(e);
+var $e = [];
+function et() {
+	var e = $e;
+	$e = [], x(e);
 }
-function nt(e) {
-	if (et.length === 0 && !Ot) {
-		var t = et;
+function tt(e) {
+	if ($e.length === 0 && !Ot) {
+		var t = $e;
 		queueMicrotask(() => {
-			t === et && tt();
+			t === $e && et();
 		});
 	}
-	et.push(e);
+	$e.push(e);
 }
-function rt() {
-	for (; et.length > 0;) tt();
+function nt() {
+	for (; $e.length > 0;) et();
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/status.js
-var it = ~(T | te | w);
-function F(e, t) {
-	e.f = e.f & it | t;
+var rt = ~(E | ee | T);
+function it(e, t) {
+	e.f = e.f & rt | t;
 }
 function at(e) {
-	e.f & 512 || e.deps === null ? F(e, w) : F(e, te);
+	e.f & 512 || e.deps === null ? it(e, T) : it(e, ee);
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/utils.js
 function ot(e, t) {
-	e.f & 2048 ? t.set(e, T) : e.f & 4096 && t.get(e) !== 2048 && t.set(e, te), F(e, w);
+	e.f & 2048 ? t.set(e, E) : e.f & 4096 && t.get(e) !== 2048 && t.set(e, ee), it(e, T);
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/misc.js
@@ -243,7 +243,7 @@ var st = !1;
 function ct() {
 	st || (st = !0, document.addEventListener("reset", (e) => {
 		Promise.resolve().then(() => {
-			if (!e.defaultPrevented) for (let t of e.target.elements) t[ye]?.();
+			if (!e.defaultPrevented) for (let t of e.target.elements) t[ve]?.();
 		});
 	}, { capture: !0 }));
 }
@@ -260,15 +260,15 @@ function lt(e) {
 }
 function ut(e, t, n, r = n) {
 	e.addEventListener(t, () => lt(n));
-	let i = e[ye];
-	e[ye] = i ? () => {
+	let i = e[ve];
+	e[ve] = i ? () => {
 		i(), r(!0);
 	} : () => r(!0), ct();
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/async.js
 function dt(e, t, n, r) {
-	let i = $e() ? ht : vt;
+	let i = Qe() ? ht : vt;
 	var a = e.filter((e) => !e.settled), o = t.map(i);
 	if (n.length === 0 && a.length === 0) {
 		r(o);
@@ -299,13 +299,13 @@ function dt(e, t, n, r) {
 	}) : f();
 }
 function ft() {
-	var e = G, t = W, n = Xe, r = L;
+	var e = G, t = W, n = Ye, r = L;
 	return function(i = !0) {
-		Yn(e), Jn(t), Ze(n), i && !(e.f & 16384) && (r?.activate(), r?.apply());
+		Yn(e), Jn(t), Xe(n), i && !(e.f & 16384) && (r?.activate(), r?.apply());
 	};
 }
 function pt(e = !0) {
-	Yn(null), Jn(null), Ze(null), e && L?.deactivate();
+	Yn(null), Jn(null), Xe(null), e && L?.deactivate();
 }
 function mt() {
 	var e = G, t = e.b, n = L, r = !!t?.is_rendered();
@@ -315,17 +315,17 @@ function mt() {
 }
 /*#__NO_SIDE_EFFECTS__*/
 function ht(e) {
-	var t = 2 | T;
-	return G !== null && (G.f |= oe), {
-		ctx: Xe,
+	var t = 2 | E;
+	return G !== null && (G.f |= ae), {
+		ctx: Ye,
 		deps: null,
 		effects: null,
-		equals: Ne,
+		equals: Me,
 		f: t,
 		fn: e,
 		reactions: null,
 		rv: 0,
-		v: O,
+		v: k,
 		wv: 0,
 		parent: G,
 		ac: null
@@ -335,14 +335,14 @@ var gt = Symbol("obsolete");
 /*#__NO_SIDE_EFFECTS__*/
 function _t(e, t, n) {
 	let r = G;
-	r === null && Ie();
-	var i = void 0, a = Gt(O), o = !W, s = /* @__PURE__ */ new Set();
+	r === null && Fe();
+	var i = void 0, a = Gt(k), o = !W, s = /* @__PURE__ */ new Set();
 	return On(() => {
 		var t = G, n = S();
 		i = n.promise;
 		try {
 			Promise.resolve(e()).then(n.resolve, (e) => {
-				e !== be && n.reject(e);
+				e !== ye && n.reject(e);
 			}).finally(pt);
 		} catch (e) {
 			n.reject(e), pt();
@@ -355,7 +355,7 @@ function _t(e, t, n) {
 			s.add(n), c.async_deriveds.set(t, n);
 		}
 		let u = (e, t = void 0) => {
-			l?.(), s.delete(n), t !== gt && (c.activate(), t ? (a.f |= de, Yt(a, t)) : (a.f & 8388608 && (a.f ^= de), Yt(a, e)), c.deactivate());
+			l?.(), s.delete(n), t !== gt && (c.activate(), t ? (a.f |= ue, Yt(a, t)) : (a.f & 8388608 && (a.f ^= ue), Yt(a, e)), c.deactivate());
 		};
 		n.promise.then(u, (e) => u(null, e || "unknown"));
 	}), Cn(() => {
@@ -378,7 +378,7 @@ function I(e) {
 /*#__NO_SIDE_EFFECTS__*/
 function vt(e) {
 	let t = /* @__PURE__ */ ht(e);
-	return t.equals = Fe, t;
+	return t.equals = Pe, t;
 }
 function yt(e) {
 	var t = e.effects;
@@ -389,7 +389,7 @@ function yt(e) {
 }
 function bt(e) {
 	var t, n = G, r = e.parent;
-	if (!Gn && r !== null && e.v !== O && r.f & 24576) return we(), e.v;
+	if (!Gn && r !== null && e.v !== k && r.f & 24576) return Ce(), e.v;
 	Yn(r);
 	try {
 		yt(e), t = lr(e);
@@ -400,11 +400,11 @@ function bt(e) {
 }
 function xt(e) {
 	var t = bt(e);
-	!e.equals(t) && (e.wv = or(), (!L?.is_fork || e.deps === null) && (L === null ? e.v = t : (L.capture(e, t, !0), Tt?.capture(e, t, !0)), e.deps === null)) ? F(e, w) : Gn || (Et === null ? at(e) : (Sn() || L?.is_fork) && Et.set(e, t));
+	!e.equals(t) && (e.wv = or(), (!L?.is_fork || e.deps === null) && (L === null ? e.v = t : (L.capture(e, t, !0), Tt?.capture(e, t, !0)), e.deps === null)) ? it(e, T) : Gn || (Et === null ? at(e) : (Sn() || L?.is_fork) && Et.set(e, t));
 }
 function St(e) {
 	if (e.effects !== null) for (let t of e.effects) (t.teardown || t.ac) && (t.teardown?.(), t.ac !== null && lt(() => {
-		t.ac.abort(be), t.ac = null;
+		t.ac.abort(ye), t.ac = null;
 	}), t.fn !== null && (t.teardown = b), fr(t, 0), Pn(t));
 }
 function Ct(e) {
@@ -455,8 +455,8 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 		var n = this.#c.get(e);
 		if (n) {
 			this.#c.delete(e);
-			for (var r of n.d) F(r, T), t(r);
-			for (r of n.m) F(r, te), t(r);
+			for (var r of n.d) it(r, E), t(r);
+			for (r of n.m) it(r, ee), t(r);
 		}
 		this.#l.add(e);
 	}
@@ -471,7 +471,7 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 						n = !0;
 						break;
 					}
-					t.f ^= w;
+					t.f ^= T;
 				}
 			}
 			n || e.push(t);
@@ -480,7 +480,7 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 	}
 	#m() {
 		this.started = !0;
-		for (let [e, t] of this.#s) F(e, t), this.schedule(e);
+		for (let [e, t] of this.#s) it(e, t), this.schedule(e);
 		this.apply();
 		for (var t = At = [], n = [], r = jt = []; this.#a.length > 0;) {
 			Mt++ > 1e3 && (this.#b(), It());
@@ -511,11 +511,11 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 		}
 	}
 	#h(e, t, n) {
-		e.f ^= w;
+		e.f ^= T;
 		for (var r = e.first; r !== null;) {
 			var i = r.f, a = !!(i & 96);
 			if (!(a && i & 1024 || i & 8192 || this.#c.has(r)) && r.fn !== null) {
-				a ? r.f ^= w : i & 4 ? t.push(r) : sr(r) && (i & 16 && this.add_dirty_reaction(r, te), pr(r));
+				a ? r.f ^= T : i & 4 ? t.push(r) : sr(r) && (i & 16 && this.add_dirty_reaction(r, ee), pr(r));
 				var o = r.first;
 				if (o !== null) {
 					r = o;
@@ -554,7 +554,7 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 				if (r & 2) t(e);
 				else {
 					var i = e;
-					r & 4194320 && !this.async_deriveds.has(i) && (this.#s.delete(i), F(i, T), this.schedule(i));
+					r & 4194320 && !this.async_deriveds.has(i) && (this.#s.delete(i), it(i, E), this.schedule(i));
 				}
 			}
 		};
@@ -565,7 +565,7 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 		for (var t = 0; t < e.length; t += 1) ot(e[t], this.#s);
 	}
 	capture(e, t, n = !1) {
-		e.v !== O && !this.previous.has(e) && this.previous.set(e, e.v), e.f & 8388608 || (this.current.set(e, [t, n]), Et?.set(e, t)), this.is_fork || (e.v = t);
+		e.v !== k && !this.previous.has(e) && this.previous.set(e, e.v), e.f & 8388608 || (this.current.set(e, [t, n]), Et?.set(e, t)), this.is_fork || (e.v = t);
 	}
 	activate() {
 		L = this;
@@ -600,7 +600,7 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 			let e = this.#r.get(t) ?? 0;
 			e === 1 ? this.#r.delete(t) : this.#r.set(t, e - 1);
 		}
-		this.#u || (this.#u = !0, nt(() => {
+		this.#u || (this.#u = !0, tt(() => {
 			this.#u = !1, this.linked && this.flush();
 		}));
 	}
@@ -623,7 +623,7 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 	static ensure() {
 		if (L === null) {
 			let t = L = new e();
-			!kt && !Ot && nt(() => {
+			!kt && !Ot && tt(() => {
 				t.started || t.flush();
 			});
 		}
@@ -648,7 +648,7 @@ function Ft(e) {
 	try {
 		var r;
 		for (e && (Ft(), r = e());;) {
-			if (rt(), L === null) return r;
+			if (nt(), L === null) return r;
 			L.flush();
 		}
 	} finally {
@@ -657,7 +657,7 @@ function Ft(e) {
 }
 function It() {
 	try {
-		Ve();
+		Be();
 	} catch (e) {
 		vn(e, Dt);
 	}
@@ -690,12 +690,12 @@ function zt(e) {
 }
 function Bt(e, t) {
 	if (!(e.f & 32 && e.f & 1024)) {
-		e.f & 2048 ? t.d.push(e) : e.f & 4096 && t.m.push(e), F(e, w);
+		e.f & 2048 ? t.d.push(e) : e.f & 4096 && t.m.push(e), it(e, T);
 		for (var n = e.first; n !== null;) Bt(n, t), n = n.next;
 	}
 }
 function Vt(e) {
-	F(e, w);
+	it(e, T);
 	for (var t = e.first; t !== null;) Vt(t), t = t.next;
 }
 //#endregion
@@ -706,7 +706,7 @@ function Gt(e, t) {
 		f: 0,
 		v: e,
 		reactions: null,
-		equals: Ne,
+		equals: Me,
 		rv: 0,
 		wv: 0
 	};
@@ -719,10 +719,10 @@ function R(e, t) {
 /*#__NO_SIDE_EFFECTS__*/
 function Kt(e, t = !1, n = !0) {
 	let r = Gt(e);
-	return t || (r.equals = Fe), r;
+	return t || (r.equals = Pe), r;
 }
 function z(e, t, n = !1) {
-	return W !== null && (!qn || W.f & 131072) && $e() && W.f & 4325394 && (Xn === null || !Xn.has(e)) && Ge(), Yt(e, n ? en(t) : t, jt);
+	return W !== null && (!qn || W.f & 131072) && Qe() && W.f & 4325394 && (Xn === null || !Xn.has(e)) && We(), Yt(e, n ? en(t) : t, jt);
 }
 var qt = null, Jt = 0;
 function Yt(e, t, n = null) {
@@ -733,14 +733,14 @@ function Yt(e, t, n = null) {
 			let t = e;
 			e.f & 2048 && bt(t), Et === null && at(t);
 		}
-		e.wv = or(), qt = null, Jt = 0, $t(e, T, n), qt = null, $e() && G !== null && G.f & 1024 && !(G.f & 96) && (er === null ? tr([e]) : er.push(e)), !r.is_fork && Ht.size > 0 && !Wt && Xt();
+		e.wv = or(), qt = null, Jt = 0, $t(e, E, n), qt = null, Qe() && G !== null && G.f & 1024 && !(G.f & 96) && (er === null ? tr([e]) : er.push(e)), !r.is_fork && Ht.size > 0 && !Wt && Xt();
 	}
 	return t;
 }
 function Xt() {
 	Wt = !1;
 	for (let e of Ht) {
-		e.f & 1024 && F(e, te);
+		e.f & 1024 && it(e, ee);
 		let t;
 		try {
 			t = sr(e);
@@ -761,7 +761,7 @@ function Qt(e) {
 function $t(e, t, n) {
 	var r = e.reactions;
 	if (r !== null) {
-		var i = $e(), a = r.length;
+		var i = Qe(), a = r.length;
 		if (Jt += a, Jt > 1e5 && qt === null && (qt = /* @__PURE__ */ new Set()), qt !== null) {
 			if (qt.has(e)) return;
 			qt.add(e);
@@ -769,11 +769,11 @@ function $t(e, t, n) {
 		for (var o = 0; o < a; o++) {
 			var s = r[o], c = s.f;
 			if (i || s !== G) {
-				var l = (c & T) === 0;
-				if (l && F(s, t), c & 131072) Ht.add(s);
+				var l = (c & E) === 0;
+				if (l && it(s, t), c & 131072) Ht.add(s);
 				else if (c & 2) {
 					var u = s;
-					Et?.delete(u), $t(u, te, n);
+					Et?.delete(u), $t(u, ee, n);
 				} else if (l) {
 					var d = s;
 					c & 16 && Lt !== null && Lt.add(d), n === null ? zt(d) : n.push(d);
@@ -783,7 +783,7 @@ function $t(e, t, n) {
 	}
 }
 function en(e) {
-	if (typeof e != "object" || !e || fe in e || D in e) return e;
+	if (typeof e != "object" || !e || de in e || O in e) return e;
 	let t = v(e);
 	if (t !== g && t !== _) return e;
 	var n = /* @__PURE__ */ new Map(), r = l(e), i = /* @__PURE__ */ R(0), a = null, o = ir, s = (e) => {
@@ -795,7 +795,7 @@ function en(e) {
 	};
 	return r && n.set("length", /* @__PURE__ */ R(e.length, a)), new Proxy(e, {
 		defineProperty(e, t, r) {
-			(!("value" in r) || r.configurable === !1 || r.enumerable === !1 || r.writable === !1) && Ue();
+			(!("value" in r) || r.configurable === !1 || r.enumerable === !1 || r.writable === !1) && He();
 			var i = n.get(t);
 			return i === void 0 ? s(() => {
 				var e = /* @__PURE__ */ R(r.value, a);
@@ -806,18 +806,18 @@ function en(e) {
 			var r = n.get(t);
 			if (r === void 0) {
 				if (t in e) {
-					let e = s(() => /* @__PURE__ */ R(O, a));
+					let e = s(() => /* @__PURE__ */ R(k, a));
 					n.set(t, e), Qt(i);
 				}
-			} else z(r, O), Qt(i);
+			} else z(r, k), Qt(i);
 			return !0;
 		},
 		get(t, r, i) {
-			if (r === fe) return e;
+			if (r === de) return e;
 			var o = n.get(r), c = r in t;
-			if (o === void 0 && (!c || m(t, r)?.writable) && (o = s(() => /* @__PURE__ */ R(en(c ? t[r] : O), a)), n.set(r, o)), o !== void 0) {
+			if (o === void 0 && (!c || m(t, r)?.writable) && (o = s(() => /* @__PURE__ */ R(en(c ? t[r] : k), a)), n.set(r, o)), o !== void 0) {
 				var l = K(o);
-				return l === O ? void 0 : l;
+				return l === k ? void 0 : l;
 			}
 			return Reflect.get(t, r, i);
 		},
@@ -826,7 +826,7 @@ function en(e) {
 			var r = Reflect.getOwnPropertyDescriptor(e, t), i = n.get(t);
 			if (i !== void 0) {
 				var a = K(i);
-				if (a === O) return;
+				if (a === k) return;
 				if (r && "value" in r) r.value = a;
 				else return {
 					enumerable: !0,
@@ -838,19 +838,19 @@ function en(e) {
 			return r;
 		},
 		has(e, t) {
-			if (t === fe) return !0;
-			var r = n.get(t), i = r !== void 0 && r.v !== O || Reflect.has(e, t);
-			return (r !== void 0 || (G !== null || W !== null) && (!i || m(e, t)?.writable)) && (r === void 0 && (r = s(() => /* @__PURE__ */ R(i ? en(e[t]) : O, a)), n.set(t, r)), K(r) === O) ? !1 : i;
+			if (t === de) return !0;
+			var r = n.get(t), i = r !== void 0 && r.v !== k || Reflect.has(e, t);
+			return (r !== void 0 || (G !== null || W !== null) && (!i || m(e, t)?.writable)) && (r === void 0 && (r = s(() => /* @__PURE__ */ R(i ? en(e[t]) : k, a)), n.set(t, r)), K(r) === k) ? !1 : i;
 		},
 		set(e, t, o, c) {
 			var l = n.get(t), u = t in e;
 			if (r && t === "length") for (var d = o; d < l.v; d += 1) {
 				var f = n.get(d + "");
-				f === void 0 ? d in e && (f = s(() => /* @__PURE__ */ R(O, a)), n.set(d + "", f)) : z(f, O);
+				f === void 0 ? d in e && (f = s(() => /* @__PURE__ */ R(k, a)), n.set(d + "", f)) : z(f, k);
 			}
 			if (l === void 0) (!u || m(e, t)?.writable) && (l = s(() => /* @__PURE__ */ R(void 0, a)), z(l, en(o)), n.set(t, l));
 			else {
-				u = l.v !== O;
+				u = l.v !== k;
 				var p = s(() => en(o));
 				z(l, p);
 			}
@@ -868,19 +868,19 @@ function en(e) {
 			K(i);
 			var t = Reflect.ownKeys(e).filter((e) => {
 				var t = n.get(e);
-				return t === void 0 || t.v !== O;
+				return t === void 0 || t.v !== k;
 			});
-			for (var [r, a] of n) a.v !== O && !(r in e) && t.push(r);
+			for (var [r, a] of n) a.v !== k && !(r in e) && t.push(r);
 			return t;
 		},
 		setPrototypeOf() {
-			We();
+			Ue();
 		}
 	});
 }
 function tn(e) {
 	try {
-		if (typeof e == "object" && e && fe in e) return e[fe];
+		if (typeof e == "object" && e && de in e) return e[de];
 	} catch {}
 	return e;
 }
@@ -892,7 +892,7 @@ function cn() {
 	if (rn === void 0) {
 		rn = window, an = /Firefox/.test(navigator.userAgent);
 		var e = Element.prototype, t = Node.prototype, n = Text.prototype;
-		on = m(t, "firstChild").get, sn = m(t, "nextSibling").get, y(e) && (e[ge] = void 0, e[he] = null, e[_e] = void 0, e.__e = void 0), y(n) && (n[ve] = void 0);
+		on = m(t, "firstChild").get, sn = m(t, "nextSibling").get, y(e) && (e[he] = void 0, e[me] = null, e[ge] = void 0, e.__e = void 0), y(n) && (n[_e] = void 0);
 	}
 }
 function ln(e = "") {
@@ -907,46 +907,46 @@ function dn(e) {
 	return sn.call(e);
 }
 function B(e, t) {
-	if (!A) return /* @__PURE__ */ un(e);
-	var n = /* @__PURE__ */ un(j);
-	if (n === null) n = j.appendChild(ln());
+	if (!j) return /* @__PURE__ */ un(e);
+	var n = /* @__PURE__ */ un(M);
+	if (n === null) n = M.appendChild(ln());
 	else if (t && n.nodeType !== 3) {
 		var r = ln();
-		return n?.before(r), Oe(r), r;
+		return n?.before(r), De(r), r;
 	}
-	return t && gn(n), Oe(n), n;
+	return t && gn(n), De(n), n;
 }
 function fn(e, t = !1) {
-	if (!A) {
+	if (!j) {
 		var n = /* @__PURE__ */ un(e);
 		return n instanceof Comment && n.data === "" ? /* @__PURE__ */ dn(n) : n;
 	}
 	if (t) {
-		if (j?.nodeType !== 3) {
+		if (M?.nodeType !== 3) {
 			var r = ln();
-			return j?.before(r), Oe(r), r;
+			return M?.before(r), De(r), r;
 		}
-		gn(j);
+		gn(M);
 	}
-	return j;
+	return M;
 }
 function V(e, t = !1) {
-	if (!A) return /* @__PURE__ */ un(e);
+	if (!j) return /* @__PURE__ */ un(e);
 	var n = B(e, t);
-	return M(e), n;
+	return N(e), n;
 }
 function H(e, t = 1, n = !1) {
-	let r = A ? j : e;
+	let r = j ? M : e;
 	for (var i; t--;) i = r, r = /* @__PURE__ */ dn(r);
-	if (!A) return r;
+	if (!j) return r;
 	if (n) {
 		if (r?.nodeType !== 3) {
 			var a = ln();
-			return r === null ? i?.after(a) : r.before(a), Oe(a), a;
+			return r === null ? i?.after(a) : r.before(a), De(a), a;
 		}
 		gn(r);
 	}
-	return Oe(r), r;
+	return De(r), r;
 }
 function pn(e) {
 	e.textContent = "";
@@ -964,12 +964,12 @@ function gn(e) {
 }
 function _n(e) {
 	var t = G;
-	if (t === null) return W.f |= de, e;
+	if (t === null) return W.f |= ue, e;
 	if (!(t.f & 32768) && !(t.f & 4)) throw e;
 	vn(e, t);
 }
 function vn(e, t) {
-	if (e === Se) throw e;
+	if (e === xe) throw e;
 	if (!(t !== null && t.f & 16384)) {
 		for (; t !== null;) {
 			if (t.f & 128 && !(t.f & 33570816)) {
@@ -989,7 +989,7 @@ function vn(e, t) {
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/effects.js
 function yn(e) {
-	G === null && (W === null && Be(e), ze()), Gn && Re(e);
+	G === null && (W === null && ze(e), Re()), Gn && Le(e);
 }
 function bn(e, t) {
 	var n = t.last;
@@ -997,12 +997,12 @@ function bn(e, t) {
 }
 function xn(e, t) {
 	var n = G;
-	n !== null && n.f & 8192 && (e |= ne);
+	n !== null && n.f & 8192 && (e |= te);
 	var r = {
-		ctx: Xe,
+		ctx: Ye,
 		deps: null,
 		nodes: null,
-		f: e | T | 512,
+		f: e | E | 512,
 		first: null,
 		fn: t,
 		last: null,
@@ -1023,7 +1023,7 @@ function xn(e, t) {
 		} catch (e) {
 			throw In(r), e;
 		}
-		i.deps === null && i.teardown === null && i.nodes === null && i.first === i.last && !(i.f & 524288) && (i = i.first, e & 16 && e & 65536 && i !== null && (i.f |= E));
+		i.deps === null && i.teardown === null && i.nodes === null && i.first === i.last && !(i.f & 524288) && (i = i.first, e & 16 && e & 65536 && i !== null && (i.f |= D));
 	}
 	if (i !== null && (i.parent = n, n !== null && bn(i, n), W !== null && W.f & 2 && !(e & 64))) {
 		var a = W;
@@ -1036,22 +1036,22 @@ function Sn() {
 }
 function Cn(e) {
 	let t = xn(8, null);
-	return F(t, w), t.teardown = e, t;
+	return it(t, T), t.teardown = e, t;
 }
 function wn(e) {
 	yn("$effect");
 	var t = G.f;
-	if (!W && t & 32 && Xe !== null && !Xe.i) {
-		var n = Xe;
+	if (!W && t & 32 && Ye !== null && !Ye.i) {
+		var n = Ye;
 		(n.e ??= []).push(e);
 	} else return Tn(e);
 }
 function Tn(e) {
-	return xn(4 | se, e);
+	return xn(4 | oe, e);
 }
 function En(e) {
 	Pt.ensure();
-	let t = xn(64 | oe, e);
+	let t = xn(64 | ae, e);
 	return (e = {}) => new Promise((n) => {
 		e.outro ? zn(t, () => {
 			In(t), n(void 0);
@@ -1062,7 +1062,7 @@ function Dn(e) {
 	return xn(4, e);
 }
 function On(e) {
-	return xn(ue | oe, e);
+	return xn(le | ae, e);
 }
 function kn(e, t = 0) {
 	return xn(8 | t, e);
@@ -1078,10 +1078,10 @@ function An(e, t = 0) {
 	return xn(16 | t, e);
 }
 function jn(e, t = 0) {
-	return xn(ee | t, e);
+	return xn(w | t, e);
 }
 function Mn(e) {
-	return xn(32 | oe, e);
+	return xn(32 | ae, e);
 }
 function Nn(e) {
 	var t = e.teardown;
@@ -1102,7 +1102,7 @@ function Pn(e, t = !1) {
 	for (e.first = e.last = null; n !== null;) {
 		let e = n.ac;
 		e !== null && lt(() => {
-			e.abort(be);
+			e.abort(ye);
 		});
 		var r = n.next;
 		n.f & 64 ? n.parent = null : In(n, t), n = r;
@@ -1116,10 +1116,10 @@ function Fn(e) {
 }
 function In(e, t = !0) {
 	var n = !1;
-	(t || e.f & 262144) && e.nodes !== null && e.nodes.end !== null && (Ln(e.nodes.start, e.nodes.end), n = !0), e.f |= ae, Pn(e, t && !n), fr(e, 0);
+	(t || e.f & 262144) && e.nodes !== null && e.nodes.end !== null && (Ln(e.nodes.start, e.nodes.end), n = !0), e.f |= ie, Pn(e, t && !n), fr(e, 0);
 	var r = e.nodes && e.nodes.t;
 	if (r !== null) for (let e of r) e.stop();
-	Nn(e), e.f ^= ae, e.f |= re;
+	Nn(e), e.f ^= ie, e.f |= ne;
 	var i = e.parent;
 	i !== null && i.first !== null && Rn(e), e.next = e.prev = e.teardown = e.ctx = e.deps = e.fn = e.nodes = e.ac = e.b = null;
 }
@@ -1146,7 +1146,7 @@ function zn(e, t, n = !0) {
 }
 function Bn(e, t, n) {
 	if (!(e.f & 8192)) {
-		e.f ^= ne;
+		e.f ^= te;
 		var r = e.nodes && e.nodes.t;
 		if (r !== null) for (let e of r) (e.is_global || n) && t.push(e);
 		for (var i = e.first; i !== null;) {
@@ -1164,7 +1164,7 @@ function Vn(e) {
 }
 function Hn(e, t) {
 	if (!(e.f & 256) && e.f & 8192) {
-		e.f ^= ne, e.f & 1024 || (F(e, T), Pt.ensure().schedule(e));
+		e.f ^= te, e.f & 1024 || (it(e, E), Pt.ensure().schedule(e));
 		for (var n = e.first; n !== null;) {
 			var r = n.next, i = !!(n.f & 65536) || !!(n.f & 32);
 			Hn(n, i ? t : !1), n = r;
@@ -1216,7 +1216,7 @@ function sr(e) {
 			var a = n[i];
 			if (sr(a) && xt(a), a.wv > e.wv) return !0;
 		}
-		t & 512 && Et === null && F(e, w);
+		t & 512 && Et === null && it(e, T);
 	}
 	return !1;
 }
@@ -1224,30 +1224,30 @@ function cr(e, t, n = !0) {
 	var r = e.reactions;
 	if (r !== null && !(Xn !== null && Xn.has(e))) for (var i = 0; i < r.length; i++) {
 		var a = r[i];
-		a.f & 2 ? cr(a, t, !1) : t === a && (n ? F(a, T) : a.f & 1024 && F(a, te), zt(a));
+		a.f & 2 ? cr(a, t, !1) : t === a && (n ? it(a, E) : a.f & 1024 && it(a, ee), zt(a));
 	}
 }
 function lr(e) {
-	var t = Qn, n = $n, r = er, i = W, a = Xn, o = Xe, s = qn, c = ir, l = e.f;
-	Qn = null, $n = 0, er = null, W = l & 96 ? null : e, Xn = null, Ze(e.ctx), qn = !1, ir = ++rr, e.ac !== null && (lt(() => {
-		e.ac.abort(be);
+	var t = Qn, n = $n, r = er, i = W, a = Xn, o = Ye, s = qn, c = ir, l = e.f;
+	Qn = null, $n = 0, er = null, W = l & 96 ? null : e, Xn = null, Xe(e.ctx), qn = !1, ir = ++rr, e.ac !== null && (lt(() => {
+		e.ac.abort(ye);
 	}), e.ac = null);
 	try {
-		e.f |= le;
+		e.f |= ce;
 		var u = e.fn, d = u();
-		e.f |= ie;
+		e.f |= re;
 		var f = ur(e);
-		if ($e() && er !== null && !qn && f !== null && !(e.f & 6146)) for (var p = 0; p < er.length; p++) cr(er[p], e);
+		if (Qe() && er !== null && !qn && f !== null && !(e.f & 6146)) for (var p = 0; p < er.length; p++) cr(er[p], e);
 		if (i !== null && i !== e) {
 			if (rr++, i.deps !== null) for (let e = 0; e < n; e += 1) i.deps[e].rv = rr;
 			if (t !== null) for (let e of t) e.rv = rr;
 			er !== null && (r === null ? r = er : r.push(...er));
 		}
-		return e.f & 8388608 && (e.f ^= de), d;
+		return e.f & 8388608 && (e.f ^= ue), d;
 	} catch (t) {
 		return ur(e), _n(t);
 	} finally {
-		e.f ^= le, Qn = t, $n = n, er = r, W = i, Xn = a, Ze(o), qn = s, ir = c;
+		e.f ^= ce, Qn = t, $n = n, er = r, W = i, Xn = a, Xe(o), qn = s, ir = c;
 	}
 }
 function ur(e) {
@@ -1271,8 +1271,8 @@ function dr(e, t) {
 	}
 	if (n === null && t.f & 2 && (Qn === null || !d.call(Qn, t))) {
 		var a = t;
-		a.f & 512 && (a.f ^= 512), a.v !== O && at(a), a.ac !== null && lt(() => {
-			a.ac.abort(be), a.ac = null, F(a, T);
+		a.f & 512 && (a.f ^= 512), a.v !== k && at(a), a.ac !== null && lt(() => {
+			a.ac.abort(ye), a.ac = null, it(a, E);
 		}), St(a), fr(a, 0);
 	}
 }
@@ -1283,7 +1283,7 @@ function fr(e, t) {
 function pr(e) {
 	var t = e.f;
 	if (!(t & 16384)) {
-		F(e, w);
+		it(e, T);
 		var n = G;
 		G = e;
 		try {
@@ -1316,7 +1316,7 @@ function K(e) {
 			var a = i.v;
 			return (!(i.f & 1024) && i.reactions !== null || gr(i)) && (a = bt(i)), Ut.set(i, a), a;
 		}
-		var o = !(i.f & 512) && !qn && W !== null && !!(W.f & 512), s = (i.f & ie) === 0;
+		var o = !(i.f & 512) && !qn && W !== null && !!(W.f & 512), s = (i.f & re) === 0;
 		sr(i) && (o && (i.f |= 512), xt(i)), o && !s && (Ct(i), hr(i));
 	}
 	if (Et?.has(e)) return Et.get(e);
@@ -1330,7 +1330,7 @@ function hr(e) {
 	}
 }
 function gr(e) {
-	if (e.v === O) return !0;
+	if (e.v === k) return !0;
 	if (e.deps === null) return !1;
 	for (let t of e.deps) if (Ut.has(t) || t.f & 2 && gr(t)) return !0;
 	return !1;
@@ -1355,7 +1355,7 @@ function Cr(e, t, n, r = {}) {
 	function i(e) {
 		if (r.capture || Or.call(t, e), !e.cancelBubble) return lt(() => n?.call(this, e));
 	}
-	return e.startsWith("pointer") || e.startsWith("touch") || e === "wheel" ? (i.__removed = !1, nt(() => {
+	return e.startsWith("pointer") || e.startsWith("touch") || e === "wheel" ? (i.__removed = !1, tt(() => {
 		i.__removed || t.addEventListener(e, i, r);
 	})) : t.addEventListener(e, i, r), i;
 }
@@ -1448,7 +1448,7 @@ function Mr(e, t) {
 function J(e, t) {
 	var n = !!(t & 1), r = !!(t & 2), i, a = !e.startsWith("<!>");
 	return () => {
-		if (A) return Mr(j, null), j;
+		if (j) return Mr(M, null), M;
 		i === void 0 && (i = jr(a ? e : "<!>" + e), n || (i = /* @__PURE__ */ un(i)));
 		var t = r || an ? document.importNode(i, !0) : i.cloneNode(!0);
 		if (n) {
@@ -1462,7 +1462,7 @@ function J(e, t) {
 function Nr(e, t, n = "svg") {
 	var r = !e.startsWith("<!>"), i = !!(t & 1), a = `<${n}>${r ? e : "<!>" + e}</${n}>`, o;
 	return () => {
-		if (A) return Mr(j, null), j;
+		if (j) return Mr(M, null), M;
 		if (!o) {
 			var e = /* @__PURE__ */ un(jr(a));
 			if (i) for (o = document.createDocumentFragment(); /* @__PURE__ */ un(e);) o.appendChild(/* @__PURE__ */ un(e));
@@ -1481,28 +1481,28 @@ function Pr(e, t) {
 	return /* @__PURE__ */ Nr(e, t, "svg");
 }
 function Fr(e = "") {
-	if (!A) {
+	if (!j) {
 		var t = ln(e + "");
 		return Mr(t, t), t;
 	}
-	var n = j;
-	return n.nodeType === 3 ? gn(n) : (n.before(n = ln()), Oe(n)), Mr(n, n), n;
+	var n = M;
+	return n.nodeType === 3 ? gn(n) : (n.before(n = ln()), De(n)), Mr(n, n), n;
 }
 function Ir() {
-	if (A) return Mr(j, null), j;
+	if (j) return Mr(M, null), M;
 	var e = document.createDocumentFragment(), t = document.createComment(""), n = ln();
 	return e.append(t, n), Mr(t, n), e;
 }
 function Y(e, t) {
-	if (A) {
+	if (j) {
 		var n = G;
-		(!(n.f & 32768) || n.nodes.end === null) && (n.nodes.end = j), ke();
+		(!(n.f & 32768) || n.nodes.end === null) && (n.nodes.end = M), Oe();
 	} else e !== null && e.before(t);
 }
 function Lr() {
-	if (A && j && j.nodeType === 8 && j.textContent?.startsWith("$")) {
-		let e = j.textContent.substring(1);
-		return ke(), e;
+	if (j && M && M.nodeType === 8 && M.textContent?.startsWith("$")) {
+		let e = M.textContent.substring(1);
+		return Oe(), e;
 	}
 	return (window.__svelte ??= {}).uid ??= 1, `c${window.__svelte.uid++}`;
 }
@@ -1512,7 +1512,7 @@ function Rr(e) {
 	let t = 0, n = Gt(0), r;
 	return () => {
 		Sn() && (K(n), kn(() => (t === 0 && (r = _r(() => e(() => Qt(n)))), t += 1, () => {
-			nt(() => {
+			tt(() => {
 				--t, t === 0 && (r?.(), r = void 0, Qt(n));
 			});
 		})));
@@ -1520,7 +1520,7 @@ function Rr(e) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/blocks/boundary.js
-var zr = E | oe;
+var zr = D | ae;
 function Br(e, t, n, r) {
 	new Vr(e, t, n, r);
 }
@@ -1529,7 +1529,7 @@ var Vr = class {
 	is_pending = !1;
 	transform_error;
 	#e;
-	#t = A ? j : null;
+	#t = j ? M : null;
 	#n;
 	#r;
 	#i;
@@ -1550,16 +1550,16 @@ var Vr = class {
 			var t = G;
 			t.b = this, t.f |= 128, n(e);
 		}, this.parent = G.b, this.transform_error = r ?? this.parent?.transform_error ?? ((e) => e), this.#i = An(() => {
-			if (A) {
-				let e = Me(this.#t);
-				ke();
+			if (j) {
+				let e = je(this.#t);
+				Oe();
 				let t = e === "[!";
 				if (e.startsWith("[?")) {
 					let t = JSON.parse(e.slice(2));
 					this.#g(t);
 				} else t ? this.#y() : this.#h();
 			} else this.#b();
-		}, zr), A && (this.#e = j);
+		}, zr), j && (this.#e = M);
 	}
 	#h() {
 		try {
@@ -1570,14 +1570,14 @@ var Vr = class {
 	}
 	#g(e) {
 		let t = this.#n.failed, { reset: n, invoke_onerror: r } = this.#_(e);
-		nt(r), t && (this.#s = Mn(() => {
+		tt(r), t && (this.#s = Mn(() => {
 			t(this.#e, () => e, () => n);
 		}));
 	}
 	#_(e) {
 		var t = !1, n = !1;
 		let r = () => {
-			this.#v() || (t ? Ee() : (t = !0, n && Ke(), this.#s !== null && zn(this.#s, () => {
+			this.#v() || (t ? Te() : (t = !0, n && Ge(), this.#s !== null && zn(this.#s, () => {
 				this.#s = null;
 			}), this.#S(() => {
 				this.#b();
@@ -1595,11 +1595,11 @@ var Vr = class {
 		};
 	}
 	#v() {
-		return (this.#i.f & (re | ae)) !== 0;
+		return (this.#i.f & (ne | ie)) !== 0;
 	}
 	#y() {
 		let e = this.#n.pending;
-		e && (this.is_pending = !0, this.#o = Mn(() => e(this.#e)), nt(() => {
+		e && (this.is_pending = !0, this.#o = Mn(() => e(this.#e)), tt(() => {
 			if (!this.#v()) {
 				var e = this.#c = document.createDocumentFragment(), t = ln(), n = !1;
 				e.append(t), this.#a = this.#S(() => {
@@ -1646,12 +1646,12 @@ var Vr = class {
 		return !!this.#n.pending;
 	}
 	#S(e) {
-		var t = G, n = W, r = Xe;
-		Yn(this.#i), Jn(this.#i), Ze(this.#i.ctx);
+		var t = G, n = W, r = Ye;
+		Yn(this.#i), Jn(this.#i), Xe(this.#i.ctx);
 		try {
 			return Pt.ensure(), e();
 		} finally {
-			Yn(t), Jn(n), Ze(r);
+			Yn(t), Jn(n), Xe(r);
 		}
 	}
 	#C(e, t) {
@@ -1660,7 +1660,7 @@ var Vr = class {
 		}), this.#c &&= (this.#e.before(this.#c), null))) : this.parent && this.parent.#C(e, t);
 	}
 	update_pending_count(e, t) {
-		this.#C(e, t), this.#l += e, !(!this.#p || this.#d) && (this.#d = !0, nt(() => {
+		this.#C(e, t), this.#l += e, !(!this.#p || this.#d) && (this.#d = !0, tt(() => {
 			this.#d = !1, this.#p && Yt(this.#p, this.#l);
 		}));
 	}
@@ -1668,13 +1668,13 @@ var Vr = class {
 		return this.#m(), K(this.#p);
 	}
 	error(e) {
-		if (e === Se || !this.#n.onerror && !this.#n.failed) throw e;
+		if (e === xe || !this.#n.onerror && !this.#n.failed) throw e;
 		L?.is_fork ? (this.#a && L.skip_effect(this.#a), this.#o && L.skip_effect(this.#o), this.#s && L.skip_effect(this.#s), L.oncommit(() => {
 			this.#v() || this.#w(e);
 		})) : this.#w(e);
 	}
 	#w(e) {
-		this.#a &&= (In(this.#a), null), this.#o &&= (In(this.#o), null), this.#s &&= (In(this.#s), null), A && (Oe(this.#t), Ae(), Oe(je()));
+		this.#a &&= (In(this.#a), null), this.#o &&= (In(this.#o), null), this.#s &&= (In(this.#s), null), j && (De(this.#t), ke(), De(Ae()));
 		let t = this.#n.failed, n = (e) => {
 			if (this.#v()) return;
 			let { reset: n, invoke_onerror: r } = this.#_(e);
@@ -1689,7 +1689,7 @@ var Vr = class {
 				}
 			}));
 		};
-		nt(() => {
+		tt(() => {
 			if (!this.#v()) {
 				var t;
 				try {
@@ -1705,7 +1705,7 @@ var Vr = class {
 };
 function X(e, t) {
 	var n = t == null ? "" : typeof t == "object" ? `${t}` : t;
-	n !== (e[ve] ??= e.nodeValue) && (e[ve] = n, e.nodeValue = `${n}`);
+	n !== (e[_e] ??= e.nodeValue) && (e[_e] = n, e.nodeValue = `${n}`);
 }
 function Hr(e, t) {
 	return Wr(e, t);
@@ -1716,10 +1716,10 @@ function Wr(e, { target: t, anchor: n, props: r = {}, events: i, context: a, int
 	var c = void 0, l = En(() => {
 		var o = n ?? t.appendChild(ln());
 		Br(o, { pending: () => {} }, (t) => {
-			N({});
-			var n = Xe;
-			if (a && (n.c = a), i && (r.$$events = i), A && Mr(t, null), c = e(t, r) || Qe(), A && (G.nodes.end = j, j === null || j.nodeType !== 8 || j.data !== "]")) throw Te(), Se;
-			P();
+			P({});
+			var n = Ye;
+			if (a && (n.c = a), i && (r.$$events = i), j && Mr(t, null), c = e(t, r) || Ze(), j && (G.nodes.end = M, M === null || M.nodeType !== 8 || M.data !== "]")) throw we(), xe;
+			F();
 		}, s);
 		var l = /* @__PURE__ */ new Set(), u = (e) => {
 			for (var n = 0; n < e.length; n++) {
@@ -1812,21 +1812,21 @@ var qr = class {
 			for (let [t, r] of this.#t) t === e ? n.unskip_effect(r) : n.skip_effect(r);
 			for (let [t, r] of this.#n) t === e ? n.unskip_effect(r.effect) : n.skip_effect(r.effect);
 			n.oncommit(this.#a), n.ondiscard(this.#o);
-		} else A && (this.anchor = j), this.#a(n);
+		} else j && (this.anchor = M), this.#a(n);
 	}
 };
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/blocks/if.js
 function Z(e, t, n = !1) {
 	var r;
-	A && (r = j, ke());
-	var i = new qr(e), a = n ? E : 0;
+	j && (r = M, Oe());
+	var i = new qr(e), a = n ? D : 0;
 	function o(e, t) {
-		if (A) {
-			var n = Me(r);
+		if (j) {
+			var n = je(r);
 			if (e !== parseInt(n.substring(1))) {
-				var a = je();
-				Oe(a), i.anchor = a, De(!1), i.ensure(e, t), De(!0);
+				var a = Ae();
+				De(a), i.anchor = a, Ee(!1), i.ensure(e, t), Ee(!0);
 				return;
 			}
 		}
@@ -1843,8 +1843,8 @@ function Z(e, t, n = !1) {
 //#region node_modules/svelte/src/internal/client/dom/blocks/key.js
 var Jr = Symbol("NaN");
 function Yr(e, t, n) {
-	A && ke();
-	var r = new qr(e), i = !$e();
+	j && Oe();
+	var r = new qr(e), i = !Qe();
 	An(() => {
 		var e = t();
 		e !== e && (e = Jr), i && typeof e == "object" && e && (e = {}), r.ensure(e, n);
@@ -1887,7 +1887,7 @@ function Qr(e, t, n = !0) {
 	}
 	for (var i = 0; i < t.length; i++) {
 		var a = t[i];
-		r?.has(a) ? (a.f |= ce, Un(a, document.createDocumentFragment())) : In(t[i], n);
+		r?.has(a) ? (a.f |= se, Un(a, document.createDocumentFragment())) : In(t[i], n);
 	}
 }
 var $r;
@@ -1895,9 +1895,9 @@ function ei(e, t, n, r, i, a = null) {
 	var o = e, s = /* @__PURE__ */ new Map();
 	if (t & 4) {
 		var c = e;
-		o = A ? Oe(/* @__PURE__ */ un(c)) : c.appendChild(ln());
+		o = j ? De(/* @__PURE__ */ un(c)) : c.appendChild(ln());
 	}
-	A && ke();
+	j && Oe();
 	var u = null, d = /* @__PURE__ */ vt(() => {
 		var e = n();
 		return l(e) ? e : e == null ? [] : f(e);
@@ -1906,7 +1906,7 @@ function ei(e, t, n, r, i, a = null) {
 		if (!(_.effect.f & 16384)) {
 			_.pending.delete(e);
 			var n = K(d);
-			_.fallback = u, ni(_, n, o, t, r), u !== null && (n.length === 0 ? u.f & 33554432 ? (u.f ^= ce, ii(u, null, o)) : Vn(u) : zn(u, () => {
+			_.fallback = u, ni(_, n, o, t, r), u !== null && (n.length === 0 ? u.f & 33554432 ? (u.f ^= se, ii(u, null, o)) : Vn(u) : zn(u, () => {
 				u = null;
 			}));
 		}
@@ -1918,19 +1918,19 @@ function ei(e, t, n, r, i, a = null) {
 		effect: An(() => {
 			var e = K(d), c = e.length;
 			let l = !1;
-			A && Me(o) === "[!" != (c === 0) && (o = je(), Oe(o), De(!1), l = !0);
+			j && je(o) === "[!" != (c === 0) && (o = Ae(), De(o), Ee(!1), l = !0);
 			for (var f = /* @__PURE__ */ new Set(), _ = L, v = mn(), y = 0; y < c; y += 1) {
-				A && j.nodeType === 8 && j.data === "]" && (o = j, l = !0, De(!1));
+				j && M.nodeType === 8 && M.data === "]" && (o = M, l = !0, Ee(!1));
 				var b = e[y], x = r(b, y), S = m ? null : s.get(x);
-				S ? (S.v && Yt(S.v, b), S.i && Yt(S.i, y), v && _.unskip_effect(S.e)) : (S = ri(s, m ? o : $r ??= ln(), b, x, y, i, t, n), m || (S.e.f |= ce), s.set(x, S)), f.add(x);
+				S ? (S.v && Yt(S.v, b), S.i && Yt(S.i, y), v && _.unskip_effect(S.e)) : (S = ri(s, m ? o : $r ??= ln(), b, x, y, i, t, n), m || (S.e.f |= se), s.set(x, S)), f.add(x);
 			}
-			if (c === 0 && a && !u && (m ? u = Mn(() => a(o)) : (u = Mn(() => a($r ??= ln())), u.f |= ce)), c > f.size && Le("", "", ""), A && c > 0 && Oe(je()), !m) {
+			if (c === 0 && a && !u && (m ? u = Mn(() => a(o)) : (u = Mn(() => a($r ??= ln())), u.f |= se)), c > f.size && Ie("", "", ""), j && c > 0 && De(Ae()), !m) {
 				if (p.set(_, f), v) {
 					for (let [e, t] of s) f.has(e) || _.skip_effect(t.e);
 					_.oncommit(h), _.ondiscard(g);
 				} else h(_);
 			}
-			l && De(!0), K(d);
+			l && Ee(!0), K(d);
 		}),
 		flags: t,
 		items: s,
@@ -1938,7 +1938,7 @@ function ei(e, t, n, r, i, a = null) {
 		outrogroups: null,
 		fallback: u
 	};
-	m = !1, A && (o = j);
+	m = !1, j && (o = M);
 }
 function ti(e) {
 	for (; e !== null && !(e.f & 32);) e = e.next;
@@ -1950,7 +1950,7 @@ function ni(e, t, n, r, i) {
 	for (v = 0; v < o; v += 1) {
 		if (h = t[v], g = i(h, v), _ = s.get(g).e, e.outrogroups !== null) for (let t of e.outrogroups) t.pending.delete(_), t.done.delete(_);
 		if (_.f & 8192 && (Vn(_), a && (_.nodes?.a?.unfix(), (d ??= /* @__PURE__ */ new Set()).delete(_))), _.f & 33554432) {
-			if (_.f ^= ce, _ === c) ii(_, null, n);
+			if (_.f ^= se, _ === c) ii(_, null, n);
 			else {
 				var y = u ? u.next : c;
 				_ === e.effect.last && (e.effect.last = _.prev), _.prev && (_.prev.next = _.next), _.next && (_.next.prev = _.prev), ai(e, u, _), ai(e, _, y), ii(_, y, n), u = _, p = [], m = [], c = ti(u.next);
@@ -1979,20 +1979,20 @@ function ni(e, t, n, r, i) {
 		e.outrogroups.size === 0 && (e.outrogroups = null);
 	}
 	if (c !== null || l !== void 0) {
-		var ee = [];
-		if (l !== void 0) for (_ of l) _.f & 8192 || ee.push(_);
-		for (; c !== null;) !(c.f & 8192) && c !== e.fallback && ee.push(c), c = ti(c.next);
-		var w = ee.length;
-		if (w > 0) {
-			var T = r & 4 && o === 0 ? n : null;
+		var w = [];
+		if (l !== void 0) for (_ of l) _.f & 8192 || w.push(_);
+		for (; c !== null;) !(c.f & 8192) && c !== e.fallback && w.push(c), c = ti(c.next);
+		var T = w.length;
+		if (T > 0) {
+			var E = r & 4 && o === 0 ? n : null;
 			if (a) {
-				for (v = 0; v < w; v += 1) ee[v].nodes?.a?.measure();
-				for (v = 0; v < w; v += 1) ee[v].nodes?.a?.fix();
+				for (v = 0; v < T; v += 1) w[v].nodes?.a?.measure();
+				for (v = 0; v < T; v += 1) w[v].nodes?.a?.fix();
 			}
-			Zr(e, ee, T);
+			Zr(e, w, E);
 		}
 	}
-	a && nt(() => {
+	a && tt(() => {
 		if (d !== void 0) for (_ of d) _.nodes?.a?.apply();
 	});
 }
@@ -2105,10 +2105,10 @@ function mi(e, t) {
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/class.js
 function hi(e, t, n, r, i, a) {
-	var o = e[ge];
-	if (A || o !== n || o === void 0) {
+	var o = e[he];
+	if (j || o !== n || o === void 0) {
 		var s = di(n, r, a);
-		(!A || s !== e.getAttribute("class")) && (s == null ? e.removeAttribute("class") : t ? e.className = s : e.setAttribute("class", s)), e[ge] = n;
+		(!j || s !== e.getAttribute("class")) && (s == null ? e.removeAttribute("class") : t ? e.className = s : e.setAttribute("class", s)), e[he] = n;
 	} else if (a && i !== a) for (var c in a) {
 		var l = !!a[c];
 		(i == null || l !== !!i[c]) && e.classList.toggle(c, l);
@@ -2124,10 +2124,10 @@ function gi(e, t = {}, n, r) {
 	}
 }
 function _i(e, t, n, r) {
-	var i = e[_e];
-	if (A || i !== t) {
+	var i = e[ge];
+	if (j || i !== t) {
 		var a = mi(t, r);
-		(!A || a !== e.getAttribute("style")) && (a == null ? e.removeAttribute("style") : e.style.cssText = a), e[_e] = t;
+		(!j || a !== e.getAttribute("style")) && (a == null ? e.removeAttribute("style") : e.style.cssText = a), e[ge] = t;
 	} else r && (Array.isArray(r) ? (gi(e, n?.[0], r[0]), gi(e, n?.[1], r[1], "important")) : gi(e, n, r));
 	return r;
 }
@@ -2156,7 +2156,7 @@ function yi(e, t) {
 function bi(e, t, n = !1) {
 	if (e.multiple) {
 		if (t == null) return;
-		if (!l(t)) return k();
+		if (!l(t)) return A();
 		for (var r of e.options) r.selected = t.includes(Si(r));
 	} else {
 		for (r of e.options) if (nn(Si(r), t)) {
@@ -2192,9 +2192,9 @@ function Ci(e) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/attributes.js
-var wi = Symbol("is custom element"), Ti = Symbol("is html"), Ei = xe ? "link" : "LINK", Di = xe ? "progress" : "PROGRESS";
+var wi = Symbol("is custom element"), Ti = Symbol("is html"), Ei = be ? "link" : "LINK", Di = be ? "progress" : "PROGRESS";
 function Oi(e) {
-	if (A) {
+	if (j) {
 		var t = !1, n = () => {
 			if (!t) {
 				if (t = !0, e.hasAttribute("value")) {
@@ -2207,7 +2207,7 @@ function Oi(e) {
 				}
 			}
 		};
-		e[ye] = n, nt(n), ct();
+		e[ve] = n, tt(n), ct();
 	}
 }
 function ki(e, t) {
@@ -2220,15 +2220,15 @@ function Ai(e, t) {
 }
 function Q(e, t, n, r) {
 	var i = ji(e);
-	if (!(A && (i[t] = e.getAttribute(t), t === "src" || t === "srcset" || t === "href" && e.nodeName === Ei))) {
+	if (!(j && (i[t] = e.getAttribute(t), t === "src" || t === "srcset" || t === "href" && e.nodeName === Ei))) {
 		var a = i[t];
-		a !== (i[t] = n) && (t === "loading" && (e[me] = n), n == null ? e.removeAttribute(t) : typeof n != "string" && Ni(e).has(t) ? e[t] = n : (!A || typeof n != "number" && typeof n != "boolean" || a !== String(n)) && e.setAttribute(t, n));
+		a !== (i[t] = n) && (t === "loading" && (e[pe] = n), n == null ? e.removeAttribute(t) : typeof n != "string" && Ni(e).has(t) ? e[t] = n : (!j || typeof n != "number" && typeof n != "boolean" || a !== String(n)) && e.setAttribute(t, n));
 	}
 }
 function ji(e) {
-	return e[he] ??= {
+	return e[me] ??= {
 		[wi]: e.nodeName.includes("-"),
-		[Ti]: e.namespaceURI === Ce
+		[Ti]: e.namespaceURI === Se
 	};
 }
 var Mi = /* @__PURE__ */ new Map();
@@ -2255,7 +2255,7 @@ function Pi(e, t, n = t) {
 				o === s && s === c && l > c ? (e.selectionStart = l, e.selectionEnd = l) : (e.selectionStart = o, e.selectionEnd = Math.min(s, l));
 			}
 		}
-	}), (A && e.defaultValue !== e.value || _r(t) == null && e.value) && (n(Ii(e) ? Li(e.value) : e.value), L !== null && r.add(L)), kn(() => {
+	}), (j && e.defaultValue !== e.value || _r(t) == null && e.value) && (n(Ii(e) ? Li(e.value) : e.value), L !== null && r.add(L)), kn(() => {
 		var n = t();
 		if (e === document.activeElement) {
 			var i = L;
@@ -2267,7 +2267,7 @@ function Pi(e, t, n = t) {
 function Fi(e, t, n = t) {
 	ut(e, "change", (t) => {
 		n(t ? e.defaultChecked : e.checked);
-	}), (A && e.defaultChecked !== e.checked || _r(t) == null) && n(e.checked), kn(() => {
+	}), (j && e.defaultChecked !== e.checked || _r(t) == null) && n(e.checked), kn(() => {
 		e.checked = !!t();
 	});
 }
@@ -2309,10 +2309,10 @@ function zi(e, t, n) {
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/bindings/this.js
 function Bi(e, t) {
-	return e === t || e?.[fe] === t;
+	return e === t || e?.[de] === t;
 }
-function Vi(e = Qe(), t, n, r) {
-	var i = Xe.r, a = G;
+function Vi(e = Ze(), t, n, r) {
+	var i = Ye.r, a = G;
 	return Dn(() => {
 		var o, s;
 		return kn(() => {
@@ -2348,11 +2348,11 @@ function $(e, t, n, r) {
 	var i = !0, a = !!(n & 8), o = !!(n & 16), s = r, c = !0, l = void 0, u = () => o && i ? (l ??= /* @__PURE__ */ ht(r), K(l)) : (c && (c = !1, s = o ? _r(r) : r), s);
 	let d;
 	if (a) {
-		var f = fe in e || pe in e;
+		var f = de in e || fe in e;
 		d = m(e, t)?.set ?? (f && t in e ? (n) => e[t] = n : void 0);
 	}
 	var p, h = !1;
-	a ? [p, h] = Ui(() => e[t]) : p = e[t], p === void 0 && r !== void 0 && (p = u(), d && (i && He(t), d(p)));
+	a ? [p, h] = Ui(() => e[t]) : p = e[t], p === void 0 && r !== void 0 && (p = u(), d && (i && Ve(t), d(p)));
 	var g = i ? () => {
 		var n = e[t];
 		return n === void 0 ? u() : (c = !0, n);
@@ -2448,7 +2448,10 @@ function Xi(e) {
 		head: r
 	});
 	return {
-		list: () => i("list", {}, Zi),
+		list: async () => ({
+			lines: await i("list", {}, Zi),
+			records: !1
+		}),
 		meta: (e) => i("meta", { id: e }, Zi),
 		profiles: (e, t) => i("profiles", { id: e }, Zi, t),
 		thumbs: (e, t, n, r, a) => i("thumbs", {
@@ -2552,7 +2555,7 @@ typeof window < "u" && ((window.__svelte ??= {}).v ??= /* @__PURE__ */ new Set()
 //#region src/lib/components/Refused.svelte
 var aa = /* @__PURE__ */ J(" <span lang=\"en\"> </span>", 1), oa = /* @__PURE__ */ J("<button class=\"button\" type=\"button\"> </button>"), sa = /* @__PURE__ */ J("<div class=\"refused svelte-12zr6lo\" role=\"alert\" data-testid=\"refusal\"><p><!></p> <!></div>");
 function ca(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = {
 		en: {
 			0: "The server does not answer. Is it still running in the terminal?",
@@ -2580,7 +2583,7 @@ function ca(e, t) {
 	};
 	Z(s, (e) => {
 		K(i) in K(r) ? e(c) : e(l, -1);
-	}), M(o);
+	}), N(o);
 	var u = H(o, 2), d = (e) => {
 		var n = oa(), i = V(n, !0);
 		U(() => X(i, K(r).again)), q("click", n, function(...e) {
@@ -2589,7 +2592,7 @@ function ca(e, t) {
 	};
 	Z(u, (e) => {
 		t.again && e(d);
-	}), M(a), U(() => Q(a, "data-status", t.refusal.status)), Y(e, a), P();
+	}), N(a), U(() => Q(a, "data-status", t.refusal.status)), Y(e, a), F();
 }
 Tr(["click"]);
 //#endregion
@@ -2624,13 +2627,12 @@ function pa(e, t, n, r) {
 	});
 }
 function ma(e, t, n, r) {
-	return r.toLowerCase().split(/\s+/).filter(Boolean).every((r) => {
-		let i = /^([a-z]+)(<=?|>=?)([\d.e-]+)$/.exec(r);
-		return i ? ha(t?.[i[1]] ?? null, i[2], Number(i[3])) : `${n} ${e.name}`.toLowerCase().includes(r);
-	});
+	let i = r.toLowerCase().split(/[\s·]+/).filter(Boolean), a = i.map((e) => /^([a-z]+)(<=?|>=?)([\d.e-]*)$/.exec(e)), o = i.filter((e, t) => !a[t]).join(" "), s = ` ${n.toLowerCase().split(/[\s·]+/).join(" ")} `.includes(` ${o}${/\d$/.test(o) ? " " : ""}`);
+	return o && !s && !e.name.toLowerCase().includes(o) ? !1 : a.every((e) => !e || ha(t?.[e[1]] ?? null, e[2], e[3]));
 }
 function ha(e, t, n) {
-	return e === null || Number.isNaN(n) ? !1 : t === "<" ? e < n : t === "<=" ? e <= n : t === ">" ? e > n : e >= n;
+	let r = n === "" ? NaN : Number(n);
+	return e === null || Number.isNaN(r) ? !1 : t === "<" ? e < r : t === "<=" ? e <= r : t === ">" ? e > r : e >= r;
 }
 function ga(e, t, n) {
 	let r = e.tokens[String(t.step)] ?? {}, i = (e, t) => {
@@ -2650,7 +2652,7 @@ function _a(e) {
 var va = /* @__PURE__ */ J("<label><input class=\"hidden-text svelte-loj9c5\" type=\"radio\"/> </label>"), ya = /* @__PURE__ */ J("<fieldset class=\"svelte-loj9c5\"><legend> </legend> <div class=\"options svelte-loj9c5\"></div></fieldset>");
 function ba(e, t) {
 	let n = Lr();
-	N(t, !0);
+	P(t, !0);
 	let r = $(t, "value", 15), i = $(t, "quiet", 3, !1), a = $(t, "disabled", 3, !1);
 	var o = ya(), s = B(o), c = V(s, !0), l = H(s, 2);
 	ei(l, 21, () => t.options, (e) => e.value, (e, i) => {
@@ -2659,12 +2661,12 @@ function ba(e, t) {
 		var s = B(a);
 		Oi(s);
 		var c = H(s);
-		M(a), U(() => {
+		N(a), U(() => {
 			Q(a, "lang", K(i).lang), o = hi(a, 1, "svelte-loj9c5", null, o, { chosen: K(i).value === r() }), Q(s, "name", n), ki(s, K(i).value), Ai(s, K(i).value === r()), Q(s, "data-testid", t.testid && `${t.testid}-${K(i).value}`), X(c, ` ${K(i).label ?? ""}`);
 		}), q("change", s, () => r(K(i).value)), Y(e, a);
-	}), M(l), M(o), U(() => {
+	}), N(l), N(o), U(() => {
 		o.disabled = a(), Q(o, "data-testid", t.testid), Q(o, "data-value", r()), hi(s, 1, li(i() ? "hidden-text" : "label"), "svelte-loj9c5"), X(c, t.label);
-	}), Y(e, o), P();
+	}), Y(e, o), F();
 }
 Tr(["change"]);
 //#endregion
@@ -2693,7 +2695,7 @@ function Ta(e, t, n) {
 var Ea = /* @__PURE__ */ J("<option> </option>"), Da = /* @__PURE__ */ J("<span class=\"pick svelte-1mrdtj9\"><label class=\"label svelte-1mrdtj9\"> </label> <select class=\"svelte-1mrdtj9\"></select></span>");
 function Oa(e, t) {
 	let n = Lr();
-	N(t, !0);
+	P(t, !0);
 	let r = $(t, "value", 15);
 	var i = Da(), a = B(i), o = V(a, !0), s = H(a, 2);
 	ei(s, 21, () => t.options, ([e, t]) => e, (e, t) => {
@@ -2703,11 +2705,11 @@ function Oa(e, t) {
 		U((e) => {
 			X(o, i()), s !== (s = e) && (a.value = (a.__value = s) ?? "");
 		}, [() => String(r())]), Y(e, a);
-	}), M(s);
+	}), N(s);
 	var c;
-	xi(s), M(i), U((e) => {
+	xi(s), N(i), U((e) => {
 		Q(a, "for", n), X(o, t.label), Q(s, "id", n), Q(s, "data-testid", t.testid), c !== (c = e) && (s.value = (s.__value = c) ?? "", bi(s, c));
-	}, [() => String(r())]), q("change", s, (e) => r(t.options[e.currentTarget.selectedIndex][0])), Y(e, i), P();
+	}, [() => String(r())]), q("change", s, (e) => r(t.options[e.currentTarget.selectedIndex][0])), Y(e, i), F();
 }
 Tr(["change"]);
 //#endregion
@@ -3038,7 +3040,7 @@ var ka = 600, Aa = class {
 	}
 }, Ma = /* @__PURE__ */ J("<!> <!>", 1), Na = /* @__PURE__ */ J("<span class=\"label\"> </span> <!> <!>", 1), Pa = /* @__PURE__ */ J("<div class=\"compare svelte-xyu8x9\"><!></div>");
 function Fa(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = $(t, "view", 7), r = $(t, "other", 15, null), i = /* @__PURE__ */ I(() => qi.of(ja)), a = /* @__PURE__ */ R([]), o = /* @__PURE__ */ R(null), s = /* @__PURE__ */ I(() => {
 		let [e, ...t] = n().now.with.split("/"), [r, i, a] = t.map(Number);
 		return n().now.with && [
@@ -3055,7 +3057,7 @@ function Fa(e, t) {
 	wn(() => {
 		if (!K(c)) return;
 		let e = K(c) === t.opened.id ? t.opened : new Aa(t.opened.source, K(c));
-		return z(o, e), K(a).length || t.opened.source.list().then((e) => z(a, e), () => {}), () => {
+		return z(o, e), K(a).length || t.opened.source.list().then((e) => z(a, e.lines), () => {}), () => {
 			e !== t.opened && e.close();
 		};
 	});
@@ -3159,14 +3161,14 @@ function Fa(e, t) {
 	};
 	Z(m, (e) => {
 		K(s) && e(h);
-	}), M(p), Y(e, p), P();
+	}), N(p), Y(e, p), F();
 }
 //#endregion
 //#region src/lib/components/Slider.svelte
 var Ia = /* @__PURE__ */ J("<p class=\"note svelte-oyl6e3\"> </p>"), La = /* @__PURE__ */ J("<div class=\"slider\"><div class=\"head svelte-oyl6e3\"><label class=\"label\"> </label> <output class=\"svelte-oyl6e3\"> </output></div> <input type=\"range\" class=\"svelte-oyl6e3\"/> <!></div>");
 function Ra(e, t) {
 	let n = Lr();
-	N(t, !0);
+	P(t, !0);
 	let r = $(t, "value", 15), i = $(t, "step", 19, () => (t.max - t.min) / 100), a = $(t, "log", 3, !1), o = $(t, "digits", 3, 2), s = $(t, "format", 3, (e) => xa(e, o())), c = $(t, "disabled", 3, !1), l = /* @__PURE__ */ I(() => Ta(u(r()), 0, 1));
 	function u(e) {
 		return a() ? Math.log(e / t.min) / Math.log(t.max / t.min) : (e - t.min) / (t.max - t.min);
@@ -3176,7 +3178,7 @@ function Ra(e, t) {
 		r(wa(Ta(a() && n < i() ? n : o, t.min, t.max)));
 	}
 	var f = La(), p = B(f), m = B(p), h = V(m, !0), g = H(m, 2), _ = V(g, !0);
-	M(p);
+	N(p);
 	var v = H(p, 2);
 	Oi(v);
 	let y;
@@ -3188,9 +3190,9 @@ function Ra(e, t) {
 	};
 	Z(b, (e) => {
 		t.note && e(x);
-	}), M(f), U((e, o) => {
+	}), N(f), U((e, o) => {
 		Q(m, "for", n), X(h, t.label), Q(g, "for", n), Q(g, "data-value", r()), Q(g, "data-testid", t.testid && `${t.testid}-value`), X(_, e), Q(v, "id", n), Q(v, "min", a() ? 0 : t.min), Q(v, "max", a() ? 1 : t.max), Q(v, "step", a() ? .005 : i()), ki(v, a() ? K(l) : r()), Q(v, "aria-valuetext", o), Q(v, "aria-describedby", t.note ? `${n}-note` : void 0), v.disabled = c(), Q(v, "data-testid", t.testid), y = _i(v, "", y, { "--fill": `${K(l) * 100}%` });
-	}, [() => s()(r()), () => s()(r())]), q("input", v, (e) => d(e.currentTarget.valueAsNumber)), Y(e, f), P();
+	}, [() => s()(r()), () => s()(r())]), q("input", v, (e) => d(e.currentTarget.valueAsNumber)), Y(e, f), F();
 }
 Tr(["input"]);
 //#endregion
@@ -3198,12 +3200,12 @@ Tr(["input"]);
 var za = /* @__PURE__ */ J("<p class=\"note svelte-d39fdc\"> </p>"), Ba = /* @__PURE__ */ J("<div class=\"toggle\"><label class=\"svelte-d39fdc\"><input class=\"hidden-text svelte-d39fdc\" type=\"checkbox\" role=\"switch\"/> <span class=\"track svelte-d39fdc\" aria-hidden=\"true\"></span> <span> </span></label> <!></div>");
 function Va(e, t) {
 	let n = Lr();
-	N(t, !0);
+	P(t, !0);
 	let r = $(t, "checked", 15), i = $(t, "disabled", 3, !1);
 	var a = Ba(), o = B(a), s = B(o);
 	Oi(s);
 	var c = V(H(s, 4), !0);
-	M(o);
+	N(o);
 	var l = H(o, 2), u = (e) => {
 		var r = za(), i = V(r, !0);
 		U(() => {
@@ -3212,9 +3214,9 @@ function Va(e, t) {
 	};
 	Z(l, (e) => {
 		t.note && e(u);
-	}), M(a), U(() => {
+	}), N(a), U(() => {
 		s.disabled = i(), Q(s, "aria-describedby", t.note ? `${n}-note` : void 0), Q(s, "data-testid", t.testid), X(c, t.label);
-	}), Fi(s, r), Y(e, a), P();
+	}), Fi(s, r), Y(e, a), F();
 }
 //#endregion
 //#region src/lib/colours.ts
@@ -3266,7 +3268,7 @@ function Ya(e, t) {
 //#region src/viewer/Controls.svelte
 var Xa = /* @__PURE__ */ J("<div data-testid=\"controls\"><!> <!> <!> <!> <!></div>");
 function Za(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = $(t, "view", 7), r = $(t, "wide", 3, !1), i = /* @__PURE__ */ I(() => qi.of(ja)), a = /* @__PURE__ */ I(() => Ha.map((e) => ({
 		value: e,
 		label: K(i).maps[e]
@@ -3368,7 +3370,7 @@ function Za(e, t) {
 			}
 		});
 	}
-	M(o), U(() => s = hi(o, 1, "controls svelte-3fc69w", null, s, { wide: r() })), Y(e, o), P();
+	N(o), U(() => s = hi(o, 1, "controls svelte-3fc69w", null, s, { wide: r() })), Y(e, o), F();
 }
 //#endregion
 //#region src/viewer/source.ts
@@ -3671,7 +3673,7 @@ function wo(e) {
 //#region src/viewer/Export.svelte
 var To = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"export-png\"> </button> <button class=\"button\" type=\"button\" data-testid=\"export-svg\"> </button> <button class=\"button\" type=\"button\" data-testid=\"export-csv\"> </button>", 1), Eo = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"copy-link\"> </button>"), Do = /* @__PURE__ */ J("<div class=\"export svelte-8bx3k0\"><!> <button class=\"button\" type=\"button\" data-testid=\"export\"> </button> <!></div>");
 function Oo(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = /* @__PURE__ */ I(() => qi.of(ja)), r = /* @__PURE__ */ I(() => t.name.replace(/[^\p{L}\p{N}]+/gu, "-")), i = /* @__PURE__ */ R(!1), a = /* @__PURE__ */ R(!1);
 	function o(e) {
 		let n = t.root();
@@ -3695,9 +3697,9 @@ function Oo(e, t) {
 	};
 	Z(p, (e) => {
 		t.view.link && e(m);
-	}), M(c), U(() => {
+	}), N(c), U(() => {
 		Q(d, "aria-expanded", K(i)), X(f, K(n).export);
-	}), q("click", d, () => z(i, !K(i))), Y(e, c), P();
+	}), q("click", d, () => z(i, !K(i))), Y(e, c), F();
 }
 Tr(["click"]);
 //#endregion
@@ -3766,7 +3768,7 @@ function Fo(e) {
 //#region src/viewer/ColourBar.svelte
 var Io = /* @__PURE__ */ J("<span> </span>"), Lo = /* @__PURE__ */ J("<div class=\"bar svelte-jmsapr\" data-testid=\"colour-bar\"><canvas aria-hidden=\"true\" class=\"svelte-jmsapr\"></canvas> <span class=\"marks svelte-jmsapr\"></span></div>");
 function Ro(e, t) {
-	N(t, !0);
+	P(t, !0);
 	function n(e) {
 		let n = Ga(t.ink.map, t.ink.dark);
 		[e.width, e.height] = [256, 1];
@@ -3784,7 +3786,7 @@ function Ro(e, t) {
 	ei(o, 21, () => K(r), Xr, (e, t) => {
 		var n = Io(), r = V(n, !0);
 		U((e) => X(r, e), [() => Sa(K(t), 2)]), Y(e, n);
-	}), M(o), M(i), U(() => Q(i, "data-value", t.top)), Y(e, i), P();
+	}), N(o), N(i), U(() => Q(i, "data-value", t.top)), Y(e, i), F();
 }
 //#endregion
 //#region src/viewer/cursor.svelte.ts
@@ -4921,7 +4923,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				element: i[0],
 				clickTimeThreshold: i[1],
 				clickDistThreshold: i[2]
-			}), this.hash = Ne(), this.element = e.getElement(r.element), this.clickTimeThreshold = r.clickTimeThreshold || e.DEFAULT_SETTINGS.clickTimeThreshold, this.clickDistThreshold = r.clickDistThreshold || e.DEFAULT_SETTINGS.clickDistThreshold, this.dblClickTimeThreshold = r.dblClickTimeThreshold || e.DEFAULT_SETTINGS.dblClickTimeThreshold, this.dblClickDistThreshold = r.dblClickDistThreshold || e.DEFAULT_SETTINGS.dblClickDistThreshold, this.userData = r.userData || null, this.stopDelay = r.stopDelay || 50, this.preProcessEventHandler = r.preProcessEventHandler || null, this.contextMenuHandler = r.contextMenuHandler || null, this.enterHandler = r.enterHandler || null, this.leaveHandler = r.leaveHandler || null, this.exitHandler = r.exitHandler || null, this.overHandler = r.overHandler || null, this.outHandler = r.outHandler || null, this.pressHandler = r.pressHandler || null, this.nonPrimaryPressHandler = r.nonPrimaryPressHandler || null, this.releaseHandler = r.releaseHandler || null, this.nonPrimaryReleaseHandler = r.nonPrimaryReleaseHandler || null, this.moveHandler = r.moveHandler || null, this.scrollHandler = r.scrollHandler || null, this.clickHandler = r.clickHandler || null, this.dblClickHandler = r.dblClickHandler || null, this.dragHandler = r.dragHandler || null, this.dragEndHandler = r.dragEndHandler || null, this.pinchHandler = r.pinchHandler || null, this.stopHandler = r.stopHandler || null, this.keyDownHandler = r.keyDownHandler || null, this.keyUpHandler = r.keyUpHandler || null, this.keyHandler = r.keyHandler || null, this.focusHandler = r.focusHandler || null, this.blurHandler = r.blurHandler || null, this.cooperativeGestureHandling = r.cooperativeGestureHandling || !1;
+			}), this.hash = Me(), this.element = e.getElement(r.element), this.clickTimeThreshold = r.clickTimeThreshold || e.DEFAULT_SETTINGS.clickTimeThreshold, this.clickDistThreshold = r.clickDistThreshold || e.DEFAULT_SETTINGS.clickDistThreshold, this.dblClickTimeThreshold = r.dblClickTimeThreshold || e.DEFAULT_SETTINGS.dblClickTimeThreshold, this.dblClickDistThreshold = r.dblClickDistThreshold || e.DEFAULT_SETTINGS.dblClickDistThreshold, this.userData = r.userData || null, this.stopDelay = r.stopDelay || 50, this.preProcessEventHandler = r.preProcessEventHandler || null, this.contextMenuHandler = r.contextMenuHandler || null, this.enterHandler = r.enterHandler || null, this.leaveHandler = r.leaveHandler || null, this.exitHandler = r.exitHandler || null, this.overHandler = r.overHandler || null, this.outHandler = r.outHandler || null, this.pressHandler = r.pressHandler || null, this.nonPrimaryPressHandler = r.nonPrimaryPressHandler || null, this.releaseHandler = r.releaseHandler || null, this.nonPrimaryReleaseHandler = r.nonPrimaryReleaseHandler || null, this.moveHandler = r.moveHandler || null, this.scrollHandler = r.scrollHandler || null, this.clickHandler = r.clickHandler || null, this.dblClickHandler = r.dblClickHandler || null, this.dragHandler = r.dragHandler || null, this.dragEndHandler = r.dragEndHandler || null, this.pinchHandler = r.pinchHandler || null, this.stopHandler = r.stopHandler || null, this.keyDownHandler = r.keyDownHandler || null, this.keyUpHandler = r.keyUpHandler || null, this.keyHandler = r.keyHandler || null, this.focusHandler = r.focusHandler || null, this.blurHandler = r.blurHandler || null, this.cooperativeGestureHandling = r.cooperativeGestureHandling || !1;
 			let a = this;
 			n[this.hash] = {
 				click: function(e) {
@@ -4940,106 +4942,106 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					C(a, e);
 				},
 				focus: function(e) {
-					ee(a, e);
-				},
-				blur: function(e) {
 					w(a, e);
 				},
-				contextmenu: function(e) {
+				blur: function(e) {
 					T(a, e);
 				},
-				wheel: function(e) {
-					te(a, e);
-				},
-				mousewheel: function(e) {
-					ne(a, e);
-				},
-				DOMMouseScroll: function(e) {
-					ne(a, e);
-				},
-				MozMousePixelScroll: function(e) {
-					ne(a, e);
-				},
-				losecapture: function(e) {
-					ie(a, e);
-				},
-				mouseenter: function(e) {
-					D(a, e);
-				},
-				mouseleave: function(e) {
-					pe(a, e);
-				},
-				mouseover: function(e) {
-					me(a, e);
-				},
-				mouseout: function(e) {
-					he(a, e);
-				},
-				mousedown: function(e) {
-					ge(a, e);
-				},
-				mouseup: function(e) {
-					_e(a, e);
-				},
-				mousemove: function(e) {
-					be(a, e);
-				},
-				touchstart: function(e) {
-					ae(a, e);
-				},
-				touchend: function(e) {
+				contextmenu: function(e) {
 					E(a, e);
 				},
-				touchmove: function(e) {
-					oe(a, e);
+				wheel: function(e) {
+					ee(a, e);
 				},
-				touchcancel: function(e) {
-					ce(a, e);
+				mousewheel: function(e) {
+					te(a, e);
 				},
-				cooperativeTouchMove: function(e) {
-					se(a, e);
+				DOMMouseScroll: function(e) {
+					te(a, e);
 				},
-				gesturestart: function(e) {
-					le(a, e);
+				MozMousePixelScroll: function(e) {
+					te(a, e);
 				},
-				gesturechange: function(e) {
-					ue(a, e);
+				losecapture: function(e) {
+					re(a, e);
 				},
-				gotpointercapture: function(e) {
-					de(a, e);
-				},
-				lostpointercapture: function(e) {
-					fe(a, e);
-				},
-				pointerenter: function(e) {
-					D(a, e);
-				},
-				pointerleave: function(e) {
-					pe(a, e);
-				},
-				pointerover: function(e) {
-					me(a, e);
-				},
-				pointerout: function(e) {
-					he(a, e);
-				},
-				pointerdown: function(e) {
-					ge(a, e);
-				},
-				pointerup: function(e) {
-					_e(a, e);
-				},
-				pointermove: function(e) {
-					be(a, e);
-				},
-				pointercancel: function(e) {
+				mouseenter: function(e) {
 					O(a, e);
 				},
+				mouseleave: function(e) {
+					fe(a, e);
+				},
+				mouseover: function(e) {
+					pe(a, e);
+				},
+				mouseout: function(e) {
+					me(a, e);
+				},
+				mousedown: function(e) {
+					he(a, e);
+				},
+				mouseup: function(e) {
+					ge(a, e);
+				},
+				mousemove: function(e) {
+					ye(a, e);
+				},
+				touchstart: function(e) {
+					ie(a, e);
+				},
+				touchend: function(e) {
+					D(a, e);
+				},
+				touchmove: function(e) {
+					ae(a, e);
+				},
+				touchcancel: function(e) {
+					se(a, e);
+				},
+				cooperativeTouchMove: function(e) {
+					oe(a, e);
+				},
+				gesturestart: function(e) {
+					ce(a, e);
+				},
+				gesturechange: function(e) {
+					le(a, e);
+				},
+				gotpointercapture: function(e) {
+					ue(a, e);
+				},
+				lostpointercapture: function(e) {
+					de(a, e);
+				},
+				pointerenter: function(e) {
+					O(a, e);
+				},
+				pointerleave: function(e) {
+					fe(a, e);
+				},
+				pointerover: function(e) {
+					pe(a, e);
+				},
+				pointerout: function(e) {
+					me(a, e);
+				},
+				pointerdown: function(e) {
+					he(a, e);
+				},
+				pointerup: function(e) {
+					ge(a, e);
+				},
+				pointermove: function(e) {
+					ye(a, e);
+				},
+				pointercancel: function(e) {
+					k(a, e);
+				},
 				pointerupcaptured: function(e) {
-					ve(a, e);
+					_e(a, e);
 				},
 				pointermovecaptured: function(e) {
-					xe(a, e);
+					be(a, e);
 				},
 				tracking: !1,
 				activePointersLists: [],
@@ -5222,7 +5224,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				if (r.getLength() > 0) {
 					let t = [], n = r.asArray();
 					for (let e = 0; e < n.length; e++) t.push(n[e]);
-					for (let n = 0; n < t.length; n++) we(e, r, t[n]);
+					for (let n = 0; n < t.length; n++) Ce(e, r, t[n]);
 				}
 			}
 			for (let e = 0; e < r; e++) t.activePointersLists.pop();
@@ -5283,7 +5285,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				let a = c(t, e.MouseTracker.havePointerEvents ? "pointerevent" : n.type);
 				r && i(window.top) && e.addEvent(window.top, a.upName, a.upHandler, !0), e.addEvent(e.MouseTracker.captureElement, a.upName, a.upHandler, !0), e.addEvent(e.MouseTracker.captureElement, a.moveName, a.moveHandler, !0);
 			}
-			Ee(t, n, !0);
+			Te(t, n, !0);
 		}
 		function u(t, n) {
 			if (e.MouseTracker.havePointerCapture) {
@@ -5298,7 +5300,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				let a = c(t, e.MouseTracker.havePointerEvents ? "pointerevent" : n.type);
 				r && i(window.top) && e.removeEvent(window.top, a.upName, a.upHandler, !0), e.removeEvent(e.MouseTracker.captureElement, a.moveName, a.moveHandler, !0), e.removeEvent(e.MouseTracker.captureElement, a.upName, a.upHandler, !0);
 			}
-			Ee(t, n, !1);
+			Te(t, n, !1);
 		}
 		function d(t) {
 			return e.MouseTracker.havePointerEvents ? t.pointerId : e.MouseTracker.mousePointerId;
@@ -5335,7 +5337,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "mouse",
 				isEmulated: !1
 			};
-			k(t, r), r.preventDefault && !r.defaultPrevented && e.cancelEvent(n), v(r, n);
+			A(t, r), r.preventDefault && !r.defaultPrevented && e.cancelEvent(n), v(r, n);
 		}
 		function b(t, n) {
 			let r = {
@@ -5344,7 +5346,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "mouse",
 				isEmulated: !1
 			};
-			k(t, r), r.preventDefault && !r.defaultPrevented && e.cancelEvent(n), v(r, n);
+			A(t, r), r.preventDefault && !r.defaultPrevented && e.cancelEvent(n), v(r, n);
 		}
 		function x(t, n) {
 			let r = null, i = {
@@ -5353,7 +5355,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "",
 				isEmulated: !1
 			};
-			k(t, i), t.keyDownHandler && !i.preventGesture && !i.defaultPrevented && (r = {
+			A(t, i), t.keyDownHandler && !i.preventGesture && !i.defaultPrevented && (r = {
 				eventSource: t,
 				keyCode: n.keyCode ? n.keyCode : n.charCode,
 				ctrl: n.ctrlKey,
@@ -5372,7 +5374,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "",
 				isEmulated: !1
 			};
-			k(t, i), t.keyUpHandler && !i.preventGesture && !i.defaultPrevented && (r = {
+			A(t, i), t.keyUpHandler && !i.preventGesture && !i.defaultPrevented && (r = {
 				eventSource: t,
 				keyCode: n.keyCode ? n.keyCode : n.charCode,
 				ctrl: n.ctrlKey,
@@ -5391,7 +5393,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "",
 				isEmulated: !1
 			};
-			k(t, i), t.keyHandler && !i.preventGesture && !i.defaultPrevented && (r = {
+			A(t, i), t.keyHandler && !i.preventGesture && !i.defaultPrevented && (r = {
 				eventSource: t,
 				keyCode: n.keyCode ? n.keyCode : n.charCode,
 				ctrl: n.ctrlKey,
@@ -5403,40 +5405,40 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: t.userData
 			}, t.keyHandler(r)), (r && r.preventDefault || i.preventDefault && !i.defaultPrevented) && e.cancelEvent(n), v(i, n);
 		}
-		function ee(e, t) {
+		function w(e, t) {
 			let n = {
 				originalEvent: t,
 				eventType: "focus",
 				pointerType: "",
 				isEmulated: !1
 			};
-			k(e, n), e.focusHandler && !n.preventGesture && e.focusHandler({
+			A(e, n), e.focusHandler && !n.preventGesture && e.focusHandler({
 				eventSource: e,
 				originalEvent: t,
 				userData: e.userData
 			});
 		}
-		function w(e, t) {
+		function T(e, t) {
 			let n = {
 				originalEvent: t,
 				eventType: "blur",
 				pointerType: "",
 				isEmulated: !1
 			};
-			k(e, n), e.blurHandler && !n.preventGesture && e.blurHandler({
+			A(e, n), e.blurHandler && !n.preventGesture && e.blurHandler({
 				eventSource: e,
 				originalEvent: t,
 				userData: e.userData
 			});
 		}
-		function T(t, n) {
+		function E(t, n) {
 			let r = null, i = {
 				originalEvent: n,
 				eventType: "contextmenu",
 				pointerType: "mouse",
 				isEmulated: !1
 			};
-			k(t, i), t.contextMenuHandler && !i.preventGesture && !i.defaultPrevented && (r = {
+			A(t, i), t.contextMenuHandler && !i.preventGesture && !i.defaultPrevented && (r = {
 				eventSource: t,
 				position: g(m(n), t.element),
 				originalEvent: i.originalEvent,
@@ -5444,10 +5446,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: t.userData
 			}, t.contextMenuHandler(r)), (r && r.preventDefault || i.preventDefault && !i.defaultPrevented) && e.cancelEvent(n), v(i, n);
 		}
-		function te(e, t) {
-			re(e, t, t);
+		function ee(e, t) {
+			ne(e, t, t);
 		}
-		function ne(t, n) {
+		function te(t, n) {
 			let r = {
 				target: n.target || n.srcElement,
 				type: "wheel",
@@ -5460,16 +5462,16 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				deltaX: 0,
 				deltaZ: 0
 			};
-			r.deltaY = e.MouseTracker.wheelEventName === "mousewheel" ? -n.wheelDelta / e.DEFAULT_SETTINGS.pixelsPerWheelLine : n.detail, re(t, r, n);
+			r.deltaY = e.MouseTracker.wheelEventName === "mousewheel" ? -n.wheelDelta / e.DEFAULT_SETTINGS.pixelsPerWheelLine : n.detail, ne(t, r, n);
 		}
-		function re(t, n, r) {
+		function ne(t, n, r) {
 			let i = 0, a, o = null;
 			i = n.deltaY ? n.deltaY < 0 ? 1 : -1 : 0, a = {
 				originalEvent: n,
 				eventType: "wheel",
 				pointerType: "mouse",
 				isEmulated: n !== r
-			}, k(t, a), t.scrollHandler && !a.preventGesture && !a.defaultPrevented && (o = {
+			}, A(t, a), t.scrollHandler && !a.preventGesture && !a.defaultPrevented && (o = {
 				eventSource: t,
 				pointerType: "mouse",
 				position: h(n, t.element),
@@ -5481,7 +5483,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: t.userData
 			}, t.scrollHandler(o)), v(a, r), (o && o.preventDefault || a.preventDefault && !a.defaultPrevented) && e.cancelEvent(r);
 		}
-		function ie(t, n) {
+		function re(t, n) {
 			let r = {
 				id: e.MouseTracker.mousePointerId,
 				type: "mouse"
@@ -5491,9 +5493,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "mouse",
 				isEmulated: !1
 			};
-			k(t, i), n.target === t.element && Ee(t, r, !1), v(i, n);
+			A(t, i), n.target === t.element && Te(t, r, !1), v(i, n);
 		}
-		function ae(t, n) {
+		function ie(t, n) {
 			let r = n.changedTouches.length, i = t.getActivePointersListByType("touch"), a = e.now();
 			i.getLength() > n.touches.length - r && e.console.warn("Tracked touch contact count doesn't match event.touches.length");
 			let o = {
@@ -5502,7 +5504,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "touch",
 				isEmulated: !1
 			};
-			k(t, o);
+			A(t, o);
 			for (let e = 0; e < r; e++) {
 				let r = {
 					id: n.changedTouches[e].identifier,
@@ -5511,18 +5513,18 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					currentPos: m(n.changedTouches[e]),
 					currentTime: a
 				};
-				A(t, o, r), ke(t, o, r, 0), Ee(t, r, !0);
+				j(t, o, r), Oe(t, o, r, 0), Te(t, r, !0);
 			}
 			o.preventDefault && !o.defaultPrevented && e.cancelEvent(n), v(o, n);
 		}
-		function E(t, n) {
+		function D(t, n) {
 			let r = n.changedTouches.length, i = e.now(), a = {
 				originalEvent: n,
 				eventType: "pointerup",
 				pointerType: "touch",
 				isEmulated: !1
 			};
-			k(t, a);
+			A(t, a);
 			for (let e = 0; e < r; e++) {
 				let r = {
 					id: n.changedTouches[e].identifier,
@@ -5530,19 +5532,19 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					currentPos: m(n.changedTouches[e]),
 					currentTime: i
 				};
-				M(t, a, r, 0), Ee(t, r, !1), De(t, a, r);
+				N(t, a, r, 0), Te(t, r, !1), Ee(t, a, r);
 			}
 			a.preventDefault && !a.defaultPrevented && e.cancelEvent(n), v(a, n);
 		}
-		function oe(t, n) {
+		function ae(t, n) {
 			let r = n.changedTouches.length, i = e.now(), a = {
 				originalEvent: n,
 				eventType: "pointermove",
 				pointerType: "touch",
 				isEmulated: !1
 			};
-			k(t, a);
-			for (let e = 0; e < r; e++) Ae(t, a, {
+			A(t, a);
+			for (let e = 0; e < r; e++) ke(t, a, {
 				id: n.changedTouches[e].identifier,
 				type: "touch",
 				currentPos: m(n.changedTouches[e]),
@@ -5550,54 +5552,54 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 			});
 			a.preventDefault && !a.defaultPrevented && e.cancelEvent(n), v(a, n);
 		}
-		function se(e, t) {
+		function oe(e, t) {
 			t.touches && t.touches.length >= 2 && t.preventDefault();
 		}
-		function ce(e, t) {
+		function se(e, t) {
 			let n = t.changedTouches.length, r = {
 				originalEvent: t,
 				eventType: "pointercancel",
 				pointerType: "touch",
 				isEmulated: !1
 			};
-			k(e, r);
-			for (let i = 0; i < n; i++) je(e, r, {
+			A(e, r);
+			for (let i = 0; i < n; i++) Ae(e, r, {
 				id: t.changedTouches[i].identifier,
 				type: "touch"
 			});
 			v(r, t);
 		}
+		function ce(t, n) {
+			return e.eventIsCanceled(n) || n.preventDefault(), !1;
+		}
 		function le(t, n) {
 			return e.eventIsCanceled(n) || n.preventDefault(), !1;
 		}
-		function ue(t, n) {
-			return e.eventIsCanceled(n) || n.preventDefault(), !1;
-		}
-		function de(e, t) {
+		function ue(e, t) {
 			let n = {
 				originalEvent: t,
 				eventType: "gotpointercapture",
 				pointerType: f(t),
 				isEmulated: !1
 			};
-			k(e, n), t.target === e.element && Ee(e, {
+			A(e, n), t.target === e.element && Te(e, {
 				id: t.pointerId,
 				type: f(t)
 			}, !0), v(n, t);
 		}
-		function fe(e, t) {
+		function de(e, t) {
 			let n = {
 				originalEvent: t,
 				eventType: "lostpointercapture",
 				pointerType: f(t),
 				isEmulated: !1
 			};
-			k(e, n), t.target === e.element && Ee(e, {
+			A(e, n), t.target === e.element && Te(e, {
 				id: t.pointerId,
 				type: f(t)
 			}, !1), v(n, t);
 		}
-		function D(t, n) {
+		function O(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5610,9 +5612,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			k(t, i), A(t, i, r);
+			A(t, i), j(t, i, r);
 		}
-		function pe(t, n) {
+		function fe(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5625,9 +5627,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			k(t, i), De(t, i, r);
+			A(t, i), Ee(t, i, r);
 		}
-		function me(t, n) {
+		function pe(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5640,9 +5642,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			k(t, i), j(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
+			A(t, i), M(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
 		}
-		function he(t, n) {
+		function me(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5655,9 +5657,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			k(t, i), Oe(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
+			A(t, i), De(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
 		}
-		function ge(t, n) {
+		function he(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5670,15 +5672,15 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			k(t, a), ke(t, a, r, n.button), a.preventDefault && !a.defaultPrevented && e.cancelEvent(n), v(a, n), a.shouldCapture && (i ? Ee(t, r, !0) : l(t, r));
+			A(t, a), Oe(t, a, r, n.button), a.preventDefault && !a.defaultPrevented && e.cancelEvent(n), v(a, n), a.shouldCapture && (i ? Te(t, r, !0) : l(t, r));
 		}
-		function _e(e, t) {
-			ye(e, t);
+		function ge(e, t) {
+			ve(e, t);
+		}
+		function _e(t, n) {
+			t.getActivePointersListByType(f(n)).getById(n.pointerId) && ve(t, n), e.stopEvent(n);
 		}
 		function ve(t, n) {
-			t.getActivePointersListByType(f(n)).getById(n.pointerId) && ye(t, n), e.stopEvent(n);
-		}
-		function ye(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5691,15 +5693,15 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			k(t, i), M(t, i, r, n.button), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n), i.shouldReleaseCapture && (n.target === t.element ? u(t, r) : Ee(t, r, !1));
+			A(t, i), N(t, i, r, n.button), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n), i.shouldReleaseCapture && (n.target === t.element ? u(t, r) : Te(t, r, !1));
 		}
-		function be(e, t) {
-			Se(e, t);
+		function ye(e, t) {
+			xe(e, t);
+		}
+		function be(t, n) {
+			t.getActivePointersListByType(f(n)).getById(n.pointerId) && xe(t, n), e.stopEvent(n);
 		}
 		function xe(t, n) {
-			t.getActivePointersListByType(f(n)).getById(n.pointerId) && Se(t, n), e.stopEvent(n);
-		}
-		function Se(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5712,9 +5714,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			k(t, i), Ae(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
+			A(t, i), ke(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
 		}
-		function O(e, t) {
+		function k(e, t) {
 			let n = {
 				id: t.pointerId,
 				type: f(t)
@@ -5724,16 +5726,16 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: n.type,
 				isEmulated: !1
 			};
-			k(e, r), je(e, r, n), v(r, t);
+			A(e, r), Ae(e, r, n), v(r, t);
 		}
-		function Ce(e, t) {
+		function Se(e, t) {
 			return t.speed = 0, t.direction = 0, t.contactPos = t.currentPos, t.contactTime = t.currentTime, t.lastPos = t.currentPos, t.lastTime = t.currentTime, e.add(t);
 		}
-		function we(t, n, r) {
+		function Ce(t, n, r) {
 			let i, a = n.getById(r.id);
 			return a ? (a.captured && (t.cooperativeGestureHandling || e.console.warn("stopTrackingPointer() called on captured pointer"), u(t, a)), n.removeContact(), i = n.removeById(r.id)) : i = n.getLength(), i;
 		}
-		function Te(e, t) {
+		function we(e, t) {
 			switch (t.stopPropagation = !1, t.stopImmediatePropagation = !1, t.eventType) {
 				case "pointermove":
 					t.isStoppable = !0, t.isCancelable = !0, t.preventDefault = !1, t.preventGesture = !e.hasGestureHandlers;
@@ -5769,16 +5771,16 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				default: t.isStoppable = !1, t.isCancelable = !1, t.preventDefault = !1, t.preventGesture = !1;
 			}
 		}
-		function k(t, n) {
-			n.eventSource = t, n.eventPhase = n.originalEvent ? n.originalEvent.eventPhase === void 0 ? 0 : n.originalEvent.eventPhase : 0, n.defaultPrevented = e.eventIsCanceled(n.originalEvent), n.shouldCapture = !1, n.shouldReleaseCapture = !1, n.userData = t.userData, Te(t, n), t.preProcessEventHandler && t.preProcessEventHandler(n);
+		function A(t, n) {
+			n.eventSource = t, n.eventPhase = n.originalEvent ? n.originalEvent.eventPhase === void 0 ? 0 : n.originalEvent.eventPhase : 0, n.defaultPrevented = e.eventIsCanceled(n.originalEvent), n.shouldCapture = !1, n.shouldReleaseCapture = !1, n.userData = t.userData, we(t, n), t.preProcessEventHandler && t.preProcessEventHandler(n);
 		}
-		function Ee(t, n, r) {
+		function Te(t, n, r) {
 			let i = t.getActivePointersListByType(n.type), a = i.getById(n.id);
 			a ? r && !a.captured ? (a.captured = !0, i.captureCount++) : !r && a.captured && (a.captured = !1, i.captureCount--, i.captureCount < 0 && (i.captureCount = 0, e.console.warn("updatePointerCaptured() - pointsList.captureCount went negative"))) : t.cooperativeGestureHandling || e.console.warn("updatePointerCaptured() called on untracked pointer");
 		}
-		function A(e, t, n) {
+		function j(e, t, n) {
 			let r = e.getActivePointersListByType(n.type), i = r.getById(n.id);
-			i ? (i.insideElement = !0, i.lastPos = i.currentPos, i.lastTime = i.currentTime, i.currentPos = n.currentPos, i.currentTime = n.currentTime, n = i) : (n.captured = !1, n.insideElementPressed = !1, n.insideElement = !0, Ce(r, n)), e.enterHandler && e.enterHandler({
+			i ? (i.insideElement = !0, i.lastPos = i.currentPos, i.lastTime = i.currentTime, i.currentPos = n.currentPos, i.currentTime = n.currentTime, n = i) : (n.captured = !1, n.insideElementPressed = !1, n.insideElement = !0, Se(r, n)), e.enterHandler && e.enterHandler({
 				eventSource: e,
 				pointerType: n.type,
 				position: g(n.currentPos, e.element),
@@ -5791,9 +5793,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: e.userData
 			});
 		}
-		function De(e, t, n) {
+		function Ee(e, t, n) {
 			let r = e.getActivePointersListByType(n.type), i = r.getById(n.id);
-			if (i ? (i.captured ? (i.insideElement = !1, i.lastPos = i.currentPos, i.lastTime = i.currentTime, i.currentPos = n.currentPos, i.currentTime = n.currentTime) : we(e, r, i), n = i) : (n.captured = !1, n.insideElementPressed = !1), e.leaveHandler || e.exitHandler) {
+			if (i ? (i.captured ? (i.insideElement = !1, i.lastPos = i.currentPos, i.lastTime = i.currentTime, i.currentPos = n.currentPos, i.currentTime = n.currentTime) : Ce(e, r, i), n = i) : (n.captured = !1, n.insideElementPressed = !1), e.leaveHandler || e.exitHandler) {
 				let i = {
 					eventSource: e,
 					pointerType: n.type,
@@ -5809,7 +5811,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				e.leaveHandler && e.leaveHandler(i), e.exitHandler && e.exitHandler(i);
 			}
 		}
-		function j(e, t, n) {
+		function M(e, t, n) {
 			let r = e.getActivePointersListByType(n.type), i = r.getById(n.id);
 			i ? n = i : (n.captured = !1, n.insideElementPressed = !1), e.overHandler && e.overHandler({
 				eventSource: e,
@@ -5824,7 +5826,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: e.userData
 			});
 		}
-		function Oe(e, t, n) {
+		function De(e, t, n) {
 			let r = e.getActivePointersListByType(n.type), i = r.getById(n.id);
 			i ? n = i : (n.captured = !1, n.insideElementPressed = !1), e.outHandler && e.outHandler({
 				eventSource: e,
@@ -5839,7 +5841,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: e.userData
 			});
 		}
-		function ke(t, r, i, a) {
+		function Oe(t, r, i, a) {
 			let o = n[t.hash], s = t.getActivePointersListByType(i.type);
 			if (r.originalEvent.buttons === void 0 ? a === 0 ? s.buttons |= 1 : a === 1 ? s.buttons |= 4 : a === 2 ? s.buttons |= 2 : a === 3 ? s.buttons |= 8 : a === 4 ? s.buttons |= 16 : a === 5 && (s.buttons |= 32) : s.buttons = r.originalEvent.buttons, a !== 0) {
 				r.shouldCapture = !1, r.shouldReleaseCapture = !1, t.nonPrimaryPressHandler && !r.preventGesture && !r.defaultPrevented && (r.preventDefault = !0, t.nonPrimaryPressHandler({
@@ -5855,7 +5857,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				return;
 			}
 			let c = s.getById(i.id);
-			if (c ? (c.insideElementPressed = !0, c.insideElement = !0, c.originalTarget = r.originalEvent.target, c.contactPos = i.currentPos, c.contactTime = i.currentTime, c.lastPos = c.currentPos, c.lastTime = c.currentTime, c.currentPos = i.currentPos, c.currentTime = i.currentTime, i = c) : (i.captured = !1, i.insideElementPressed = !0, i.insideElement = !0, i.originalTarget = r.originalEvent.target, Ce(s, i)), s.addContact(), !r.preventGesture && !r.defaultPrevented) {
+			if (c ? (c.insideElementPressed = !0, c.insideElement = !0, c.originalTarget = r.originalEvent.target, c.contactPos = i.currentPos, c.contactTime = i.currentTime, c.lastPos = c.currentPos, c.lastTime = c.currentTime, c.currentPos = i.currentPos, c.currentTime = i.currentTime, i = c) : (i.captured = !1, i.insideElementPressed = !0, i.insideElement = !0, i.originalTarget = r.originalEvent.target, Se(s, i)), s.addContact(), !r.preventGesture && !r.defaultPrevented) {
 				if (t.cooperativeGestureHandling && i.type === "touch" && s.contacts < 2 || (r.shouldCapture = !0, r.shouldReleaseCapture = !1, r.preventDefault = !0), (t.dragHandler || t.dragEndHandler || t.pinchHandler) && e.MouseTracker.gesturePointVelocityTracker.addPoint(t, i), s.contacts === 1) t.pressHandler && !r.preventGesture && t.pressHandler({
 					eventSource: t,
 					pointerType: i.type,
@@ -5874,7 +5876,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				}
 			} else r.shouldCapture = !1, r.shouldReleaseCapture = !1;
 		}
-		function M(t, r, i, a) {
+		function N(t, r, i, a) {
 			let o = n[t.hash], s = t.getActivePointersListByType(i.type), c, l, u = !1, d;
 			if (r.originalEvent.buttons === void 0 ? a === 0 ? s.buttons ^= -2 : a === 1 ? s.buttons ^= -5 : a === 2 ? s.buttons ^= -3 : a === 3 ? s.buttons ^= -9 : a === 4 ? s.buttons ^= -17 : a === 5 && (s.buttons ^= -33) : s.buttons = r.originalEvent.buttons, r.shouldCapture = !1, a !== 0) {
 				r.shouldReleaseCapture = !1, t.nonPrimaryReleaseHandler && !r.preventGesture && !r.defaultPrevented && (r.preventDefault = !0, t.nonPrimaryReleaseHandler({
@@ -5890,7 +5892,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				return;
 			}
 			let f = s.getById(i.id);
-			f ? (s.removeContact(), f.captured && (u = !0), f.lastPos = f.currentPos, f.lastTime = f.currentTime, f.currentPos = i.currentPos, f.currentTime = i.currentTime, f.insideElement || we(t, s, f), c = f.currentPos, l = f.currentTime) : (i.captured = !1, i.insideElementPressed = !1, i.insideElement = !0, Ce(s, i), f = i), !r.preventGesture && !r.defaultPrevented && (u ? (r.shouldReleaseCapture = !0, r.preventDefault = !0, (t.dragHandler || t.dragEndHandler || t.pinchHandler) && e.MouseTracker.gesturePointVelocityTracker.removePoint(t, f), s.contacts === 0 ? (t.releaseHandler && c && t.releaseHandler({
+			f ? (s.removeContact(), f.captured && (u = !0), f.lastPos = f.currentPos, f.lastTime = f.currentTime, f.currentPos = i.currentPos, f.currentTime = i.currentTime, f.insideElement || Ce(t, s, f), c = f.currentPos, l = f.currentTime) : (i.captured = !1, i.insideElementPressed = !1, i.insideElement = !0, Se(s, i), f = i), !r.preventGesture && !r.defaultPrevented && (u ? (r.shouldReleaseCapture = !0, r.preventDefault = !0, (t.dragHandler || t.dragEndHandler || t.pinchHandler) && e.MouseTracker.gesturePointVelocityTracker.removePoint(t, f), s.contacts === 0 ? (t.releaseHandler && c && t.releaseHandler({
 				eventSource: t,
 				pointerType: f.type,
 				position: g(c, t.element),
@@ -5942,14 +5944,14 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: t.userData
 			}), r.preventDefault = !0)));
 		}
-		function Ae(e, t, r) {
+		function ke(e, t, r) {
 			let i = n[e.hash], a = e.getActivePointersListByType(r.type), o;
 			t.originalEvent.buttons !== void 0 && (a.buttons = t.originalEvent.buttons);
 			let s = a.getById(r.id);
 			if (s) s.lastPos = s.currentPos, s.lastTime = s.currentTime, s.currentPos = r.currentPos, s.currentTime = r.currentTime;
 			else return;
 			if (t.shouldCapture = !1, t.shouldReleaseCapture = !1, e.stopHandler && r.type === "mouse" && (clearTimeout(e.stopTimeOut), e.stopTimeOut = setTimeout(function() {
-				Me(e, t.originalEvent, r.type);
+				je(e, t.originalEvent, r.type);
 			}, e.stopDelay)), a.contacts === 0) e.moveHandler && e.moveHandler({
 				eventSource: e,
 				pointerType: r.type,
@@ -6007,11 +6009,11 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				}), t.preventDefault = !0));
 			}
 		}
-		function je(e, t, n) {
+		function Ae(e, t, n) {
 			let r = e.getActivePointersListByType(n.type), i = r.getById(n.id);
-			i && we(e, r, i);
+			i && Ce(e, r, i);
 		}
-		function Me(e, t, n) {
+		function je(e, t, n) {
 			e.stopHandler && e.stopHandler({
 				eventSource: e,
 				pointerType: n,
@@ -6022,7 +6024,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: e.userData
 			});
 		}
-		function Ne() {
+		function Me() {
 			let e = Date.now().toString(36) + Math.random().toString(36).substring(2);
 			for (; e in n;) e = Date.now().toString(36) + Math.random().toString(36).substring(2);
 			return e;
@@ -6296,15 +6298,15 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				dragHandler: e.delegate(this, x),
 				dragEndHandler: e.delegate(this, S),
 				enterHandler: e.delegate(this, C),
-				leaveHandler: e.delegate(this, ee),
-				pressHandler: e.delegate(this, w),
-				releaseHandler: e.delegate(this, T),
-				nonPrimaryPressHandler: e.delegate(this, te),
-				nonPrimaryReleaseHandler: e.delegate(this, ne),
-				scrollHandler: e.delegate(this, E),
-				pinchHandler: e.delegate(this, re),
-				focusHandler: e.delegate(this, ie),
-				blurHandler: e.delegate(this, ae)
+				leaveHandler: e.delegate(this, w),
+				pressHandler: e.delegate(this, T),
+				releaseHandler: e.delegate(this, E),
+				nonPrimaryPressHandler: e.delegate(this, ee),
+				nonPrimaryReleaseHandler: e.delegate(this, te),
+				scrollHandler: e.delegate(this, D),
+				pinchHandler: e.delegate(this, ne),
+				focusHandler: e.delegate(this, re),
+				blurHandler: e.delegate(this, ie)
 			}), this._updateCooperativeGestureHandling(), this.outerTracker = new e.MouseTracker({
 				userData: "Viewer.outerTracker",
 				element: this.container,
@@ -6313,12 +6315,12 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				clickDistThreshold: this.clickDistThreshold,
 				dblClickTimeThreshold: this.dblClickTimeThreshold,
 				dblClickDistThreshold: this.dblClickDistThreshold,
-				enterHandler: e.delegate(this, oe),
-				leaveHandler: e.delegate(this, se)
+				enterHandler: e.delegate(this, ae),
+				leaveHandler: e.delegate(this, oe)
 			}), this.toolbar &&= new e.ControlDock({ element: this.toolbar }), this.bindStandardControls(), t[this.hash].prevContainerSize = i(this.container), window.ResizeObserver ? (this._autoResizePolling = !1, this._resizeObserver = new ResizeObserver(function() {
 				t[o.hash].needsResize = !0;
 			}), this._resizeObserver.observe(this.container, {})) : this._autoResizePolling = !0, this.world = new e.World({ viewer: this }), this.world.addHandler("add-item", function(e) {
-				o.source = o.world.getItemAt(0).source, t[o.hash].forceRedraw = !0, o._updateRequestId ||= s(o, ce);
+				o.source = o.world.getItemAt(0).source, t[o.hash].forceRedraw = !0, o._updateRequestId ||= s(o, se);
 				let n = e.item, r = function() {
 					let e = o._areAllFullyLoaded();
 					e !== o._fullyLoaded && (o._fullyLoaded = e, o.raiseEvent("fully-loaded-change", { fullyLoaded: e }));
@@ -6362,10 +6364,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 			}), Object.prototype.hasOwnProperty.call(this.drawerOptions, "useCanvas") && (e.console.error("useCanvas is deprecated, use the \"drawer\" option to indicate preferred drawer(s)"), this.drawerOptions.useCanvas || (this.drawer = e.HTMLDrawer), delete this.drawerOptions.useCanvas);
 			let u = Array.isArray(this.drawer) ? this.drawer : [this.drawer];
 			u.length === 0 && (u = [e.DEFAULT_SETTINGS.drawer].flat(), e.console.warn("No valid drawers were selected. Using the default value.")), u = u.flatMap(function(e) {
-				return e === "auto" ? Se() : [e];
+				return e === "auto" ? xe() : [e];
 			}), u = u.filter(function(e, t, n) {
 				return n.indexOf(e) === t;
-			}), this.drawerCandidates = u.map(xe).filter(Boolean), this.drawer = null;
+			}), this.drawerCandidates = u.map(be).filter(Boolean), this.drawer = null;
 			for (let e of u) if (this.requestDrawer(e, {
 				mainDrawer: !0,
 				redrawImmediately: !1
@@ -6557,7 +6559,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 							display: t.style.display
 						}), t.style.display = "none");
 					}
-					this.toolbar && this.toolbar.element && (this.toolbar.parentNode = this.toolbar.element.parentNode, this.toolbar.nextSibling = this.toolbar.element.nextSibling, r.appendChild(this.toolbar.element), e.addClass(this.toolbar.element, "fullpage")), e.addClass(this.element, "fullpage"), r.appendChild(this.element), this.element.style.height = "100vh", this.element.style.width = "100vw", this.toolbar && this.toolbar.element && (this.element.style.height = e.getElementSize(this.element).y - e.getElementSize(this.toolbar.element).y + "px"), t[this.hash].fullPage = !0, e.delegate(this, oe)({});
+					this.toolbar && this.toolbar.element && (this.toolbar.parentNode = this.toolbar.element.parentNode, this.toolbar.nextSibling = this.toolbar.element.nextSibling, r.appendChild(this.toolbar.element), e.addClass(this.toolbar.element, "fullpage")), e.addClass(this.element, "fullpage"), r.appendChild(this.element), this.element.style.height = "100vh", this.element.style.width = "100vw", this.toolbar && this.toolbar.element && (this.element.style.height = e.getElementSize(this.element).y - e.getElementSize(this.toolbar.element).y + "px"), t[this.hash].fullPage = !0, e.delegate(this, ae)({});
 				} else {
 					this.element.style.margin = this.elementMargin, this.element.style.padding = this.elementPadding, i.margin = this.bodyMargin, a.margin = this.docMargin, i.padding = this.bodyPadding, a.padding = this.docPadding, i.width = this.bodyWidth, a.width = this.docWidth, i.height = this.bodyHeight, a.height = this.docHeight, i.display = this.bodyDisplay, r.removeChild(this.element), s = this.previousDisplayValuesOfBodyChildren.length;
 					for (let e = 0; e < s; e++) {
@@ -6570,7 +6572,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 						let t = e.getPageScroll();
 						n++, n < 10 && (t.x !== o.pageScroll.x || t.y !== o.pageScroll.y) && e.requestAnimationFrame(c);
 					};
-					e.requestAnimationFrame(c), t[this.hash].fullPage = !1, e.delegate(this, se)({});
+					e.requestAnimationFrame(c), t[this.hash].fullPage = !1, e.delegate(this, oe)({});
 				}
 				return this.navigator && this.viewport && this.navigator.update(this.viewport), this.raiseEvent("full-page", { fullPage: n }), this;
 			},
@@ -6810,10 +6812,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.PreviousPage"),
-					srcRest: D(this.prefixUrl, a.previous.REST),
-					srcGroup: D(this.prefixUrl, a.previous.GROUP),
-					srcHover: D(this.prefixUrl, a.previous.HOVER),
-					srcDown: D(this.prefixUrl, a.previous.DOWN),
+					srcRest: O(this.prefixUrl, a.previous.REST),
+					srcGroup: O(this.prefixUrl, a.previous.GROUP),
+					srcHover: O(this.prefixUrl, a.previous.HOVER),
+					srcDown: O(this.prefixUrl, a.previous.DOWN),
 					onRelease: i,
 					onFocus: t,
 					onBlur: n
@@ -6822,10 +6824,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.NextPage"),
-					srcRest: D(this.prefixUrl, a.next.REST),
-					srcGroup: D(this.prefixUrl, a.next.GROUP),
-					srcHover: D(this.prefixUrl, a.next.HOVER),
-					srcDown: D(this.prefixUrl, a.next.DOWN),
+					srcRest: O(this.prefixUrl, a.next.REST),
+					srcGroup: O(this.prefixUrl, a.next.GROUP),
+					srcHover: O(this.prefixUrl, a.next.HOVER),
+					srcDown: O(this.prefixUrl, a.next.DOWN),
 					onRelease: r,
 					onFocus: t,
 					onBlur: n
@@ -6836,16 +6838,16 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				}), this.pagingControl = this.paging.element, this.toolbar ? this.toolbar.addControl(this.pagingControl, { anchor: e.ControlAnchor.BOTTOM_RIGHT }) : this.addControl(this.pagingControl, { anchor: this.sequenceControlAnchor || e.ControlAnchor.TOP_LEFT }))), this;
 			},
 			bindStandardControls: function() {
-				let t = e.delegate(this, this.startZoomInAction), n = e.delegate(this, this.endZoomAction), r = e.delegate(this, this.singleZoomInAction), i = e.delegate(this, this.startZoomOutAction), a = e.delegate(this, this.singleZoomOutAction), o = e.delegate(this, ge), s = e.delegate(this, _e), c = e.delegate(this, ve), l = e.delegate(this, ye), u = e.delegate(this, be), d = e.delegate(this, f), m = e.delegate(this, p), h = this.navImages, g = [], _ = !0;
+				let t = e.delegate(this, this.startZoomInAction), n = e.delegate(this, this.endZoomAction), r = e.delegate(this, this.singleZoomInAction), i = e.delegate(this, this.startZoomOutAction), a = e.delegate(this, this.singleZoomOutAction), o = e.delegate(this, he), s = e.delegate(this, ge), c = e.delegate(this, _e), l = e.delegate(this, ve), u = e.delegate(this, ye), d = e.delegate(this, f), m = e.delegate(this, p), h = this.navImages, g = [], _ = !0;
 				return this.showNavigationControl && ((this.zoomInButton || this.zoomOutButton || this.homeButton || this.fullPageButton || this.rotateLeftButton || this.rotateRightButton || this.flipButton) && (_ = !1), this.showZoomControl && (g.push(this.zoomInButton = new e.Button({
 					element: this.zoomInButton ? e.getElement(this.zoomInButton) : null,
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.ZoomIn"),
-					srcRest: D(this.prefixUrl, h.zoomIn.REST),
-					srcGroup: D(this.prefixUrl, h.zoomIn.GROUP),
-					srcHover: D(this.prefixUrl, h.zoomIn.HOVER),
-					srcDown: D(this.prefixUrl, h.zoomIn.DOWN),
+					srcRest: O(this.prefixUrl, h.zoomIn.REST),
+					srcGroup: O(this.prefixUrl, h.zoomIn.GROUP),
+					srcHover: O(this.prefixUrl, h.zoomIn.HOVER),
+					srcDown: O(this.prefixUrl, h.zoomIn.DOWN),
 					onPress: t,
 					onRelease: n,
 					onClick: r,
@@ -6858,10 +6860,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.ZoomOut"),
-					srcRest: D(this.prefixUrl, h.zoomOut.REST),
-					srcGroup: D(this.prefixUrl, h.zoomOut.GROUP),
-					srcHover: D(this.prefixUrl, h.zoomOut.HOVER),
-					srcDown: D(this.prefixUrl, h.zoomOut.DOWN),
+					srcRest: O(this.prefixUrl, h.zoomOut.REST),
+					srcGroup: O(this.prefixUrl, h.zoomOut.GROUP),
+					srcHover: O(this.prefixUrl, h.zoomOut.HOVER),
+					srcDown: O(this.prefixUrl, h.zoomOut.DOWN),
 					onPress: i,
 					onRelease: n,
 					onClick: a,
@@ -6874,10 +6876,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.Home"),
-					srcRest: D(this.prefixUrl, h.home.REST),
-					srcGroup: D(this.prefixUrl, h.home.GROUP),
-					srcHover: D(this.prefixUrl, h.home.HOVER),
-					srcDown: D(this.prefixUrl, h.home.DOWN),
+					srcRest: O(this.prefixUrl, h.home.REST),
+					srcGroup: O(this.prefixUrl, h.home.GROUP),
+					srcHover: O(this.prefixUrl, h.home.HOVER),
+					srcDown: O(this.prefixUrl, h.home.DOWN),
 					onRelease: o,
 					onFocus: d,
 					onBlur: m
@@ -6886,10 +6888,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.FullPage"),
-					srcRest: D(this.prefixUrl, h.fullpage.REST),
-					srcGroup: D(this.prefixUrl, h.fullpage.GROUP),
-					srcHover: D(this.prefixUrl, h.fullpage.HOVER),
-					srcDown: D(this.prefixUrl, h.fullpage.DOWN),
+					srcRest: O(this.prefixUrl, h.fullpage.REST),
+					srcGroup: O(this.prefixUrl, h.fullpage.GROUP),
+					srcHover: O(this.prefixUrl, h.fullpage.HOVER),
+					srcDown: O(this.prefixUrl, h.fullpage.DOWN),
 					onRelease: s,
 					onFocus: d,
 					onBlur: m
@@ -6898,10 +6900,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.RotateLeft"),
-					srcRest: D(this.prefixUrl, h.rotateleft.REST),
-					srcGroup: D(this.prefixUrl, h.rotateleft.GROUP),
-					srcHover: D(this.prefixUrl, h.rotateleft.HOVER),
-					srcDown: D(this.prefixUrl, h.rotateleft.DOWN),
+					srcRest: O(this.prefixUrl, h.rotateleft.REST),
+					srcGroup: O(this.prefixUrl, h.rotateleft.GROUP),
+					srcHover: O(this.prefixUrl, h.rotateleft.HOVER),
+					srcDown: O(this.prefixUrl, h.rotateleft.DOWN),
 					onRelease: c,
 					onFocus: d,
 					onBlur: m
@@ -6910,10 +6912,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.RotateRight"),
-					srcRest: D(this.prefixUrl, h.rotateright.REST),
-					srcGroup: D(this.prefixUrl, h.rotateright.GROUP),
-					srcHover: D(this.prefixUrl, h.rotateright.HOVER),
-					srcDown: D(this.prefixUrl, h.rotateright.DOWN),
+					srcRest: O(this.prefixUrl, h.rotateright.REST),
+					srcGroup: O(this.prefixUrl, h.rotateright.GROUP),
+					srcHover: O(this.prefixUrl, h.rotateright.HOVER),
+					srcDown: O(this.prefixUrl, h.rotateright.DOWN),
 					onRelease: l,
 					onFocus: d,
 					onBlur: m
@@ -6922,10 +6924,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.Flip"),
-					srcRest: D(this.prefixUrl, h.flip.REST),
-					srcGroup: D(this.prefixUrl, h.flip.GROUP),
-					srcHover: D(this.prefixUrl, h.flip.HOVER),
-					srcDown: D(this.prefixUrl, h.flip.DOWN),
+					srcRest: O(this.prefixUrl, h.flip.REST),
+					srcGroup: O(this.prefixUrl, h.flip.GROUP),
+					srcHover: O(this.prefixUrl, h.flip.HOVER),
+					srcDown: O(this.prefixUrl, h.flip.DOWN),
 					onRelease: u,
 					onFocus: d,
 					onBlur: m
@@ -6933,7 +6935,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					buttons: g,
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold
-				}), this.navControl = this.buttonGroup.element, this.addHandler("open", e.delegate(this, he)), this.toolbar ? this.toolbar.addControl(this.navControl, { anchor: this.navigationControlAnchor || e.ControlAnchor.TOP_LEFT }) : this.addControl(this.navControl, { anchor: this.navigationControlAnchor || e.ControlAnchor.TOP_LEFT })) : this.customButtons = g), this;
+				}), this.navControl = this.buttonGroup.element, this.addHandler("open", e.delegate(this, me)), this.toolbar ? this.toolbar.addControl(this.navControl, { anchor: this.navigationControlAnchor || e.ControlAnchor.TOP_LEFT }) : this.addControl(this.navControl, { anchor: this.navigationControlAnchor || e.ControlAnchor.TOP_LEFT })) : this.customButtons = g), this;
 			},
 			currentPage: function() {
 				return this._sequenceIndex;
@@ -7091,10 +7093,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				return t[this.hash].animating;
 			},
 			startZoomInAction: function() {
-				t[this.hash].lastZoomTime = e.now(), t[this.hash].zoomFactor = this.zoomPerSecond, t[this.hash].zooming = !0, pe(this);
+				t[this.hash].lastZoomTime = e.now(), t[this.hash].zoomFactor = this.zoomPerSecond, t[this.hash].zooming = !0, fe(this);
 			},
 			startZoomOutAction: function() {
-				t[this.hash].lastZoomTime = e.now(), t[this.hash].zoomFactor = 1 / this.zoomPerSecond, t[this.hash].zooming = !0, pe(this);
+				t[this.hash].lastZoomTime = e.now(), t[this.hash].zoomFactor = 1 / this.zoomPerSecond, t[this.hash].zooming = !0, fe(this);
 			},
 			endZoomAction: function() {
 				t[this.hash].zooming = !1;
@@ -7339,7 +7341,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function ee(e) {
+		function w(e) {
 			this.raiseEvent("canvas-exit", {
 				tracker: e.eventSource,
 				pointerType: e.pointerType,
@@ -7351,7 +7353,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function w(n) {
+		function T(n) {
 			if (this.raiseEvent("canvas-press", {
 				tracker: n.eventSource,
 				pointerType: n.pointerType,
@@ -7363,7 +7365,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				r - n < this.dblClickTimeThreshold && (t[this.hash].draggingToZoom = !0), t[this.hash].lastClickTime = null;
 			}
 		}
-		function T(e) {
+		function E(e) {
 			this.raiseEvent("canvas-release", {
 				tracker: e.eventSource,
 				pointerType: e.pointerType,
@@ -7373,7 +7375,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function te(e) {
+		function ee(e) {
 			this.raiseEvent("canvas-nonprimary-press", {
 				tracker: e.eventSource,
 				position: e.position,
@@ -7383,7 +7385,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function ne(e) {
+		function te(e) {
 			this.raiseEvent("canvas-nonprimary-release", {
 				tracker: e.eventSource,
 				position: e.position,
@@ -7393,7 +7395,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function re(e) {
+		function ne(e) {
 			let t, n, r, i = {
 				tracker: e.eventSource,
 				pointerType: e.pointerType,
@@ -7416,13 +7418,13 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				}
 			}
 		}
-		function ie(e) {
+		function re(e) {
 			this.raiseEvent("canvas-focus", {
 				tracker: e.eventSource,
 				originalEvent: e.originalEvent
 			});
 		}
-		function ae(e) {
+		function ie(e) {
 			for (let e in this._activeActions) this._activeActions[e] = !1;
 			for (let e in this._navActionVirtuallyHeld) this._navActionVirtuallyHeld[e] = !1;
 			this.raiseEvent("canvas-blur", {
@@ -7430,7 +7432,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function E(t) {
+		function D(t) {
 			let n, r, i, a = this._isCooperative && !t.originalEvent.ctrlKey && !t.originalEvent.metaKey, o = e.now();
 			if (o - this._lastScrollTime > this.minScrollDeltaTime) {
 				if (this._lastScrollTime = o, n = {
@@ -7450,7 +7452,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				t.preventDefault = n.preventDefault;
 			} else t.preventDefault = !a;
 		}
-		function oe(e) {
+		function ae(e) {
 			t[this.hash].mouseInside = !0, d(this), this.raiseEvent("container-enter", {
 				tracker: e.eventSource,
 				pointerType: e.pointerType,
@@ -7462,7 +7464,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function se(e) {
+		function oe(e) {
 			e.pointers < 1 && (t[this.hash].mouseInside = !1, t[this.hash].animating || l(this)), this.raiseEvent("container-exit", {
 				tracker: e.eventSource,
 				pointerType: e.pointerType,
@@ -7474,10 +7476,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function ce(e) {
-			de(e), e._updateRequestId = e.isOpen() ? s(e, ce) : !1;
+		function se(e) {
+			ue(e), e._updateRequestId = e.isOpen() ? s(e, se) : !1;
 		}
-		function le(n, r) {
+		function ce(n, r) {
 			let i = n.viewport, a = i.getZoom(), o = i.getCenter();
 			i.resize(r, n.preserveImageSizeOnResize), i.panTo(o, !0);
 			let s;
@@ -7488,7 +7490,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 			}
 			i.zoomTo(a * s, null, !0), t[n.hash].prevContainerSize = r, t[n.hash].forceRedraw = !0, t[n.hash].needsResize = !1, t[n.hash].forceResize = !1;
 		}
-		function ue(e) {
+		function le(e) {
 			for (let t in e._activeActions) (e._activeActions[t] || e._navActionVirtuallyHeld[t]) && (e._navActionFrames[t]++, e._navActionFrames[t] >= e._minNavActionFrames && (e._navActionVirtuallyHeld[t] = !1));
 			function t(t) {
 				return e._activeActions[t] || e._navActionVirtuallyHeld[t];
@@ -7505,8 +7507,8 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 			let a = 0, o = 0;
 			e.preventVerticalPan || (t("panUp") && (o -= i.y), t("panDown") && (o += i.y)), e.preventHorizontalPan || (t("panLeft") && (a -= i.x), t("panRight") && (a += i.x)), (a !== 0 || o !== 0) && (e.viewport.panBy(new r.Point(a, o), !0), e.viewport.applyConstraints());
 		}
-		function de(e) {
-			if (ue(e), e._opening || !t[e.hash]) return;
+		function ue(e) {
+			if (le(e), e._opening || !t[e.hash]) return;
 			let n = !1;
 			if (e.autoResize || t[e.hash].forceResize) {
 				let r;
@@ -7515,65 +7517,65 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					let n = t[e.hash].prevContainerSize;
 					r.equals(n) || (t[e.hash].needsResize = !0);
 				}
-				t[e.hash].needsResize && (le(e, r || i(e.container)), n = !0);
+				t[e.hash].needsResize && (ce(e, r || i(e.container)), n = !0);
 			}
 			let r = e.viewport.update() || n, a = e.world.update(r) || r;
 			r && e.raiseEvent("viewport-change"), e.referenceStrip && (a = e.referenceStrip.update(e.viewport) || a);
 			let o = t[e.hash].animating;
 			!o && a && (e.raiseEvent("animation-start"), d(e));
 			let s = o && !a;
-			s && (t[e.hash].animating = !1), (a || s || t[e.hash].forceRedraw || e.world.needsDraw()) && (fe(e), e._drawOverlays(), e.navigator && e.navigator.update(e.viewport), t[e.hash].forceRedraw = !1, a && e.raiseEvent("animation")), s && (e.raiseEvent("animation-finish"), t[e.hash].mouseInside || l(e)), t[e.hash].animating = a;
+			s && (t[e.hash].animating = !1), (a || s || t[e.hash].forceRedraw || e.world.needsDraw()) && (de(e), e._drawOverlays(), e.navigator && e.navigator.update(e.viewport), t[e.hash].forceRedraw = !1, a && e.raiseEvent("animation")), s && (e.raiseEvent("animation-finish"), t[e.hash].mouseInside || l(e)), t[e.hash].animating = a;
 		}
-		function fe(e) {
+		function de(e) {
 			e.imageLoader.clear(), e.world.draw(), e.raiseEvent("update-viewport", {});
 		}
-		function D(e, t) {
+		function O(e, t) {
 			return e ? e + t : t;
 		}
-		function pe(t) {
-			e.requestAnimationFrame(e.delegate(t, me));
+		function fe(t) {
+			e.requestAnimationFrame(e.delegate(t, pe));
 		}
-		function me() {
+		function pe() {
 			if (t[this.hash].zooming && this.viewport) {
 				let n = e.now(), r = n - t[this.hash].lastZoomTime, i = t[this.hash].zoomFactor ** (r / 1e3);
-				this.viewport.zoomBy(i), this.viewport.applyConstraints(), t[this.hash].lastZoomTime = n, pe(this);
+				this.viewport.zoomBy(i), this.viewport.applyConstraints(), t[this.hash].lastZoomTime = n, fe(this);
 			}
 		}
-		function he() {
+		function me() {
 			this.buttonGroup && (this.buttonGroup.emulateEnter(), this.buttonGroup.emulateLeave());
 		}
-		function ge() {
+		function he() {
 			this.viewport && this.viewport.goHome();
 		}
-		function _e() {
+		function ge() {
 			this.isFullPage() && !e.isFullScreen() ? this.setFullPage(!1) : this.setFullScreen(!this.isFullPage()), this.buttonGroup && this.buttonGroup.emulateLeave(), this.fullPageButton.element.focus(), this.viewport && this.viewport.applyConstraints();
 		}
-		function ve() {
+		function _e() {
 			if (this.viewport) {
 				let e = this.viewport.getRotation();
 				this.viewport.flipped ? e += this.rotationIncrement : e -= this.rotationIncrement, this.viewport.setRotation(e);
 			}
 		}
-		function ye() {
+		function ve() {
 			if (this.viewport) {
 				let e = this.viewport.getRotation();
 				this.viewport.flipped ? e -= this.rotationIncrement : e += this.rotationIncrement, this.viewport.setRotation(e);
 			}
 		}
-		function be() {
+		function ye() {
 			this.viewport.toggleFlip();
 		}
-		function xe(t) {
+		function be(t) {
 			if (typeof t == "string") return t;
 			let n = t && t.prototype;
 			if (n && n instanceof r.DrawerBase && e.isFunction(n.getType)) return n.getType.call(t);
 		}
-		function Se() {
+		function xe() {
 			let e = window.matchMedia("(pointer: coarse)").matches;
 			return /iPad|iPhone|iPod|Mac/.test(navigator.userAgent) && e ? ["canvas"] : ["webgl", "canvas"];
 		}
 		e.determineDrawer = function(t) {
-			t === "auto" && (t = Se()[0]);
+			t === "auto" && (t = xe()[0]);
 			for (let n in r) {
 				let i = r[n], a = i.prototype;
 				if (a && a instanceof r.DrawerBase && e.isFunction(a.getType) && a.getType.call(i) === t) return i;
@@ -13057,13 +13059,14 @@ var Yo = class {
 	#t;
 	#n = /* @__PURE__ */ new Set();
 	#r = !1;
-	#i = /* @__PURE__ */ new WeakMap();
+	#i = !0;
+	#a = /* @__PURE__ */ new WeakMap();
 	constructor(e, t, n, r, i) {
 		this.element = e, this.sheet = t, this.still = i, this.#e = n;
 		let { n: a, m: o } = t.info;
 		Jo(), this.#t = (0, Uo.default)({
 			element: e,
-			tileSources: this.#o(),
+			tileSources: this.#s(),
 			drawer: "canvas",
 			imageSmoothingEnabled: !1,
 			showNavigationControl: !1,
@@ -13091,8 +13094,13 @@ var Yo = class {
 		});
 		let s = this.#t;
 		s.addHandler("open", () => {
-			this.look(r, !0), this.#a();
-		}), s.addHandler("viewport-change", () => this.#a()), s.addHandler("animation", () => this.#a()), s.addHandler("resize", () => requestAnimationFrame(() => this.#a())), s.addHandler("tile-drawing", ({ tile: e, rendered: n }) => {
+			this.look(r, !0), this.#o();
+		}), s.addHandler("viewport-change", () => this.#o()), s.addHandler("animation", () => this.#o()), s.addHandler("resize", () => {
+			let e = this.#i;
+			requestAnimationFrame(() => {
+				s.isOpen() && (e && s.viewport.goHome(!0), this.#o());
+			});
+		}), s.addHandler("tile-drawing", ({ tile: e, rendered: n }) => {
 			let r = e.getUrl();
 			this.#n.add(r), t.refresh(r, n);
 		}), s.addHandler("update-viewport", () => {
@@ -13168,16 +13176,16 @@ var Yo = class {
 	destroy() {
 		this.sheet.close(), this.#t.destroy();
 	}
-	#a() {
-		this.element.clientWidth && this.#t.world.getItemCount() && this.onframe(this.frame);
-	}
 	#o() {
+		this.element.clientWidth && this.#t.world.getItemCount() && (this.#i = this.camera.zoom === 0, this.onframe(this.frame));
+	}
+	#s() {
 		let { sheet: e } = this, { n: t, m: n, tile: r, levels: i } = e.info, a = (e, t, n) => ({
 			pool: this.#e,
 			level: i - 1 - e,
 			row: n,
 			column: t
-		}), o = this.#i;
+		}), o = this.#a;
 		return {
 			width: n,
 			height: t,
@@ -13204,46 +13212,49 @@ var Yo = class {
 	}
 }, Xo = /* @__PURE__ */ J("<p class=\"estimate svelte-14mjpko\" role=\"status\"><span class=\"mark svelte-14mjpko\" aria-hidden=\"true\"></span> <span class=\"bar svelte-14mjpko\" aria-hidden=\"true\"><span class=\"svelte-14mjpko\"></span></span> <span> </span></p>");
 function Zo(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = /* @__PURE__ */ I(() => qi.of(ja));
 	var r = Xo(), i = H(B(r)), a = H(i), o = B(a);
 	let s;
-	M(a);
+	N(a);
 	var c = V(H(a, 2), !0);
-	M(r), U((e) => {
+	N(r), U((e) => {
 		Q(r, "data-testid", `${t.testid ?? ""}-estimate`), Q(r, "data-estimated", t.estimated), Q(r, "data-value", t.progress), X(i, ` ${(t.estimated ? K(n).estimate : K(n).refining) ?? ""} `), s = _i(o, "", s, { "inline-size": `${t.progress * 100}%` }), X(c, e);
-	}, [() => Ca(t.progress)]), Y(e, r), P();
+	}, [() => Ca(t.progress)]), Y(e, r), F();
 }
 //#endregion
 //#region src/viewer/Drawing.svelte
 var Qo = /* @__PURE__ */ J("<span class=\"drawing svelte-116k48c\" aria-hidden=\"true\"><canvas class=\"svelte-116k48c\"></canvas></span>");
 function $o(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = $(t, "area", 3, "auto"), r = /* @__PURE__ */ R(0), i = /* @__PURE__ */ R(0);
 	var a = Qo();
 	let o;
 	oi(B(a), () => (e) => {
 		ra.dark, K(r) && K(i) && t.draw?.(e);
-	}), M(a), U(() => {
+	}), N(a), U(() => {
 		Q(a, "title", t.title), o = _i(a, "", o, { "grid-area": n() });
-	}), zi(a, "clientWidth", (e) => z(r, e)), zi(a, "clientHeight", (e) => z(i, e)), Y(e, a), P();
+	}), zi(a, "clientWidth", (e) => z(r, e)), zi(a, "clientHeight", (e) => z(i, e)), Y(e, a), F();
 }
 //#endregion
 //#region src/viewer/gutter.ts
 var es = 11, ts = 44;
 function ns(e, t) {
-	let n = $a(e), { context: r } = n, i = t.vertical ? n.height : n.width, a = (t.vertical ? n.width : n.height) - 8, o = Math.max(0, Math.floor(t.start)), s = Math.min(t.count - 1, Math.floor(t.start + i / t.size)), c = [], l = t.size >= es, u = l ? 1 : rs(ts / t.size), d = Math.min(13, l ? Math.max(10, t.size * .8) : 11);
-	for (let e = Math.ceil(o / u) * u; e <= s; e += u) !l && t.at >= 0 && Math.abs(e - t.at) * t.size < d * 1.3 || f(e, l);
-	!l && t.at >= o && t.at <= s && f(t.at, !0), ro(e, n, c);
-	function f(e, i) {
-		let o = (e + .5 - t.start) * t.size, s = e === t.at, l = s ? "620" : "400";
-		r.font = `${l} ${d}px ${n.font}`, c.push({
-			text: eo(r, i && t.texts ? _a(t.texts[e]) : String(e), a),
-			x: t.vertical ? n.width - 6 : o,
-			y: t.vertical ? o : n.height - 6,
+	let n = $a(e), { context: r } = n, i = t.vertical ? n.height : n.width, a = (t.vertical ? n.width : n.height) - 8, o = Math.max(0, Math.round(t.start)), s = Math.min(t.count - 1, Math.round(t.start + i / t.size) - 1), c = [], l = t.size >= es, u = l ? 1 : rs(ts / t.size), d = Math.min(13, l ? Math.max(10, t.size * .8) : 11);
+	for (let e = Math.ceil(o / u) * u; e <= s; e += u) !l && t.at >= 0 && Math.abs(e - t.at) * t.size < d * 1.3 || p(e, l);
+	!l && t.at >= o && t.at <= s && p(t.at, !0), ro(e, n, c);
+	function f(e, n) {
+		return !n || !t.texts ? String(e) : l ? _a(t.texts[e]) : `${_a(t.texts[e])} · ${e}`;
+	}
+	function p(e, o) {
+		let s = d / 2 + 1, l = Math.min(i - s, Math.max(s, (e + .5 - t.start) * t.size)), u = e === t.at, p = u ? "620" : "400";
+		r.font = `${p} ${d}px ${n.font}`, c.push({
+			text: eo(r, f(e, o), a),
+			x: t.vertical ? n.width - 6 : l,
+			y: t.vertical ? l : n.height - 6,
 			size: d,
-			weight: l,
-			colour: s ? n.accent : n.ink,
+			weight: p,
+			colour: u ? n.accent : n.ink,
 			align: t.vertical ? "end" : "start",
 			turned: !t.vertical
 		});
@@ -13301,13 +13312,13 @@ function os(e, t) {
 //#region src/viewer/Readout.svelte
 var ss = /* @__PURE__ */ J("<span class=\"note\"> </span>"), cs = /* @__PURE__ */ J("<span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <span class=\"arrow svelte-1fd2u9a\">→</span> <span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <b class=\"svelte-1fd2u9a\"> </b> <!> <!>", 1), ls = /* @__PURE__ */ J("<output aria-live=\"polite\" class=\"svelte-1fd2u9a\"><!></output>");
 function us(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = /* @__PURE__ */ I(() => qi.of(ja)), r = /* @__PURE__ */ I(() => t.cell !== null && t.empty.some(([e, n]) => t.cell.row >= e && t.cell.row < n)), i = (e, t) => e ? _a(e[t]) : "";
 	var a = ls(), o = B(a), s = (e) => {
 		var a = cs(), o = fn(a), s = B(o, !0), c = V(H(s), !0);
-		M(o);
+		N(o);
 		var l = H(o, 2), u = H(l, 2), d = B(u, !0), f = V(H(d), !0);
-		M(u);
+		N(u);
 		var p = H(u, 2), m = V(p, !0), h = H(p, 2), g = (e) => {
 			var t = ss(), r = V(t, !0);
 			U(() => X(r, K(n).emptyRow)), Y(e, t);
@@ -13334,9 +13345,9 @@ function us(e, t) {
 	};
 	Z(o, (e) => {
 		t.cell ? e(s) : e(c, -1);
-	}), M(a), U(() => {
+	}), N(a), U(() => {
 		Q(a, "id", t.id), Q(a, "data-testid", `${t.testid ?? ""}-readout`), Q(a, "data-row", t.cell?.row ?? ""), Q(a, "data-column", t.cell?.column ?? ""), Q(a, "data-value", t.weight ?? "");
-	}), Y(e, a), P();
+	}), Y(e, a), F();
 }
 //#endregion
 //#region src/viewer/strip.ts
@@ -13367,9 +13378,9 @@ function fs(e, t, n) {
 }
 //#endregion
 //#region src/viewer/Pane.svelte
-var ps = /* @__PURE__ */ J("<h2 class=\"svelte-1hzji7s\"> </h2>"), ms = /* @__PURE__ */ J("<div><span class=\"corner svelte-1hzji7s\" aria-hidden=\"true\"><span class=\"k svelte-1hzji7s\"> </span><span class=\"q svelte-1hzji7s\"> </span></span> <!> <!> <div class=\"stage svelte-1hzji7s\" role=\"application\" tabindex=\"0\"><div class=\"deep svelte-1hzji7s\"></div> <div class=\"over svelte-1hzji7s\"><!></div></div> <!> <!></div> <div class=\"foot svelte-1hzji7s\"><!> <!></div> <!>", 1), hs = /* @__PURE__ */ J("<p class=\"note\"> </p>"), gs = /* @__PURE__ */ J("<section class=\"pane svelte-1hzji7s\"><!> <!> <!></section>");
+var ps = /* @__PURE__ */ J("<h2 class=\"svelte-1hzji7s\"> </h2>"), ms = /* @__PURE__ */ J("<div><span class=\"corner svelte-1hzji7s\" aria-hidden=\"true\"><span class=\"k svelte-1hzji7s\"> </span><span class=\"q svelte-1hzji7s\"> </span></span> <!> <!> <div class=\"stage svelte-1hzji7s\" role=\"application\" tabindex=\"0\"><div class=\"deep svelte-1hzji7s\"></div> <div class=\"over svelte-1hzji7s\"><!></div> <!></div> <!> <!></div> <div class=\"foot svelte-1hzji7s\"><!> <!></div>", 1), hs = /* @__PURE__ */ J("<p class=\"note\"> </p>"), gs = /* @__PURE__ */ J("<section class=\"pane svelte-1hzji7s\"><!> <!> <!></section>");
 function _s(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = $(t, "view", 7), r = $(t, "named", 3, !1), i = $(t, "first", 3, !0), a = $(t, "testid", 3, "map"), o = $(t, "shown", 15, null), s = /* @__PURE__ */ I(() => qi.of(ja)), c = /* @__PURE__ */ R(null), l = /* @__PURE__ */ R(null), u = /* @__PURE__ */ R(null), d = /* @__PURE__ */ R(null), f = /* @__PURE__ */ R(null), p = /* @__PURE__ */ R(0), m = /* @__PURE__ */ R(!1), h = /* @__PURE__ */ I(() => n().now.cell[0] >= 0 && n().now.cell[1] >= 0), g = /* @__PURE__ */ I(() => K(d)?.cell ?? null);
 	async function _() {
 		try {
@@ -13461,14 +13472,14 @@ function _s(e, t) {
 		if (!K(u) || !K(c) || e.ctrlKey || e.metaKey || e.altKey) return;
 		let { n: t, m: r } = K(c), i = x[e.key];
 		if (i) {
-			let t = e.shiftKey ? Math.max(1, Math.round(64 / (K(f)?.size ?? 1))) : 1, n = K(g) ?? w();
-			T(n.row + i[0] * t, n.column + i[1] * t);
-		} else if (e.key === "Home") T(K(g)?.row ?? 0, 0);
-		else if (e.key === "End") T(K(g)?.row ?? 0, r - 1);
-		else if (e.key === "PageUp") T(0, K(g)?.column ?? 0);
-		else if (e.key === "PageDown") T(t - 1, K(g)?.column ?? 0);
-		else if (e.key === "+" || e.key === "=") ee(1.6);
-		else if (e.key === "-") ee(1 / 1.6);
+			let t = e.shiftKey ? Math.max(1, Math.round(64 / (K(f)?.size ?? 1))) : 1, n = K(g) ?? T();
+			E(n.row + i[0] * t, n.column + i[1] * t);
+		} else if (e.key === "Home") E(K(g)?.row ?? 0, 0);
+		else if (e.key === "End") E(K(g)?.row ?? 0, r - 1);
+		else if (e.key === "PageUp") E(0, K(g)?.column ?? 0);
+		else if (e.key === "PageDown") E(t - 1, K(g)?.column ?? 0);
+		else if (e.key === "+" || e.key === "=") w(1.6);
+		else if (e.key === "-") w(1 / 1.6);
 		else if (e.key === "0") K(u).look({
 			x: 0,
 			y: 0,
@@ -13478,28 +13489,28 @@ function _s(e, t) {
 		else return;
 		e.preventDefault(), e.stopPropagation();
 	}
-	function ee(e) {
+	function w(e) {
 		K(u).zoomBy(e), K(g) && requestAnimationFrame(() => K(u)?.reveal(K(g).row, K(g).column));
 	}
-	function w() {
+	function T() {
 		let { left: e, top: t, size: n, width: r, height: i } = K(f);
 		return {
 			row: Math.floor(t + i / n / 2),
 			column: Math.floor(e + r / n / 2)
 		};
 	}
-	function T(e, t) {
+	function E(e, t) {
 		let r = [Ta(e, 0, K(c).n - 1), Ta(t, 0, K(c).m - 1)];
 		n().now.cell = r, K(u).reveal(r[0], r[1]);
 	}
-	let te = (e) => K(u).sheet.topOfRow(n().now.pool, e), ne = ({ left: e, size: n }) => ({
+	let ee = (e) => K(u).sheet.topOfRow(n().now.pool, e), te = ({ left: e, size: n }) => ({
 		start: e,
 		size: n,
 		count: K(c).m,
 		texts: t.tokens.keys,
 		at: K(g)?.column ?? -1,
 		vertical: !1
-	}), re = ({ top: e, size: n }) => ({
+	}), ne = ({ top: e, size: n }) => ({
 		start: e,
 		size: n,
 		count: K(c).n,
@@ -13507,21 +13518,21 @@ function _s(e, t) {
 		at: K(g)?.row ?? -1,
 		vertical: !0
 	});
-	function ie(e) {
+	function re(e) {
 		e === "all" ? K(u)?.look({
 			x: 0,
 			y: 0,
 			zoom: 0
-		}) : ee(e === "in" ? 1.6 : 1 / 1.6);
+		}) : w(e === "in" ? 1.6 : 1 / 1.6);
 	}
-	var ae = { control: ie }, E = gs(), oe = B(E), se = (e) => {
+	var ie = { control: re }, D = gs(), ae = B(D), oe = (e) => {
 		var n = ps(), r = V(n, !0);
 		U(() => X(r, t.title)), Y(e, n);
 	};
-	Z(oe, (e) => {
-		r() && e(se);
+	Z(ae, (e) => {
+		r() && e(oe);
 	});
-	var ce = H(oe, 2), le = (e) => {
+	var se = H(ae, 2), ce = (e) => {
 		ca(e, {
 			get refusal() {
 				return K(l);
@@ -13529,17 +13540,17 @@ function _s(e, t) {
 			again: _
 		});
 	};
-	Z(ce, (e) => {
-		K(l) && e(le);
+	Z(se, (e) => {
+		K(l) && e(ce);
 	});
-	var ue = H(ce, 2), de = (e) => {
+	var le = H(se, 2), ue = (e) => {
 		var n = ms(), r = fn(n);
 		let i;
 		var o = B(r), l = B(o), _ = V(l), y = V(H(l));
-		M(o);
+		N(o);
 		var b = H(o, 2);
 		{
-			let e = /* @__PURE__ */ I(() => K(f) && ((e) => ns(e, ne(K(f)))));
+			let e = /* @__PURE__ */ I(() => K(f) && ((e) => ns(e, te(K(f)))));
 			$o(b, {
 				area: "1 / 2",
 				get draw() {
@@ -13549,7 +13560,7 @@ function _s(e, t) {
 		}
 		var x = H(b, 2);
 		{
-			let e = /* @__PURE__ */ I(() => K(f) && ((e) => ns(e, re(K(f)))));
+			let e = /* @__PURE__ */ I(() => K(f) && ((e) => ns(e, ne(K(f)))));
 			$o(x, {
 				area: "2 / 1",
 				get draw() {
@@ -13557,23 +13568,39 @@ function _s(e, t) {
 				}
 			});
 		}
-		var C = H(x, 2), ee = B(C);
-		oi(ee, () => v);
-		var w = H(ee, 2), T = B(w);
+		var C = H(x, 2), w = B(C);
+		oi(w, () => v);
+		var T = H(w, 2), E = B(T);
 		{
-			let e = /* @__PURE__ */ I(() => K(f) && K(u) && ((e) => (K(p), as(e, K(f), K(u).sheet, t.ink, te, K(g)))));
-			$o(T, { get draw() {
+			let e = /* @__PURE__ */ I(() => K(f) && K(u) && ((e) => (K(p), as(e, K(f), K(u).sheet, t.ink, ee, K(g)))));
+			$o(E, { get draw() {
 				return K(e);
 			} });
 		}
-		M(w), M(C);
-		var ie = H(C, 2);
+		N(T);
+		var re = H(T, 2), ie = (e) => {
+			Zo(e, {
+				get estimated() {
+					return K(m);
+				},
+				get progress() {
+					return K(c).progress;
+				},
+				get testid() {
+					return a();
+				}
+			});
+		};
+		Z(re, (e) => {
+			(K(m) || !K(c).exact) && e(ie);
+		}), N(C);
+		var D = H(C, 2);
 		{
 			let e = /* @__PURE__ */ I(() => K(f) && ((e) => ds(e, {
-				...re(K(f)),
+				...ne(K(f)),
 				values: K(d)?.column ?? null
 			})));
-			$o(ie, {
+			$o(D, {
 				area: "2 / 3",
 				get title() {
 					return K(s).columnProfile;
@@ -13583,10 +13610,10 @@ function _s(e, t) {
 				}
 			});
 		}
-		var ae = H(ie, 2);
+		var ae = H(D, 2);
 		{
 			let e = /* @__PURE__ */ I(() => K(f) && ((e) => ds(e, {
-				...ne(K(f)),
+				...te(K(f)),
 				values: K(d)?.row ?? null
 			})));
 			$o(ae, {
@@ -13599,11 +13626,11 @@ function _s(e, t) {
 				}
 			});
 		}
-		M(r);
-		var E = H(r, 2), oe = B(E);
+		N(r);
+		var oe = H(r, 2), se = B(oe);
 		{
 			let e = /* @__PURE__ */ I(() => K(d)?.weight);
-			us(oe, {
+			us(se, {
 				get cell() {
 					return K(g);
 				},
@@ -13627,10 +13654,10 @@ function _s(e, t) {
 				}
 			});
 		}
-		var se = H(oe, 2);
+		var ce = H(se, 2);
 		{
 			let e = /* @__PURE__ */ I(() => t.ink.rows ? 1 : (K(p), t.tops.now));
-			Ro(se, {
+			Ro(ce, {
 				get ink() {
 					return t.ink;
 				},
@@ -13639,41 +13666,25 @@ function _s(e, t) {
 				}
 			});
 		}
-		M(E);
-		var ce = H(E, 2), le = (e) => {
-			Zo(e, {
-				get estimated() {
-					return K(m);
-				},
-				get progress() {
-					return K(c).progress;
-				},
-				get testid() {
-					return a();
-				}
-			});
-		};
-		Z(ce, (e) => {
-			(K(m) || !K(c).exact) && e(le);
-		}), U(() => {
+		N(oe), U(() => {
 			i = hi(r, 1, "grid svelte-1hzji7s", null, i, { named: t.tokens.queries || t.tokens.keys }), X(_, `${K(s).keys ?? ""} →`), X(y, `${K(s).queries ?? ""} ↓`), Q(C, "aria-label", `${t.title ?? ""}. ${K(s).mapHelp ?? ""}`), Q(C, "aria-describedby", `${a() ?? ""}-readout`), Q(C, "data-testid", `${a() ?? ""}-stage`), Q(C, "data-level", K(f) && K(u) ? K(u).level : ""), Q(C, "data-size", K(f)?.size ?? ""), Q(C, "data-left", K(f)?.left ?? ""), Q(C, "data-top", K(f)?.top ?? "");
 		}), wr("keydown", C, S, !0), wr("pointerenter", C, () => K(u) && t.link.lead(K(u))), q("pointerdown", C, () => K(u) && t.link.lead(K(u))), wr("focus", C, () => K(u) && t.link.lead(K(u))), Y(e, n);
-	}, fe = (e) => {
+	}, de = (e) => {
 		var t = hs(), n = V(t, !0);
 		U(() => X(n, K(s).loading)), Y(e, t);
 	};
-	return Z(ue, (e) => {
-		K(c) ? e(de) : K(l) || e(fe, 1);
-	}), M(E), U(() => {
-		Q(E, "aria-label", t.title), Q(E, "data-testid", a()), Q(E, "data-exact", K(c)?.exact), Q(E, "data-estimated", K(m));
-	}), Y(e, E), P(ae);
+	return Z(le, (e) => {
+		K(c) ? e(ue) : K(l) || e(de, 1);
+	}), N(D), U(() => {
+		Q(D, "aria-label", t.title), Q(D, "data-testid", a()), Q(D, "data-exact", K(c)?.exact), Q(D, "data-estimated", K(m));
+	}), Y(e, D), F(ie);
 }
 Tr(["pointerdown"]);
 //#endregion
 //#region src/viewer/Lines.svelte
 var vs = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\"> </button></li>"), ys = /* @__PURE__ */ Pr("<path></path>"), bs = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\" tabindex=\"-1\"> </button></li>"), xs = /* @__PURE__ */ J("<section class=\"lines\"><h3 class=\"svelte-1bm6nrl\"> </h3> <p class=\"note\"> </p> <div class=\"columns svelte-1bm6nrl\" role=\"group\"><ul class=\"left svelte-1bm6nrl\"></ul> <svg preserveAspectRatio=\"none\" aria-hidden=\"true\" data-testid=\"lines\" class=\"svelte-1bm6nrl\"></svg> <ul class=\"right svelte-1bm6nrl\"></ul></div></section>");
 function Ss(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = /* @__PURE__ */ I(() => qi.of(ja)), r = /* @__PURE__ */ I(() => Math.max(t.queries.length, t.keys.length) * 26), i = (e) => (e + .5) * 26, a = /* @__PURE__ */ I(() => {
 		let e = [], n = t.keys.length;
 		for (let r = 0; r < t.queries.length; r++) for (let i = 0; i < n; i++) {
@@ -13693,10 +13704,10 @@ function Ss(e, t) {
 		var i = vs(), a = B(i);
 		let o;
 		var s = V(a, !0);
-		M(i), U((e, n) => {
+		N(i), U((e, n) => {
 			Q(a, "tabindex", e), o = hi(a, 1, "svelte-1bm6nrl", null, o, { held: r === t.held }), X(s, n);
 		}, [() => r === Math.max(0, t.held) ? 0 : -1, () => _a(K(n))]), wr("pointerenter", a, () => t.point(r)), wr("focus", a, () => t.point(r)), q("click", a, () => t.hold(r)), Y(e, i);
-	}), M(p);
+	}), N(p);
 	var m = H(p, 2);
 	ei(m, 21, () => K(a), ({ i: e, j: t, weight: n }) => `${e}/${t}`, (e, n) => {
 		let r = () => K(n).i, a = () => K(n).j, o = () => K(n).weight;
@@ -13711,25 +13722,25 @@ function Ss(e, t) {
 			() => i(a()),
 			() => Math.max(.5, o() * 14)
 		]), Y(e, s);
-	}), M(m);
+	}), N(m);
 	var h = H(m, 2);
 	ei(h, 21, () => t.keys, Xr, (e, n, r) => {
 		var i = bs(), a = B(i);
 		let o;
 		var s = V(a, !0);
-		M(i), U((e) => {
+		N(i), U((e) => {
 			o = hi(a, 1, "svelte-1bm6nrl", null, o, { held: r === t.held }), X(s, e);
 		}, [() => _a(K(n))]), wr("pointerenter", a, () => t.point(r)), q("click", a, () => t.hold(r)), Y(e, i);
-	}), M(h), M(d), M(o), U(() => {
+	}), N(h), N(d), N(o), U(() => {
 		Q(o, "aria-label", K(n).lines), X(c, K(n).lines), X(u, K(n).linesHelp), Q(d, "aria-label", K(n).lines), f = _i(d, "", f, { "--height": `${K(r) ?? ""}px` }), Q(m, "viewBox", `0 0 320 ${K(r) ?? ""}`);
-	}), wr("pointerleave", d, () => t.point(-1)), Y(e, o), P();
+	}), wr("pointerleave", d, () => t.point(-1)), Y(e, o), F();
 }
 Tr(["click"]);
 //#endregion
 //#region src/viewer/Passage.svelte
 var Cs = /* @__PURE__ */ J("<button type=\"button\"> </button>"), ws = /* @__PURE__ */ J("<section><h3 class=\"svelte-14gkunm\"> </h3> <div class=\"passage svelte-14gkunm\" role=\"group\"></div></section>");
 function Ts(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = /* @__PURE__ */ I(() => {
 		let e = 0;
 		for (let n of t.values ?? []) n > e && (e = n);
@@ -13763,7 +13774,7 @@ function Ts(e, t) {
 			() => t.values ? Math.sqrt(K(o) / K(n)) : 0,
 			() => _a(K(r))
 		]), Y(e, s);
-	}), M(c), M(a), U(() => {
+	}), N(c), N(a), U(() => {
 		Q(a, "aria-label", t.title), X(s, t.title), Q(c, "aria-label", t.title), Q(c, "data-testid", t.testid);
 	}), q("pointerover", c, (e) => {
 		let n = r(e);
@@ -13771,7 +13782,7 @@ function Ts(e, t) {
 	}), wr("pointerleave", c, () => t.point(-1)), q("click", c, (e) => {
 		let n = r(e);
 		n >= 0 && t.hold(n);
-	}), q("focusin", c, (e) => t.point(r(e))), q("keydown", c, i), Y(e, a), P();
+	}), q("focusin", c, (e) => t.point(r(e))), q("keydown", c, i), Y(e, a), F();
 }
 Tr([
 	"pointerover",
@@ -13839,7 +13850,7 @@ function Ds(e, t) {
 //#region src/viewer/TextView.svelte
 var Os = /* @__PURE__ */ J("<div class=\"parts svelte-1ipajn8\"><button class=\"button\" type=\"button\"> </button> <span> </span> <button class=\"button\" type=\"button\"> </button> <label><span class=\"label\"> </span> <input type=\"number\" min=\"0\" data-testid=\"go-to\" class=\"svelte-1ipajn8\"/></label></div>"), ks = /* @__PURE__ */ J("<li class=\"svelte-1ipajn8\"><span class=\"bar svelte-1ipajn8\"></span> <span class=\"what svelte-1ipajn8\"> <small class=\"svelte-1ipajn8\"> </small></span><b class=\"svelte-1ipajn8\"> </b></li>"), As = /* @__PURE__ */ J("<section class=\"ranks svelte-1ipajn8\"><h3 class=\"label\"> </h3> <ol class=\"svelte-1ipajn8\"></ol></section>"), js = /* @__PURE__ */ J("<div class=\"text svelte-1ipajn8\" data-testid=\"text-view\"><p class=\"note\"> </p> <!> <div class=\"two svelte-1ipajn8\"><!> <!> <!></div> <!></div>");
 function Ms(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = $(t, "view", 7), r = $(t, "shown", 15, null), i = /* @__PURE__ */ I(() => qi.of(ja)), [a, o] = _r(() => [t.entry.shape[2], t.entry.shape[3]]), s = _r(() => new Es(t.source, t.place, a, o)), c = (e) => Array.from({ length: e }, (e, t) => String(t)), l = /* @__PURE__ */ I(() => t.tokens.queries ?? c(a)), u = /* @__PURE__ */ I(() => t.tokens.keys ?? c(o)), d = /* @__PURE__ */ R(en(_r(() => Math.floor(Math.max(0, n().now.token) / 400) * 400))), f = /* @__PURE__ */ R(null), p = /* @__PURE__ */ I(() => n().now.token), m = /* @__PURE__ */ I(() => s.token), h = /* @__PURE__ */ I(() => K(m) < 0 ? K(i).anyToken : `“${_a(K(l)[K(m)] ?? K(u)[K(m)] ?? "")}”`);
 	function g(e) {
 		s.at(e < 0 || K(p) >= 0 ? K(p) : e);
@@ -13867,9 +13878,9 @@ function Ms(e, t) {
 		...e,
 		best: e.values ? Ds(e.values, 8) : []
 	}))), y = /* @__PURE__ */ I(() => Math.max(a, o));
-	var b = js(), x = B(b), S = V(x, !0), C = H(x, 2), ee = (e) => {
+	var b = js(), x = B(b), S = V(x, !0), C = H(x, 2), w = (e) => {
 		var t = Os(), r = B(t), a = V(r, !0), o = H(r, 2), s = V(o, !0), c = H(o, 2), l = V(c, !0), u = H(c, 2), f = B(u), p = V(f, !0), m = H(f, 2);
-		M(u), M(t), U((e) => {
+		N(u), N(t), U((e) => {
 			r.disabled = K(d) === 0, X(a, K(i).earlier), X(s, e), c.disabled = K(d) + 400 >= K(y), X(l, K(i).later), X(p, K(i).goTo), Q(m, "max", K(y) - 1);
 		}, [() => K(i).part(K(d), Math.min(K(y), K(d) + 400) - 1, K(y))]), q("click", r, () => z(d, Math.max(0, K(d) - 400), !0)), q("click", c, () => z(d, K(d) + 400)), q("change", m, (e) => {
 			let t = Ta(Math.round(e.currentTarget.valueAsNumber || 0), 0, K(y) - 1);
@@ -13877,12 +13888,12 @@ function Ms(e, t) {
 		}), Y(e, t);
 	};
 	Z(C, (e) => {
-		K(y) > 400 && e(ee);
+		K(y) > 400 && e(w);
 	});
-	var w = H(C, 2), T = B(w);
+	var T = H(C, 2), E = B(T);
 	{
 		let e = /* @__PURE__ */ I(() => K(u).slice(K(d), K(d) + 400)), t = /* @__PURE__ */ I(() => K(i).attends(K(h)));
-		Ts(T, {
+		Ts(E, {
 			get texts() {
 				return K(e);
 			},
@@ -13903,10 +13914,10 @@ function Ms(e, t) {
 			testid: "gives"
 		});
 	}
-	var te = H(T, 2);
+	var ee = H(E, 2);
 	{
 		let e = /* @__PURE__ */ I(() => K(l).slice(K(d), K(d) + 400)), t = /* @__PURE__ */ I(() => K(i).attended(K(h)));
-		Ts(te, {
+		Ts(ee, {
 			get texts() {
 				return K(e);
 			},
@@ -13927,23 +13938,23 @@ function Ms(e, t) {
 			testid: "gets"
 		});
 	}
-	ei(H(te, 2), 17, () => K(v), ({ title: e, values: t, texts: n, best: r, testid: i }) => i, (e, t) => {
+	ei(H(ee, 2), 17, () => K(v), ({ title: e, values: t, texts: n, best: r, testid: i }) => i, (e, t) => {
 		let n = () => K(t).title, r = () => K(t).values, a = () => K(t).texts, o = () => K(t).best, s = () => K(t).testid;
 		var c = As(), l = B(c), u = V(l, !0), d = H(l, 2);
 		ei(d, 20, o, (e) => e, (e, t) => {
 			var n = ks(), i = B(n);
 			let s;
 			var c = H(i, 2), l = B(c, !0), u = V(H(l), !0);
-			M(c);
+			N(c);
 			var d = V(H(c), !0);
-			M(n), U((e, a) => {
+			N(n), U((e, a) => {
 				Q(n, "data-token", t), Q(n, "data-value", r()[t]), s = _i(i, "", s, { "inline-size": `${100 * r()[t] / r()[o()[0]]}%` }), X(l, e), X(u, t), X(d, a);
 			}, [() => _a(a()[t]), () => Sa(r()[t], 4)]), Y(e, n);
-		}), M(d), M(c), U(() => {
+		}), N(d), N(c), U(() => {
 			Q(c, "aria-label", `${K(i).rank ?? ""}. ${n() ?? ""}`), X(u, K(i).rank), Q(d, "data-testid", s());
 		}), Y(e, c);
-	}), M(w);
-	var ne = H(w, 2), re = (e) => {
+	}), N(T);
+	var te = H(T, 2), ne = (e) => {
 		Ss(e, {
 			get values() {
 				return K(f);
@@ -13961,11 +13972,11 @@ function Ms(e, t) {
 			hold: _
 		});
 	};
-	Z(ne, (e) => {
-		K(f) && e(re);
-	}), M(b), U(() => {
+	Z(te, (e) => {
+		K(f) && e(ne);
+	}), N(b), U(() => {
 		Q(b, "data-token", K(m)), X(S, K(i).textHelp);
-	}), Y(e, b), P();
+	}), Y(e, b), F();
 }
 Tr(["click", "change"]);
 //#endregion
@@ -13979,19 +13990,21 @@ var Ns = .4, Ps = class {
 		this.#t.set(e, t);
 	}
 	leave(e) {
-		this.#t.delete(e), this.#e.delete(e);
+		this.#t.delete(e), this.#e.delete(e), this.#n();
 	}
 	see(e, t) {
-		this.#e.set(e, t);
-		let n = Math.max(0, ...this.#e.values());
-		if (!(n === this.now || n < this.now && n > Ns * this.now)) {
-			this.now = n, this.version++;
+		this.#e.set(e, t), this.#n();
+	}
+	#n() {
+		let e = Math.max(0, ...this.#e.values());
+		if (!(e === this.now || e < this.now && e > Ns * this.now && this.#e.size)) {
+			this.now = e, this.version++;
 			for (let e of this.#t.values()) e();
 		}
 	}
 }, Fs = /* @__PURE__ */ J("<ul class=\"measures svelte-u5h35q\"><li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li></ul>"), Is = /* @__PURE__ */ J("<span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"zoom-out\">−</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-in\">+</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-all\"> </button></span>"), Ls = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"compare\"> </button>"), Rs = /* @__PURE__ */ J("<div><!></div>"), zs = /* @__PURE__ */ J("<div><div><!> <!></div> <!></div>"), Bs = /* @__PURE__ */ J("<header class=\"svelte-u5h35q\"><div class=\"name svelte-u5h35q\"><h1 data-testid=\"head-title\" class=\"svelte-u5h35q\"> </h1> <span class=\"path svelte-u5h35q\"> </span></div> <!></header> <div class=\"bar svelte-u5h35q\"><!> <span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"before\">←</button> <button class=\"button\" type=\"button\" data-testid=\"after\">→</button></span> <!> <!> <!></div> <!> <!>", 1);
 function Vs(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = $(t, "view", 7), r = /* @__PURE__ */ I(() => qi.of(ja)), i = /* @__PURE__ */ I(() => t.opened.meta), a = /* @__PURE__ */ I(() => K(i).entries[n().now.entry]), o = /* @__PURE__ */ I(() => ({
 		id: t.opened.id,
 		entry: n().now.entry,
@@ -14000,7 +14013,7 @@ function Vs(e, t) {
 	})), s = /* @__PURE__ */ I(() => `${K(o).id}/${K(o).entry}/${K(o).batch}/${K(o).head}`), c = /* @__PURE__ */ I(() => t.heads.findIndex((e) => e.entry === n().now.entry && e.head === n().now.head)), l = /* @__PURE__ */ I(() => K(a)?.heads?.[n().now.head] ?? n().now.head), u = /* @__PURE__ */ I(() => K(a) ? K(r).head(ua(K(i)).get(K(a).layer), K(l)) : ""), d = /* @__PURE__ */ I(() => K(a) ? ga(K(i), K(a), n().now.batch) : {
 		queries: null,
 		keys: null
-	}), f = /* @__PURE__ */ I(() => t.opened.profiles.get(fa(K(o)))), p = /* @__PURE__ */ R(null), m = /* @__PURE__ */ I(() => K(p) && `${K(p).place.id}/${K(p).place.entry}/${K(p).place.batch}/${K(p).place.head}`), h = /* @__PURE__ */ I(() => (K(s), K(m), new Ps())), g = new ko(), _ = /* @__PURE__ */ R(void 0), v = /* @__PURE__ */ R(null), y = /* @__PURE__ */ R(null), b = /* @__PURE__ */ R(void 0);
+	}), f = /* @__PURE__ */ I(() => t.opened.profiles.get(fa(K(o)))), p = /* @__PURE__ */ R(null), m = /* @__PURE__ */ I(() => K(p) && `${K(p).place.id}/${K(p).place.entry}/${K(p).place.batch}/${K(p).place.head}`), h = new Ps(), g = new ko(), _ = /* @__PURE__ */ R(void 0), v = /* @__PURE__ */ R(null), y = /* @__PURE__ */ R(null), b = /* @__PURE__ */ R(void 0);
 	wn(() => void t.opened.measure());
 	function x(e) {
 		let r = t.heads[(K(c) + e + t.heads.length) % t.heads.length];
@@ -14018,23 +14031,23 @@ function Vs(e, t) {
 		let e = (n().now.head + 1) % K(a).shape[1];
 		n().now.with = n().now.with ? "" : `${t.opened.id}/${n().now.entry}/${n().now.batch}/${e}`;
 	}
-	let ee = /* @__PURE__ */ I(() => {
+	let w = /* @__PURE__ */ I(() => {
 		let e = K(p)?.opened.meta?.entries[K(p).place.entry];
 		return e ? ga(K(p).opened.meta, e, K(p).place.batch) : {
 			queries: null,
 			keys: null
 		};
 	});
-	var w = Ir(), T = fn(w), te = (e) => {
-		var c = Bs(), l = fn(c), w = B(l), T = B(w), te = V(T, !0), ne = V(H(T, 2));
-		M(w);
-		var re = H(w, 2), ie = (e) => {
+	var T = Ir(), E = fn(T), ee = (e) => {
+		var c = Bs(), l = fn(c), T = B(l), E = B(T), ee = V(E, !0), te = V(H(E, 2));
+		N(T);
+		var ne = H(T, 2), re = (e) => {
 			var t = Fs(), n = B(t), i = B(n), a = H(i), o = V(a, !0);
-			M(n);
+			N(n);
 			var s = H(n, 2), c = B(s), l = H(c), u = V(l, !0);
-			M(s);
+			N(s);
 			var d = H(s, 2), p = B(d), m = H(p), h = V(m, !0);
-			M(d), M(t), U((e, t, g) => {
+			N(d), N(t), U((e, t, g) => {
 				Q(n, "title", K(r).measureHelp.entropy), X(i, `${K(r).measures.entropy ?? ""} `), Q(a, "data-value", K(f).entropy), X(o, e), Q(s, "title", K(r).measureHelp.distance), X(c, `${K(r).measures.distance ?? ""} `), Q(l, "data-value", K(f).distance), X(u, t), Q(d, "title", K(r).measureHelp.sink), X(p, `${K(r).measures.sink ?? ""} `), Q(m, "data-value", K(f).sink), X(h, g);
 			}, [
 				() => xa(K(f).entropy, 2),
@@ -14042,10 +14055,10 @@ function Vs(e, t) {
 				() => Ca(K(f).sink)
 			]), Y(e, t);
 		};
-		Z(re, (e) => {
-			K(f) && e(ie);
-		}), M(l);
-		var ae = H(l, 2), E = B(ae);
+		Z(ne, (e) => {
+			K(f) && e(re);
+		}), N(l);
+		var ie = H(l, 2), D = B(ie);
 		{
 			let e = /* @__PURE__ */ I(() => [{
 				value: "map",
@@ -14054,7 +14067,7 @@ function Vs(e, t) {
 				value: "text",
 				label: K(r).shows.text
 			}]);
-			ba(E, {
+			ba(D, {
 				quiet: !0,
 				get label() {
 					return K(r).show;
@@ -14071,26 +14084,26 @@ function Vs(e, t) {
 				}
 			});
 		}
-		var oe = H(E, 2), se = B(oe), ce = H(se, 2);
-		M(oe);
-		var le = H(oe, 2), ue = (e) => {
+		var ae = H(D, 2), oe = B(ae), se = H(oe, 2);
+		N(ae);
+		var ce = H(ae, 2), le = (e) => {
 			var t = Is(), n = B(t), i = H(n, 2), a = H(i, 2), o = V(a, !0);
-			M(t), U(() => {
+			N(t), U(() => {
 				Q(n, "aria-label", K(r).zoomOut), Q(i, "aria-label", K(r).zoomIn), X(o, K(r).zoomAll);
 			}), q("click", n, () => K(_)?.control("out")), q("click", i, () => K(_)?.control("in")), q("click", a, () => K(_)?.control("all")), Y(e, t);
 		};
-		Z(le, (e) => {
-			n().now.show === "map" && e(ue);
+		Z(ce, (e) => {
+			n().now.show === "map" && e(le);
 		});
-		var de = H(le, 2), fe = (e) => {
+		var ue = H(ce, 2), de = (e) => {
 			var t = Ls(), i = V(t, !0);
 			U(() => {
 				Q(t, "aria-pressed", n().now.with !== ""), X(i, n().now.with ? K(r).noCompare : K(r).compare);
 			}), q("click", t, C), Y(e, t);
 		};
-		Z(de, (e) => {
-			n().now.show === "map" && e(fe);
-		}), Oo(H(de, 2), {
+		Z(ue, (e) => {
+			n().now.show === "map" && e(de);
+		}), Oo(H(ue, 2), {
 			get view() {
 				return n();
 			},
@@ -14102,8 +14115,8 @@ function Vs(e, t) {
 			},
 			root: () => K(b),
 			table: S
-		}), M(ae);
-		var D = H(ae, 2), pe = (e) => {
+		}), N(ie);
+		var O = H(ie, 2), fe = (e) => {
 			Fa(e, {
 				get opened() {
 					return t.opened;
@@ -14119,10 +14132,10 @@ function Vs(e, t) {
 				}
 			});
 		};
-		Z(D, (e) => {
-			n().now.show === "map" && n().now.with && e(pe);
+		Z(O, (e) => {
+			n().now.show === "map" && n().now.with && e(fe);
 		});
-		var me = H(D, 2), he = (e) => {
+		var pe = H(O, 2), me = (e) => {
 			var r = Rs();
 			Yr(B(r), () => K(s), (e) => {
 				Ms(e, {
@@ -14148,8 +14161,8 @@ function Vs(e, t) {
 						z(y, e);
 					}
 				});
-			}), M(r), Vi(r, (e) => z(b, e), () => K(b)), Y(e, r);
-		}, ge = (e) => {
+			}), N(r), Vi(r, (e) => z(b, e), () => K(b)), Y(e, r);
+		}, he = (e) => {
 			var r = zs();
 			let i;
 			var a = B(r);
@@ -14175,7 +14188,7 @@ function Vs(e, t) {
 							return t.ink;
 						},
 						get tops() {
-							return K(h);
+							return h;
 						},
 						get link() {
 							return g;
@@ -14206,7 +14219,7 @@ function Vs(e, t) {
 							return K(p).place;
 						},
 						get tokens() {
-							return K(ee);
+							return K(w);
 						},
 						get view() {
 							return n();
@@ -14215,7 +14228,7 @@ function Vs(e, t) {
 							return t.ink;
 						},
 						get tops() {
-							return K(h);
+							return h;
 						},
 						get link() {
 							return g;
@@ -14231,7 +14244,7 @@ function Vs(e, t) {
 			};
 			Z(f, (e) => {
 				K(p) && e(y);
-			}), M(a), Vi(a, (e) => z(b, e), () => K(b));
+			}), N(a), Vi(a, (e) => z(b, e), () => K(b));
 			var x = H(a, 2);
 			{
 				let e = /* @__PURE__ */ I(() => K(p) !== null);
@@ -14244,26 +14257,26 @@ function Vs(e, t) {
 					}
 				});
 			}
-			M(r), U(() => {
+			N(r), U(() => {
 				i = hi(r, 1, "room svelte-u5h35q", null, i, { wide: K(p) }), c = hi(a, 1, "panes svelte-u5h35q", null, c, { two: K(p) });
 			}), Y(e, r);
 		};
-		Z(me, (e) => {
-			n().now.show === "text" ? e(he) : e(ge, -1);
+		Z(pe, (e) => {
+			n().now.show === "text" ? e(me) : e(he, -1);
 		}), U(() => {
-			X(te, K(u)), X(ne, `${K(a).layer ?? ""}${K(a).mask ? ` · ${K(a).mask}` : ""}`), Q(se, "aria-label", K(r).before), Q(ce, "aria-label", K(r).next);
-		}), q("click", se, () => x(-1)), q("click", ce, () => x(1)), Y(e, c);
+			X(ee, K(u)), X(te, `${K(a).layer ?? ""}${K(a).mask && K(a).mask !== "everything" ? ` · ${K(a).mask}` : ""}`), Q(oe, "aria-label", K(r).before), Q(se, "aria-label", K(r).next);
+		}), q("click", oe, () => x(-1)), q("click", se, () => x(1)), Y(e, c);
 	};
-	Z(T, (e) => {
-		K(a) && e(te);
-	}), Y(e, w), P();
+	Z(E, (e) => {
+		K(a) && e(ee);
+	}), Y(e, T), F();
 }
 Tr(["click"]);
 //#endregion
 //#region src/viewer/Thumb.svelte
 var Hs = /* @__PURE__ */ J("<span class=\"svelte-1twgwdm\"> <b class=\"svelte-1twgwdm\"> </b></span>"), Us = /* @__PURE__ */ J("<a data-testid=\"thumb\" class=\"svelte-1twgwdm\"><span><canvas aria-hidden=\"true\" class=\"svelte-1twgwdm\"></canvas></span> <span class=\"name svelte-1twgwdm\"> </span> <span class=\"numbers svelte-1twgwdm\"></span></a>");
 function Ws(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = /* @__PURE__ */ I(() => qi.of(ja)), r = /* @__PURE__ */ R(null), i = /* @__PURE__ */ R(!0);
 	function a(e) {
 		let [n, a] = [t.head.entry, t.batch], o = new IntersectionObserver((e) => {
@@ -14284,29 +14297,29 @@ function Ws(e, t) {
 	].filter((e, t, n) => e && n.indexOf(e) === t).map((e) => ({
 		name: e,
 		value: t.profile?.[e] ?? null
-	}))), c = (e, t) => e === "entropy" || e === "saturation" ? xa(t, 2) : e === "distance" ? Sa(t, 3) : Ca(t);
+	}))), c = (e, t) => e === "entropy" || e === "saturation" ? xa(t, 2) : e === "distance" ? xa(t, +((t ?? 0) < 100)) : Ca(t);
 	var l = Us(), u = B(l);
 	let d;
-	oi(B(u), () => o), M(u);
+	oi(B(u), () => o), N(u);
 	var f = H(u, 2), p = V(f, !0), m = H(f, 2);
 	ei(m, 21, () => K(s), ({ name: e, value: t }) => e, (e, t) => {
 		let r = () => K(t).name, i = () => K(t).value;
 		var a = Hs(), o = B(a), s = H(o), l = V(s, !0);
-		M(a), U((e) => {
+		N(a), U((e) => {
 			Q(a, "title", K(n).measureHelp[r()]), X(o, `${K(n).measures[r()] ?? ""} `), Q(s, "data-value", i() ?? ""), Q(s, "data-testid", `thumb-${r() ?? ""}`), X(l, e);
 		}, [() => c(r(), i())]), Y(e, a);
-	}), M(m), M(l), oi(l, () => a), U((e) => {
+	}), N(m), N(l), oi(l, () => a), U((e) => {
 		Q(l, "href", t.href), Q(l, "data-entry", t.head.entry), Q(l, "data-head", t.head.head), Q(l, "data-ready", K(r) !== null), d = hi(u, 1, "picture svelte-1twgwdm", null, d, { estimated: !K(i) }), Q(u, "title", K(i) ? void 0 : K(n).estimate), X(p, e);
 	}, [() => K(n).head(t.head.layer, t.head.number)]), q("click", l, (e) => {
 		e.ctrlKey || e.metaKey || e.shiftKey || (e.preventDefault(), t.open());
-	}), Y(e, l), P();
+	}), Y(e, l), F();
 }
 Tr(["click"]);
 //#endregion
 //#region src/viewer/Wall.svelte
-var Gs = /* @__PURE__ */ J("<h2 class=\"svelte-1bvi2u6\"> <span class=\"path svelte-1bvi2u6\"> </span></h2>"), Ks = /* @__PURE__ */ J("<li><!></li>"), qs = /* @__PURE__ */ J("<section class=\"svelte-1bvi2u6\"><!> <ul class=\"svelte-1bvi2u6\"></ul></section>"), Js = /* @__PURE__ */ J("<div class=\"tools svelte-1bvi2u6\"><!> <div class=\"row svelte-1bvi2u6\"><button class=\"button\" type=\"button\" data-testid=\"direction\"><span aria-hidden=\"true\"> </span> </button> <label class=\"find svelte-1bvi2u6\"><span class=\"hidden-text\"> </span> <input type=\"search\" data-testid=\"find\" class=\"svelte-1bvi2u6\"/></label> <!> <!> <!> <span class=\"note\" role=\"status\" data-testid=\"found\"> <!></span></div></div> <div data-testid=\"wall\"></div>", 1);
+var Gs = /* @__PURE__ */ J("<h2 class=\"svelte-1bvi2u6\"> <span class=\"path svelte-1bvi2u6\"> </span></h2>"), Ks = /* @__PURE__ */ J("<li><!></li>"), qs = /* @__PURE__ */ J("<section class=\"svelte-1bvi2u6\"><!> <ul class=\"svelte-1bvi2u6\"></ul></section>"), Js = /* @__PURE__ */ J("<div class=\"tools svelte-1bvi2u6\"><!> <div class=\"row svelte-1bvi2u6\"><button class=\"button\" type=\"button\" data-testid=\"direction\"><span aria-hidden=\"true\"> </span> </button> <label class=\"find svelte-1bvi2u6\"><span class=\"hidden-text\"> </span> <input type=\"search\" data-testid=\"find\" class=\"svelte-1bvi2u6\"/></label> <!> <!> <span class=\"note\" role=\"status\" data-testid=\"found\"> <!></span> <!></div></div> <div data-testid=\"wall\"></div>", 1);
 function Ys(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = $(t, "view", 7), r = /* @__PURE__ */ R(void 0), i = /* @__PURE__ */ I(() => qi.of(ja)), a = [
 		"layer",
 		"entropy",
@@ -14362,10 +14375,10 @@ function Ys(e, t) {
 		});
 	}
 	var y = H(g, 2), b = B(y), x = B(b), S = V(x, !0), C = H(x, 1, !0);
-	M(b);
-	var ee = H(b, 2), w = B(ee), T = V(w, !0), te = H(w, 2);
-	Oi(te), M(ee);
-	var ne = H(ee, 2), re = (e) => {
+	N(b);
+	var w = H(b, 2), T = B(w), E = V(T, !0), ee = H(T, 2);
+	Oi(ee), N(w);
+	var te = H(w, 2), ne = (e) => {
 		{
 			let r = /* @__PURE__ */ I(() => Array.from({ length: t.batches }, (e, t) => [t, String(t)]));
 			Oa(e, {
@@ -14385,10 +14398,10 @@ function Ys(e, t) {
 			});
 		}
 	};
-	Z(ne, (e) => {
-		t.batches > 1 && e(re);
+	Z(te, (e) => {
+		t.batches > 1 && e(ne);
 	});
-	var ie = H(ne, 2), ae = (e) => {
+	var re = H(te, 2), ie = (e) => {
 		var r = () => t.step, a = (e) => n().now.step = e;
 		{
 			let n = /* @__PURE__ */ I(() => t.steps.map((e) => [e, String(e)]));
@@ -14409,11 +14422,16 @@ function Ys(e, t) {
 			});
 		}
 	};
-	Z(ie, (e) => {
-		t.steps.length > 1 && e(ae);
+	Z(re, (e) => {
+		t.steps.length > 1 && e(ie);
 	});
-	var E = H(ie, 2);
-	Oo(E, {
+	var D = H(re, 2), ae = B(D, !0), oe = H(ae), se = (e) => {
+		var n = Fr();
+		U((e) => X(n, `· ${e ?? ""}`), [() => K(i).measuring(Ca(t.opened.measured))]), Y(e, n);
+	};
+	Z(oe, (e) => {
+		t.opened.measured < 1 && e(se);
+	}), N(D), Oo(H(D, 2), {
 		get view() {
 			return n();
 		},
@@ -14425,19 +14443,12 @@ function Ys(e, t) {
 		},
 		root: () => K(r),
 		table: () => xo(K(l), t.opened.profiles)
-	});
-	var oe = H(E, 2), se = B(oe, !0), ce = H(se), le = (e) => {
-		var n = Fr();
-		U((e) => X(n, `· ${e ?? ""}`), [() => K(i).measuring(Ca(t.opened.measured))]), Y(e, n);
-	};
-	Z(ce, (e) => {
-		t.opened.measured < 1 && e(le);
-	}), M(oe), M(y), M(h);
-	var ue = H(h, 2);
-	ei(ue, 21, () => K(f), (e) => e.name, (e, r) => {
+	}), N(y), N(h);
+	var ce = H(h, 2);
+	ei(ce, 21, () => K(f), (e) => e.name, (e, r) => {
 		var a = qs(), o = B(a), s = (e) => {
 			var t = Gs(), n = B(t), a = V(H(n), !0);
-			M(t), U((e) => {
+			N(t), U((e) => {
 				X(n, `${e ?? ""} `), X(a, K(r).name);
 			}, [() => K(i).layer(K(r).layer)]), Y(e, t);
 		};
@@ -14491,18 +14502,18 @@ function Ys(e, t) {
 						})
 					});
 				}
-			}), M(i), Y(e, i);
-		}), M(c), M(a), Y(e, a);
-	}), M(ue), Vi(ue, (e) => z(r, e), () => K(r)), U((e) => {
-		X(S, n().now.up ? "↑" : "↓"), X(C, n().now.up ? K(i).up : K(i).down), X(T, K(i).find), Q(te, "placeholder", K(i).findHelp), Q(oe, "data-value", K(l).length), X(se, e), Q(ue, "data-measured", t.opened.measured);
-	}, [() => K(i).found(K(l).length, K(s).length)]), q("click", b, () => n().now.up = !n().now.up), Pi(te, () => n().now.find, (e) => n().now.find = e), Y(e, m), P();
+			}), N(i), Y(e, i);
+		}), N(c), N(a), Y(e, a);
+	}), N(ce), Vi(ce, (e) => z(r, e), () => K(r)), U((e) => {
+		X(S, n().now.up ? "↑" : "↓"), X(C, n().now.up ? K(i).up : K(i).down), X(E, K(i).find), Q(ee, "placeholder", K(i).findHelp), Q(D, "data-value", K(l).length), X(ae, e), Q(ce, "data-measured", t.opened.measured);
+	}, [() => K(i).found(K(l).length, K(s).length)]), q("click", b, () => n().now.up = !n().now.up), Pi(ee, () => n().now.find, (e) => n().now.find = e), Y(e, m), F();
 }
 Tr(["click"]);
 //#endregion
 //#region src/viewer/Room.svelte
 var Xs = /* @__PURE__ */ J("<a data-testid=\"to-wall\" class=\"svelte-b272ej\"> </a>"), Zs = /* @__PURE__ */ J("<a data-testid=\"to-shelf\" class=\"svelte-b272ej\"> </a>"), Qs = /* @__PURE__ */ J("<h1 class=\"svelte-b272ej\"> </h1> <p class=\"note\"> </p> <!>", 1), $s = /* @__PURE__ */ J("<p class=\"note\"> </p>"), ec = /* @__PURE__ */ J("<article data-testid=\"viewer\" class=\"svelte-b272ej\"><nav class=\"svelte-b272ej\"><!></nav> <!> <!></article>");
 function tc(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = /* @__PURE__ */ I(() => qi.of(ja)), r = _r(() => new Aa(t.source, t.id));
 	wn(() => () => r.close()), wn(() => t.view.follow());
 	let i = /* @__PURE__ */ I(() => ({
@@ -14545,7 +14556,7 @@ function tc(e, t) {
 	};
 	Z(g, (e) => {
 		K(p) && !K(u) ? e(_) : t.back && e(v, 1);
-	}), M(h);
+	}), N(h);
 	var y = H(h, 2), b = (e) => {
 		ca(e, {
 			get refusal() {
@@ -14611,9 +14622,9 @@ function tc(e, t) {
 	};
 	Z(x, (e) => {
 		r.meta ? e(S) : r.refusal || e(C, 1);
-	}), M(m), U(() => {
+	}), N(m), U(() => {
 		Q(m, "data-id", t.id), Q(h, "aria-label", K(n).title);
-	}), Y(e, m), P();
+	}), Y(e, m), F();
 }
 Tr(["click"]);
 //#endregion
@@ -14717,14 +14728,14 @@ var pc = {
 		this.keep = e, this.read();
 	}
 	get query() {
-		return nc(Je(this.now), pc);
+		return nc(qe(this.now), pc);
 	}
 	get link() {
 		return this.keep.link(this.query);
 	}
 	linkTo(e) {
 		return this.keep.link(nc({
-			...Je(this.now),
+			...qe(this.now),
 			...e
 		}, pc)) ?? "#";
 	}
@@ -14763,7 +14774,7 @@ function gc(e) {
 //#endregion
 //#region src/widget/Widget.svelte
 function _c(e, t) {
-	N(t, !0);
+	P(t, !0);
 	let n = _r(() => String(t.model.get("recording"))), r = new hc({
 		read: () => String(t.model.get("state") ?? ""),
 		write: (e) => {
@@ -14787,7 +14798,7 @@ function _c(e, t) {
 			return r;
 		},
 		back: null
-	}), P();
+	}), F();
 }
 //#endregion
 //#region src/widget/widget.ts
