@@ -43,12 +43,21 @@ $(FONTS): $(READY)
 	|| echo "no Chinese font: install one as root, apt-get install fonts-noto-cjk"
 	@touch $@
 
+# Pages are tried in a real browser; without one those tests are skipped, and say so.
+BROWSER := $(VENV)/.browser
+$(BROWSER): $(READY)
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null \
+	|| { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	&& apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } \
+	|| echo "no browser: install one as root, apt-get install chromium"
+	@touch $@
+
 check: $(READY)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/basedpyright --level error
 
-test: check $(FONTS)
+test: check $(FONTS) $(BROWSER)
 	$(PYTEST) -m "not long"
 	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain" $(TYPED)
 
