@@ -35,8 +35,8 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-# Who follows a link on another site sends no strict cookie, not even one that has just been given. The page asks again by
-# itself, and that counts as coming from here.
+# Who follows a link on another site sends no strict cookie, not even one that has just been given. The page asks again
+# by itself, and that counts as coming from here.
 AGAIN = """<!doctype html><meta charset="utf-8"><title>regard</title>
 <meta http-equiv="refresh" content="0;url=/?{query}"><p><a href="/?{query}">regard</a></p>
 """
