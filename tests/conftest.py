@@ -1,7 +1,9 @@
 """What every test stands on: threads, seeds, hypothesis profiles, and checked shapes on demand."""
 
 import os
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import hypothesis
 import pytest
@@ -50,3 +52,25 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(autouse=True)
 def seeded():
     torch.manual_seed(0)
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def regard(monkeypatch, capsys):
+    """The command without a new process: (exit code, what it printed, what it complained)."""
+    from regard import cli
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["regard", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        said = capsys.readouterr()
+        code = end.value.code
+        return Said(1, said.out, str(code)) if isinstance(code, str) else Said(code or 0, said.out, said.err)
+
+    return run

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zlib
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -18,6 +19,7 @@ from regard.recording import Recording
 from regard.recording import _format as form
 from regard.recording._reader import Reader
 from regard.recording._tokens import texts_of
+from regard.recording._writer import Writer
 
 N, DIM = 7, 12
 
@@ -120,6 +122,48 @@ def test_it_says_what_it_is(model, path):
         recording["third"]
     with pytest.raises(ChoiceError, match=r"\[name, step, head\], not for"):
         recording["first", 0, 0, 0]
+
+
+@pytest.mark.parametrize("at", range(9))
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_while_writing_takes_back_nothing_that_was_seen(path, monkeypatch, at, when):
+    """Ctrl-C around any call of the system: a group is there as a whole or not at all, and the next ones follow it."""
+    writer = Writer(path)
+    writer.append({"what": "note", "number": 0}, {"x": np.arange(5)})
+    reader, count = Reader(path), 0
+
+    def impatient(real):
+        def call(*args):
+            nonlocal count
+            count += 1
+            result = real(*args) if count != at + 1 or when == "after" else None
+            reader.refresh()
+            if count == at + 1:
+                raise KeyboardInterrupt
+            return result
+
+        return call
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", impatient(os.fsync))
+        patched.setattr(os, "pwrite", impatient(os.pwrite))
+        try:
+            writer.append({"what": "note", "number": 1}, {"x": np.arange(7)})
+            interrupted = False
+        except KeyboardInterrupt:
+            interrupted = True
+    assert interrupted == (at < 8)  # three writes and a wait, twice
+    writer.append({"what": "note", "number": 2}, {"x": np.arange(3)})
+    writer.close()
+    for found in (reader, Reader(path)):
+        found.refresh()
+        numbers = [found.group(index).meta["number"] for index in range(len(found))]
+        assert numbers in ([0, 1, 2], [0, 2])
+        assert [found.array(found.group(i).arrays["x"]).size for i in range(len(found))] == [
+            (5, 7, 3)[n] for n in numbers
+        ]
+        assert found.damage(every_byte=True) == []
+        assert (1 in numbers) == (at > 6 or (at, when) == (6, "after"))
 
 
 @torch.no_grad()

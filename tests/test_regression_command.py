@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
-from regard import NadarayaWatson, cli
+from regard import NadarayaWatson
 from regard.cli import _fit
 
 COMMAND = Path(sys.executable).with_name("regard")
@@ -28,21 +28,6 @@ def folder(tmp_path, monkeypatch):
     table.to_csv("houses.csv", index=False)
     table[["rooms", "size"]].head(5).assign(street=list("abcde")).to_csv("new.csv", index=False)
     return tmp_path
-
-
-@pytest.fixture
-def regard(monkeypatch, capsys):
-    """The command without a new process: (exit code, what it printed, what it complained)."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["regard", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            cli.main()
-        said = capsys.readouterr()
-        code = end.value.code
-        return (1, said.out, str(code)) if isinstance(code, str) else (code or 0, said.out, said.err)
-
-    return run
 
 
 def names(folder):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.errors import ChoiceError, RegardError
+from regard.errors import ChoiceError
 
 if TYPE_CHECKING:
     from regard.models import Given
@@ -62,10 +62,11 @@ def record(
     with _progress.step(f"loading {model}"):
         given = _load(model, words, generate, truncate=truncate)
     options = {"heads": chosen, "dtype": dtype, "layers": _layers(layers, given.model)}
+    before = _identity(out)
     try:
         written = _run.run(given, out, options, generate, force=force)
     except KeyboardInterrupt:
-        _say_stopped(out)
+        _say_stopped(out, recorded=_identity(out) != before)
         raise typer.Exit(130) from None
     _sum_up(out, given, written)
 
@@ -101,16 +102,22 @@ def _layers(wanted: list[str] | None, model: Any) -> list[str] | None:
     return [name for one in wanted for name in (_choose.matching(one, names) if one.isdecimal() else [one])]
 
 
-def _say_stopped(out: Path) -> None:
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file it is, if there is one; another of the same name is another."""
+    if not path.exists():
+        return None
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _say_stopped(out: Path, *, recorded: bool) -> None:
     from regard.cli import _text
     from regard.recording import open as open_recording
 
-    try:
-        count = len(open_recording(out).layers) if out.exists() else 0
-    except RegardError:
-        count = 0
-    kept = f"{_text.count(count, 'layer')} recorded until then: {out}" if count else "nothing was recorded yet"
-    typer.echo(f"regard: stopped; {kept}", err=True)
+    said = "nothing was recorded yet"
+    if recorded:
+        said = f"{_text.count(len(open_recording(out).layers), 'layer')} recorded until then: {out}"
+    typer.echo(f"regard: stopped; {said}", err=True)
 
 
 def _sum_up(out: Path, given: Given, written: str | None) -> None:

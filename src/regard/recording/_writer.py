@@ -52,22 +52,33 @@ class Writer:
         if self._stopped or self._closed:
             raise StorageError(f"{self.path} takes no more: it {'was closed' if self._closed else 'failed before'}")
         before = self._size, self._number
+        done = form.Head(form.DONE, 0, 0, 0)
         try:
             listed = {name: self._array(array) for name, array in arrays.items()}
             self._sync()
-            at = self._size
-            self._chunk(form.DONE, _text({"meta": meta, "arrays": listed}))
+            text = _text({"meta": meta, "arrays": listed})
+            done = form.Head(form.DONE, self._number, self._size + form.ALIGN, len(text))
+            self._chunk(form.DONE, text)
             self._sync()
-            self._done.append(at)
+            self._add(done)
         except OSError as error:
             self._give_back(*before)
             self._stopped = True
             raise StorageError(
                 f"{self.path} could not take the next call ({error.strerror}); the {len(self._done)} before it are safe"
             ) from error
-        except BaseException:  # also an impatient Ctrl-C: the next group begins where this one did
-            self._give_back(*before)
+        except BaseException:  # an impatient Ctrl-C
+            if 0 < done.stop <= os.fstat(self._file).st_size:
+                self._add(done)  # it is all there, and whoever reads along may have seen it
+            else:
+                self._give_back(*before)  # the next group begins where this one did
             raise
+
+    def _add(self, done: form.Head) -> None:
+        self._size, self._number = done.stop, done.number + 1
+        at = done.payload - form.ALIGN
+        if not self._done or self._done[-1] != at:
+            self._done.append(at)
 
     def close(self) -> None:
         """Say that nothing more comes, and where everything is."""
