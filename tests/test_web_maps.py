@@ -21,8 +21,9 @@ import regard as rg
 from regard import masks, normalisers, scores
 from regard.errors import ChoiceError, StaleWeightsError
 from regard.recording._call import Call
-from regard.web import _head, _maps, _refine, _strips, _thumbs
+from regard.web import _head, _maps, _profiles, _refine, _strips, _thumbs
 from regard.web._maps import Cache, Map, thumbs
+from regard.web._profiles import profiled
 
 POOLS = ("mean", "max")
 SIZES = [(1, 1), (1, 37), (37, 1), (53, 71), (71, 53), (97, 97), (64, 128), (131, 29)]
@@ -478,3 +479,27 @@ def test_many_threads_keep_the_count() -> None:
         thread.join()
     kept = [cache.get(key) for key in range(37)]
     assert cache.bytes == sum(array.nbytes for array in kept if array is not None) <= 4000
+
+
+# Profiles
+
+
+def profile_rows(recording: rg.Recording) -> list[Any]:
+    return [row for piece in profiled(recording, lambda: False) for row in piece.rows]
+
+
+def test_profiles_piece_by_piece_are_those_of_the_analysis(recording: rg.Recording) -> None:
+    whole = list(rg.analysis.profiles(recording))
+    assert repr(profile_rows(recording)) == repr(whole)
+    with patch.object(_profiles, "TOGETHER", 1):
+        pieces = list(profiled(recording, lambda: False))
+        assert [len(piece.rows) for piece in pieces] == [1, 1, 1]
+        assert [piece.progress for piece in pieces] == pytest.approx([1 / 3, 2 / 3, 1])
+        found = profile_rows(recording)
+    assert [(row.layer, row.step, row.head) for row in found] == [(row.layer, row.step, row.head) for row in whole]
+    np.testing.assert_allclose([row[3:] for row in found], [row[3:] for row in whole], rtol=1e-5)
+
+
+def test_profiles_end_when_nobody_waits(recording: rg.Recording) -> None:
+    with patch.object(_profiles, "TOGETHER", 1):
+        assert len(list(profiled(recording, iter([False, False, True]).__next__))) == 2
