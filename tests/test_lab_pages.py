@@ -18,7 +18,8 @@ from regard.errors import ChoiceError, DtypeError, FormatError, RegardError, Sha
 from regard.lab.pages import PAGES, _state
 
 NAMES = list(PAGES)
-SENSELESS = {"masks", "normalisers"}  # where fields have to fit each other
+WORDS = ["the", "tall", "father", "reads", "a", "book", "and", "often", "eats", "apples", "in", "school.", "Why?"]
+SENSELESS = {"masks", "normalisers", "relevance"}  # where fields have to fit each other
 QUICK = [name for name in NAMES if name not in {"heads", "relevance"}]  # those need a model
 
 
@@ -33,6 +34,17 @@ def values(kind):
             return st.booleans()
         case _state.Choice(options):
             return st.sampled_from(list(options))
+        case _state.Text():
+            return st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)
+        case _state.Part(cls):
+            return states(cls)
+    return values_of_several(kind)
+
+
+def values_of_several(kind):
+    match kind:
+        case _state.Maybe(inner):
+            return st.none() | values(inner)
         case _state.Many(inner, least, most):
             return st.lists(values(inner), min_size=least, max_size=most)
         case _state.Pair(first, second):
@@ -43,15 +55,12 @@ def values(kind):
                     st.lists(values(number), min_size=width, max_size=width), min_size=fewest, max_size=most
                 )
             )
-        case _state.Maybe(inner):
-            return st.none() | values(inner)
-        case _state.Part(cls):
-            return states(cls)
     raise AssertionError(kind)
 
 
-def states(cls):
-    return st.fixed_dictionaries({}, optional={field.name: values(field.metadata["kind"]) for field in fields(cls)})
+def states(cls, without=()):
+    kinds = {field.name: field.metadata["kind"] for field in fields(cls) if field.name not in without}
+    return st.fixed_dictionaries({}, optional={name: values(kind) for name, kind in kinds.items()})
 
 
 def run(code):
@@ -89,12 +98,31 @@ def assert_rows_are_distributions(rows):
 @given(data=st.data())
 def test_every_state_is_shown_and_its_code_agrees(name, data):
     page = PAGES[name]
-    asked = data.draw(states(page.state))
+    check_state(page, data.draw(states(page.state)))
+
+
+@settings(max_examples=15)
+@given(asked=states(PAGES["relevance"].state, without=["heads"]))  # the code is about questions alone
+def test_every_question_is_answered_and_its_code_agrees(asked):
+    check_state(PAGES["relevance"], asked)
+
+
+@settings(max_examples=5)
+@given(asked=states(PAGES["heads"].state))
+def test_every_sentence_is_shown(asked):
+    shown = show("heads", **asked)
+    json.dumps(shown, allow_nan=False)
+    for rows in shown["weights"]:
+        torch.testing.assert_close(torch.tensor(rows).sum(-1), torch.ones(len(rows)), atol=1e-4, rtol=0)
+
+
+def check_state(page, asked):
+    """It is shown, as JSON, with weights that are weights; the code says the same, also where that is an error."""
     state = page.read(json.dumps(asked))
     try:
         shown = page.show(state)
     except RegardError as error:  # a state that makes no sense: the code says the same
-        assert name in SENSELESS
+        assert page.name in SENSELESS
         with pytest.raises(type(error), match=re.escape(str(error))):
             run(page.code(state))
         return

@@ -73,9 +73,7 @@ QUESTIONS: dict[str, Callable[[Answers, Given], Any]] = {
     "list": lambda a, _: a.list(),
     "meta": lambda a, g: a.meta(_id(g)),
     "profiles": lambda a, g: a.profiles(_id(g)),
-    "thumbs": lambda a, g: a.thumbs(
-        _id(g), _number(g, "entry"), _number(g, "batch"), _between(g, "side", 8, 256)
-    ),
+    "thumbs": lambda a, g: a.thumbs(_id(g), _number(g, "entry"), _number(g, "batch"), _between(g, "side", 8, 256)),
     "info": lambda a, g: a.info(_place(g)),
     "tile": lambda a, g: a.tile(_place(g), pooled(str(g.get("pool"))), *_all(g, "level", "row", "column")),
     "peaks": lambda a, g: a.peaks(_place(g), pooled(str(g.get("pool"))), *_all(g, "level", "row")),

@@ -10,13 +10,14 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from regard.errors import ChoiceError, DtypeError, FormatError, ShapeError
 
 S = TypeVar("S")
 
 
+@runtime_checkable
 class Kind(Protocol):
     """What a field may be."""
 
