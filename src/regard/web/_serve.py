@@ -83,7 +83,7 @@ def serve(door: Door, listening: socket.socket, shelf: Shelf, *, lab: bool, star
 
 
 def _warm(job: Job[None]) -> None:
-    """Import torch and show each lesson once while people still look for the page; models wait until they are wanted."""
+    """Import torch and show each lesson once while people still look for the page; models wait until asked for."""
     from regard.lab.pages import PAGES
 
     for page in PAGES.values():
