@@ -101,7 +101,7 @@ class Watched(NamedTuple):
     errors: list[str]
 
 
-def opened(context: BrowserContext, shown: Shown) -> Watched:
+def opened(context: BrowserContext, shown: Shown, place: str = "") -> Watched:
     page, errors = context.new_page(), []
     page.set_default_timeout(20_000)
     page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
@@ -110,7 +110,7 @@ def opened(context: BrowserContext, shown: Shown) -> Watched:
         "request",
         lambda asked: None if asked.url.startswith((shown.base, "blob:", "data:")) else errors.append(asked.url),
     )
-    page.goto(shown.url.partition("#")[0])
+    page.goto(shown.url.partition("#")[0] + place.replace("?", "&", 1))
     if not shown.ids:
         found = page.request.get(f"{shown.base}api/recordings").json()
         shown.ids.update({Path(one["name"]).stem: one["id"] for one in found})

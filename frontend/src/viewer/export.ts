@@ -12,6 +12,17 @@ export function save(name: string, body: Blob): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
+/** Browsers give the clipboard to this machine and to https only; elsewhere the old way still works. */
+export async function copy(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = document.createElement('textarea');
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand('copy');
+  field.remove();
+}
+
 export function savePicture(root: HTMLElement, name: string): void {
   const made = pictureOf(snapshot(root), getComputedStyle(root).fontFamily);
   made.toBlob((blob) => blob && save(`${name}.png`, blob), 'image/png');

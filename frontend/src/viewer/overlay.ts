@@ -4,6 +4,7 @@ import type { Frame } from './deep';
 import { share, type Ink } from './ink';
 import { paperOf } from './paper';
 import type { Sheet } from './sheet';
+import type { Pool } from './source';
 
 const READABLE = 42; // pixels a cell from which its number is written into it
 
@@ -13,7 +14,7 @@ export function drawOverlay(
   frame: Frame,
   sheet: Sheet,
   ink: Ink,
-  tops: (row: number) => number,
+  pool: Pool,
   cell: Cell | null,
 ): void {
   const paper = paperOf(canvas);
@@ -50,7 +51,7 @@ export function drawOverlay(
       for (let j = first; j <= last; j++) {
         const value = sheet.weight(i, j);
         if (value === undefined || isEmpty(i)) continue;
-        context.fillStyle = inkOn(colours, Math.round(255 * share(value, tops(i), ink)));
+        context.fillStyle = inkOn(colours, Math.round(255 * share(value, sheet.topOfRow(pool, i), ink)));
         context.fillText(value === 0 ? '0' : value < 0.0005 ? '<.001' : value.toFixed(3).replace(/^0/, ''), x(j + 0.5), y(i + 0.5));
       }
     }

@@ -32,7 +32,7 @@ export class Sheet {
   constructor(
     readonly source: Source,
     readonly place: Place,
-    readonly info: Info,
+    public info: Info,
     readonly tops: Tops,
     private brush: Brush,
   ) {
@@ -107,6 +107,11 @@ export class Sheet {
   estimated(names: Iterable<string>): boolean {
     for (const name of names) if (this.#tiles.get(name)?.block.exact === false) return true;
     return false;
+  }
+
+  /** Whether anything at all is. */
+  get rough(): boolean {
+    return this.estimated(this.#tiles.keys());
   }
 
   /** Ask again for all that was estimated. */
