@@ -22,7 +22,7 @@ function S() {
 		reject: t
 	};
 }
-function C(e, t) {
+function ee(e, t) {
 	if (Array.isArray(e)) return e;
 	if (t === void 0 || !(Symbol.iterator in e)) return Array.from(e);
 	let n = [];
@@ -31,50 +31,50 @@ function C(e, t) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/constants.js
-var w = 1 << 24, T = 1024, E = 2048, ee = 4096, te = 8192, ne = 16384, re = 32768, ie = 1 << 25, D = 65536, ae = 1 << 19, oe = 1 << 20, se = 1 << 25, ce = 1 << 21, le = 1 << 22, ue = 1 << 23, de = Symbol("$state"), O = Symbol("component"), fe = Symbol("legacy props"), pe = Symbol(""), me = Symbol("attributes"), he = Symbol("class"), ge = Symbol("style"), _e = Symbol("text"), ve = Symbol("form reset"), ye = new class extends Error {
+var C = 1 << 24, w = 1024, T = 2048, te = 4096, ne = 8192, re = 16384, ie = 32768, ae = 1 << 25, oe = 65536, se = 1 << 19, ce = 1 << 20, le = 1 << 25, ue = 1 << 21, de = 1 << 22, fe = 1 << 23, pe = Symbol("$state"), E = Symbol("component"), me = Symbol("legacy props"), he = Symbol(""), ge = Symbol("attributes"), _e = Symbol("class"), ve = Symbol("style"), ye = Symbol("text"), be = Symbol("form reset"), xe = new class extends Error {
 	name = "StaleReactionError";
 	message = "The reaction that called `getAbortSignal()` was re-run or destroyed";
-}(), be = !!globalThis.document?.contentType && /* @__PURE__ */ globalThis.document.contentType.includes("xml"), xe = {}, k = Symbol("uninitialized"), Se = "http://www.w3.org/1999/xhtml";
-function Ce() {
+}(), Se = !!globalThis.document?.contentType && /* @__PURE__ */ globalThis.document.contentType.includes("xml"), Ce = {}, D = Symbol("uninitialized"), we = "http://www.w3.org/1999/xhtml";
+function Te() {
 	console.warn("https://svelte.dev/e/derived_inert");
 }
-function we(e) {
+function Ee(e) {
 	console.warn("https://svelte.dev/e/hydration_mismatch");
 }
-function A() {
+function O() {
 	console.warn("https://svelte.dev/e/select_multiple_invalid_value");
 }
-function Te() {
+function De() {
 	console.warn("https://svelte.dev/e/svelte_boundary_reset_noop");
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/hydration.js
-var j = !1;
-function Ee(e) {
-	j = e;
+var k = !1;
+function Oe(e) {
+	k = e;
 }
-var M;
-function De(e) {
-	if (e === null) throw we(), xe;
-	return M = e;
+var A;
+function ke(e) {
+	if (e === null) throw Ee(), Ce;
+	return A = e;
 }
-function Oe() {
-	return De(/* @__PURE__ */ dn(M));
+function Ae() {
+	return ke(/* @__PURE__ */ dn(A));
 }
-function N(e) {
-	if (j) {
-		if (/* @__PURE__ */ dn(M) !== null) throw we(), xe;
-		M = e;
+function j(e) {
+	if (k) {
+		if (/* @__PURE__ */ dn(A) !== null) throw Ee(), Ce;
+		A = e;
 	}
 }
-function ke(e = 1) {
-	if (j) {
-		for (var t = e, n = M; t--;) n = /* @__PURE__ */ dn(n);
-		M = n;
+function je(e = 1) {
+	if (k) {
+		for (var t = e, n = A; t--;) n = /* @__PURE__ */ dn(n);
+		A = n;
 	}
 }
-function Ae(e = !0) {
-	for (var t = 0, n = M;;) {
+function Me(e = !0) {
+	for (var t = 0, n = A;;) {
 		if (n.nodeType === 8) {
 			var r = n.data;
 			if (r === "]") {
@@ -86,63 +86,63 @@ function Ae(e = !0) {
 		e && n.remove(), n = i;
 	}
 }
-function je(e) {
-	if (!e || e.nodeType !== 8) throw we(), xe;
+function Ne(e) {
+	if (!e || e.nodeType !== 8) throw Ee(), Ce;
 	return e.data;
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/equality.js
-function Me(e) {
+function Pe(e) {
 	return e === this.v;
 }
-function Ne(e, t) {
+function Fe(e, t) {
 	return e == e ? e !== t || typeof e == "object" && !!e || typeof e == "function" : t == t;
 }
-function Pe(e) {
-	return !Ne(e, this.v);
+function Ie(e) {
+	return !Fe(e, this.v);
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/errors.js
-function Fe() {
+function Le() {
 	throw Error("https://svelte.dev/e/async_derived_orphan");
 }
-function Ie(e, t, n) {
+function Re(e, t, n) {
 	throw Error("https://svelte.dev/e/each_key_duplicate");
 }
-function Le(e) {
+function ze(e) {
 	throw Error("https://svelte.dev/e/effect_in_teardown");
 }
-function Re() {
+function Be() {
 	throw Error("https://svelte.dev/e/effect_in_unowned_derived");
 }
-function ze(e) {
+function Ve(e) {
 	throw Error("https://svelte.dev/e/effect_orphan");
 }
-function Be() {
+function He() {
 	throw Error("https://svelte.dev/e/effect_update_depth_exceeded");
 }
-function Ve(e) {
+function Ue(e) {
 	throw Error("https://svelte.dev/e/props_invalid_value");
 }
-function He() {
+function We() {
 	throw Error("https://svelte.dev/e/state_descriptors_fixed");
 }
-function Ue() {
+function Ge() {
 	throw Error("https://svelte.dev/e/state_prototype_fixed");
 }
-function We() {
+function Ke() {
 	throw Error("https://svelte.dev/e/state_unsafe_mutation");
 }
-function Ge() {
+function qe() {
 	throw Error("https://svelte.dev/e/svelte_boundary_reset_onerror");
 }
 //#endregion
 //#region node_modules/svelte/src/internal/shared/clone.js
-var Ke = [];
-function qe(e, t = !1, n = !1) {
-	return Je(e, /* @__PURE__ */ new Map(), "", Ke, null, n);
+var Je = [];
+function Ye(e, t = !1, n = !1) {
+	return Xe(e, /* @__PURE__ */ new Map(), "", Je, null, n);
 }
-function Je(e, t, n, r, i = null, a = !1) {
+function Xe(e, t, n, r, i = null, a = !1) {
 	if (typeof e == "object" && e) {
 		var o = t.get(e);
 		if (o !== void 0) return o;
@@ -153,17 +153,17 @@ function Je(e, t, n, r, i = null, a = !1) {
 			t.set(e, s), i !== null && t.set(i, s);
 			for (var c = 0; c < e.length; c += 1) {
 				var u = e[c];
-				c in e && (s[c] = Je(u, t, n, r, null, a));
+				c in e && (s[c] = Xe(u, t, n, r, null, a));
 			}
 			return s;
 		}
 		if (v(e) === g) {
 			s = {}, t.set(e, s), i !== null && t.set(i, s);
-			for (var d of Object.keys(e)) s[d] = Je(e[d], t, n, r, null, a);
+			for (var d of Object.keys(e)) s[d] = Xe(e[d], t, n, r, null, a);
 			return s;
 		}
 		if (e instanceof Date) return e.getTime(), structuredClone(e);
-		if (typeof e.toJSON == "function" && !a) return Je(e.toJSON(), t, n, r, e);
+		if (typeof e.toJSON == "function" && !a) return Xe(e.toJSON(), t, n, r, e);
 	}
 	if (e instanceof EventTarget) return e;
 	try {
@@ -174,83 +174,83 @@ function Je(e, t, n, r, i = null, a = !1) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/context.js
-var Ye = null;
-function Xe(e) {
-	Ye = e;
+var Ze = null;
+function Qe(e) {
+	Ze = e;
 }
-function P(e, t = !1, n) {
-	Ye = {
-		p: Ye,
+function M(e, t = !1, n) {
+	Ze = {
+		p: Ze,
 		i: !1,
 		c: null,
 		e: null,
 		s: e,
 		x: null,
-		r: G,
+		r: W,
 		l: null
 	};
 }
-function F(e) {
-	var t = Ye, n = t.e;
+function N(e) {
+	var t = Ze, n = t.e;
 	if (n !== null) {
 		t.e = null;
 		for (var r of n) Tn(r);
 	}
-	return e !== void 0 && (t.x = e), t.i = !0, Ye = t.p, Ze(e);
+	return e !== void 0 && (t.x = e), t.i = !0, Ze = t.p, $e(e);
 }
-function Ze(e = {}) {
-	return p(e, O, { value: !0 }), e;
+function $e(e = {}) {
+	return p(e, E, { value: !0 }), e;
 }
-function Qe() {
+function et() {
 	return !0;
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/task.js
-var $e = [];
-function et() {
-	var e = $e;
-	$e = [], x(e);
+var tt = [];
+function nt() {
+	var e = tt;
+	tt = [], x(e);
 }
-function tt(e) {
-	if ($e.length === 0 && !Ot) {
-		var t = $e;
+function rt(e) {
+	if (tt.length === 0 && !kt) {
+		var t = tt;
 		queueMicrotask(() => {
-			t === $e && et();
+			t === tt && nt();
 		});
 	}
-	$e.push(e);
+	tt.push(e);
 }
-function nt() {
-	for (; $e.length > 0;) et();
+function it() {
+	for (; tt.length > 0;) nt();
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/status.js
-var rt = ~(E | ee | T);
-function it(e, t) {
-	e.f = e.f & rt | t;
+var at = ~(T | te | w);
+function P(e, t) {
+	e.f = e.f & at | t;
 }
-function at(e) {
-	e.f & 512 || e.deps === null ? it(e, T) : it(e, ee);
+function ot(e) {
+	e.f & 512 || e.deps === null ? P(e, w) : P(e, te);
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/utils.js
-function ot(e, t) {
-	e.f & 2048 ? t.set(e, E) : e.f & 4096 && t.get(e) !== 2048 && t.set(e, ee), it(e, T);
+function st(e, t) {
+	e.f & 2048 ? t.set(e, T) : e.f & 4096 && t.get(e) !== 2048 && t.set(e, te), P(e, w);
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/misc.js
-var st = !1;
-function ct() {
-	st || (st = !0, document.addEventListener("reset", (e) => {
+var ct = !1;
+function lt() {
+	ct || (ct = !0, document.addEventListener("reset", (e) => {
 		Promise.resolve().then(() => {
-			if (!e.defaultPrevented) for (let t of e.target.elements) t[ve]?.();
+			if (!e.defaultPrevented) for (let t of e.target.elements) t[be]?.();
 		});
 	}, { capture: !0 }));
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/bindings/shared.js
-function lt(e) {
-	var t = W, n = G;
+function ut(e) {
+	var t = U, n = W;
 	Jn(null), Yn(null);
 	try {
 		return e();
@@ -258,23 +258,23 @@ function lt(e) {
 		Jn(t), Yn(n);
 	}
 }
-function ut(e, t, n, r = n) {
-	e.addEventListener(t, () => lt(n));
-	let i = e[ve];
-	e[ve] = i ? () => {
+function dt(e, t, n, r = n) {
+	e.addEventListener(t, () => ut(n));
+	let i = e[be];
+	e[be] = i ? () => {
 		i(), r(!0);
-	} : () => r(!0), ct();
+	} : () => r(!0), lt();
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/async.js
-function dt(e, t, n, r) {
-	let i = Qe() ? ht : vt;
+function ft(e, t, n, r) {
+	let i = et() ? gt : yt;
 	var a = e.filter((e) => !e.settled), o = t.map(i);
 	if (n.length === 0 && a.length === 0) {
 		r(o);
 		return;
 	}
-	var s = G, c = ft(), l = a.length === 1 ? a[0].promise : a.length > 1 ? Promise.all(a.map((e) => e.promise)) : null;
+	var s = W, c = pt(), l = a.length === 1 ? a[0].promise : a.length > 1 ? Promise.all(a.map((e) => e.promise)) : null;
 	function u(e) {
 		if (!(s.f & 16384)) {
 			c();
@@ -283,83 +283,83 @@ function dt(e, t, n, r) {
 			} catch (e) {
 				vn(e, s);
 			}
-			pt();
+			mt();
 		}
 	}
-	var d = mt();
+	var d = ht();
 	if (n.length === 0) {
 		l.then(() => u([])).finally(d);
 		return;
 	}
 	function f() {
-		Promise.all(n.map((e) => /* @__PURE__ */ _t(e))).then(u).catch((e) => vn(e, s)).finally(d);
+		Promise.all(n.map((e) => /* @__PURE__ */ vt(e))).then(u).catch((e) => vn(e, s)).finally(d);
 	}
 	l ? l.then(() => {
-		s.f & 16384 ? d() : (c(), f(), pt());
+		s.f & 16384 ? d() : (c(), f(), mt());
 	}) : f();
 }
-function ft() {
-	var e = G, t = W, n = Ye, r = L;
+function pt() {
+	var e = W, t = U, n = Ze, r = I;
 	return function(i = !0) {
-		Yn(e), Jn(t), Xe(n), i && !(e.f & 16384) && (r?.activate(), r?.apply());
+		Yn(e), Jn(t), Qe(n), i && !(e.f & 16384) && (r?.activate(), r?.apply());
 	};
 }
-function pt(e = !0) {
-	Yn(null), Jn(null), Xe(null), e && L?.deactivate();
+function mt(e = !0) {
+	Yn(null), Jn(null), Qe(null), e && I?.deactivate();
 }
-function mt() {
-	var e = G, t = e.b, n = L, r = !!t?.is_rendered();
+function ht() {
+	var e = W, t = e.b, n = I, r = !!t?.is_rendered();
 	return t?.update_pending_count(1, n), n.increment(r, e), () => {
 		t?.update_pending_count(-1, n), n.decrement(r, e);
 	};
 }
 /*#__NO_SIDE_EFFECTS__*/
-function ht(e) {
-	var t = 2 | E;
-	return G !== null && (G.f |= ae), {
-		ctx: Ye,
+function gt(e) {
+	var t = 2 | T;
+	return W !== null && (W.f |= se), {
+		ctx: Ze,
 		deps: null,
 		effects: null,
-		equals: Me,
+		equals: Pe,
 		f: t,
 		fn: e,
 		reactions: null,
 		rv: 0,
-		v: k,
+		v: D,
 		wv: 0,
-		parent: G,
+		parent: W,
 		ac: null
 	};
 }
-var gt = Symbol("obsolete");
+var _t = Symbol("obsolete");
 /*#__NO_SIDE_EFFECTS__*/
-function _t(e, t, n) {
-	let r = G;
-	r === null && Fe();
-	var i = void 0, a = Gt(k), o = !W, s = /* @__PURE__ */ new Set();
+function vt(e, t, n) {
+	let r = W;
+	r === null && Le();
+	var i = void 0, a = Kt(D), o = !U, s = /* @__PURE__ */ new Set();
 	return On(() => {
-		var t = G, n = S();
+		var t = W, n = S();
 		i = n.promise;
 		try {
 			Promise.resolve(e()).then(n.resolve, (e) => {
-				e !== ye && n.reject(e);
-			}).finally(pt);
+				e !== xe && n.reject(e);
+			}).finally(mt);
 		} catch (e) {
-			n.reject(e), pt();
+			n.reject(e), mt();
 		}
-		var c = L;
+		var c = I;
 		if (o) {
-			if (t.f & 32768) var l = mt();
-			if (r.b?.is_rendered()) c.async_deriveds.get(t)?.reject(gt);
-			else for (let e of s.values()) e.reject(gt);
+			if (t.f & 32768) var l = ht();
+			if (r.b?.is_rendered()) c.async_deriveds.get(t)?.reject(_t);
+			else for (let e of s.values()) e.reject(_t);
 			s.add(n), c.async_deriveds.set(t, n);
 		}
 		let u = (e, t = void 0) => {
-			l?.(), s.delete(n), t !== gt && (c.activate(), t ? (a.f |= ue, Yt(a, t)) : (a.f & 8388608 && (a.f ^= ue), Yt(a, e)), c.deactivate());
+			l?.(), s.delete(n), t !== _t && (c.activate(), t ? (a.f |= fe, Xt(a, t)) : (a.f & 8388608 && (a.f ^= fe), Xt(a, e)), c.deactivate());
 		};
 		n.promise.then(u, (e) => u(null, e || "unknown"));
 	}), Cn(() => {
-		for (let e of s) e.reject(gt);
+		for (let e of s) e.reject(_t);
 	}), new Promise((e) => {
 		function t(n) {
 			function r() {
@@ -371,49 +371,49 @@ function _t(e, t, n) {
 	});
 }
 /*#__NO_SIDE_EFFECTS__*/
-function I(e) {
-	let t = /* @__PURE__ */ ht(e);
+function F(e) {
+	let t = /* @__PURE__ */ gt(e);
 	return Zn(t), t;
 }
 /*#__NO_SIDE_EFFECTS__*/
-function vt(e) {
-	let t = /* @__PURE__ */ ht(e);
-	return t.equals = Pe, t;
-}
 function yt(e) {
+	let t = /* @__PURE__ */ gt(e);
+	return t.equals = Ie, t;
+}
+function bt(e) {
 	var t = e.effects;
 	if (t !== null) {
 		e.effects = null;
 		for (var n = 0; n < t.length; n += 1) In(t[n]);
 	}
 }
-function bt(e) {
-	var t, n = G, r = e.parent;
-	if (!Gn && r !== null && e.v !== k && r.f & 24576) return Ce(), e.v;
+function xt(e) {
+	var t, n = W, r = e.parent;
+	if (!Gn && r !== null && e.v !== D && r.f & 24576) return Te(), e.v;
 	Yn(r);
 	try {
-		yt(e), t = lr(e);
+		bt(e), t = lr(e);
 	} finally {
 		Yn(n);
 	}
 	return t;
 }
-function xt(e) {
-	var t = bt(e);
-	!e.equals(t) && (e.wv = or(), (!L?.is_fork || e.deps === null) && (L === null ? e.v = t : (L.capture(e, t, !0), Tt?.capture(e, t, !0)), e.deps === null)) ? it(e, T) : Gn || (Et === null ? at(e) : (Sn() || L?.is_fork) && Et.set(e, t));
-}
 function St(e) {
-	if (e.effects !== null) for (let t of e.effects) (t.teardown || t.ac) && (t.teardown?.(), t.ac !== null && lt(() => {
-		t.ac.abort(ye), t.ac = null;
-	}), t.fn !== null && (t.teardown = b), fr(t, 0), Pn(t));
+	var t = xt(e);
+	!e.equals(t) && (e.wv = or(), (!I?.is_fork || e.deps === null) && (I === null ? e.v = t : (I.capture(e, t, !0), Et?.capture(e, t, !0)), e.deps === null)) ? P(e, w) : Gn || (Dt === null ? ot(e) : (Sn() || I?.is_fork) && Dt.set(e, t));
 }
 function Ct(e) {
+	if (e.effects !== null) for (let t of e.effects) (t.teardown || t.ac) && (t.teardown?.(), t.ac !== null && ut(() => {
+		t.ac.abort(xe), t.ac = null;
+	}), t.fn !== null && (t.teardown = b), fr(t, 0), Pn(t));
+}
+function wt(e) {
 	if (e.effects !== null) for (let t of e.effects) t.teardown && t.fn !== null && pr(t);
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/batch.js
-var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At = null, jt = null, Mt = 0, Nt = 1, Pt = class e {
-	id = Nt++;
+var Tt = null, I = null, Et = null, Dt = null, Ot = null, kt = !1, At = !1, jt = null, Mt = null, Nt = 0, Pt = 1, Ft = class e {
+	id = Pt++;
 	started = !1;
 	linked = !0;
 	prev = null;
@@ -434,7 +434,7 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 	is_fork = !1;
 	#u = !1;
 	constructor() {
-		wt === null ? wt = this : (wt.next = this, this.prev = wt), wt = this;
+		Tt === null ? Tt = this : (Tt.next = this, this.prev = Tt), Tt = this;
 	}
 	#d() {
 		if (this.is_fork) return !0;
@@ -455,8 +455,8 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 		var n = this.#c.get(e);
 		if (n) {
 			this.#c.delete(e);
-			for (var r of n.d) it(r, E), t(r);
-			for (r of n.m) it(r, ee), t(r);
+			for (var r of n.d) P(r, T), t(r);
+			for (r of n.m) P(r, te), t(r);
 		}
 		this.#l.add(e);
 	}
@@ -471,7 +471,7 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 						n = !0;
 						break;
 					}
-					t.f ^= T;
+					t.f ^= w;
 				}
 			}
 			n || e.push(t);
@@ -480,24 +480,24 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 	}
 	#m() {
 		this.started = !0;
-		for (let [e, t] of this.#s) it(e, t), this.schedule(e);
+		for (let [e, t] of this.#s) P(e, t), this.schedule(e);
 		this.apply();
-		for (var t = At = [], n = [], r = jt = []; this.#a.length > 0;) {
-			Mt++ > 1e3 && (this.#b(), It());
+		for (var t = jt = [], n = [], r = Mt = []; this.#a.length > 0;) {
+			Nt++ > 1e3 && (this.#b(), Lt());
 			for (let e of this.#p()) try {
 				this.#h(e, t, n);
 			} catch (t) {
-				throw Vt(e), this.#d() || this.discard(), t;
+				throw Ht(e), this.#d() || this.discard(), t;
 			}
 		}
-		if (L = null, r.length > 0) {
+		if (I = null, r.length > 0) {
 			var i = e.ensure();
 			for (let e of r) i.schedule(e);
 		}
-		if (At = null, jt = null, this.#d()) {
+		if (jt = null, Mt = null, this.#d()) {
 			this.#y(n), this.#y(t);
-			for (let [e, t] of this.#c) Bt(e, t);
-			r.length > 0 && L.#m();
+			for (let [e, t] of this.#c) Vt(e, t);
+			r.length > 0 && I.#m();
 			return;
 		}
 		let a = this.#g();
@@ -505,17 +505,17 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 		else {
 			this.#s.clear();
 			for (let e of this.#e) e(this);
-			this.#e.clear(), Tt = this, Rt(n), Rt(t), Tt = null, this.#i?.resolve();
-			var o = L;
-			this.#n === 0 && (this.#a.length === 0 || o !== null) && this.#b(), o !== null && (Ut.clear(), o.#m());
+			this.#e.clear(), Et = this, zt(n), zt(t), Et = null, this.#i?.resolve();
+			var o = I;
+			this.#n === 0 && (this.#a.length === 0 || o !== null) && this.#b(), o !== null && (Wt.clear(), o.#m());
 		}
 	}
 	#h(e, t, n) {
-		e.f ^= T;
+		e.f ^= w;
 		for (var r = e.first; r !== null;) {
 			var i = r.f, a = !!(i & 96);
 			if (!(a && i & 1024 || i & 8192 || this.#c.has(r)) && r.fn !== null) {
-				a ? r.f ^= T : i & 4 ? t.push(r) : sr(r) && (i & 16 && this.add_dirty_reaction(r, ee), pr(r));
+				a ? r.f ^= w : i & 4 ? t.push(r) : sr(r) && (i & 16 && this.add_dirty_reaction(r, te), pr(r));
 				var o = r.first;
 				if (o !== null) {
 					r = o;
@@ -554,36 +554,36 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 				if (r & 2) t(e);
 				else {
 					var i = e;
-					r & 4194320 && !this.async_deriveds.has(i) && (this.#s.delete(i), it(i, E), this.schedule(i));
+					r & 4194320 && !this.async_deriveds.has(i) && (this.#s.delete(i), P(i, T), this.schedule(i));
 				}
 			}
 		};
 		for (let e of this.current.keys()) t(e);
-		this.oncommit(() => e.discard()), e.#b(), L = this, this.#m();
+		this.oncommit(() => e.discard()), e.#b(), I = this, this.#m();
 	}
 	#y(e) {
-		for (var t = 0; t < e.length; t += 1) ot(e[t], this.#s);
+		for (var t = 0; t < e.length; t += 1) st(e[t], this.#s);
 	}
 	capture(e, t, n = !1) {
-		e.v !== k && !this.previous.has(e) && this.previous.set(e, e.v), e.f & 8388608 || (this.current.set(e, [t, n]), Et?.set(e, t)), this.is_fork || (e.v = t);
+		e.v !== D && !this.previous.has(e) && this.previous.set(e, e.v), e.f & 8388608 || (this.current.set(e, [t, n]), Dt?.set(e, t)), this.is_fork || (e.v = t);
 	}
 	activate() {
-		L = this;
+		I = this;
 	}
 	deactivate() {
-		L = null, Et = null;
+		I = null, Dt = null;
 	}
 	flush() {
 		try {
-			kt = !0, L = this, this.#m();
+			At = !0, I = this, this.#m();
 		} finally {
-			Mt = 0, Dt = null, At = null, jt = null, kt = !1, L = null, Et = null, Ut.clear();
+			Nt = 0, Ot = null, jt = null, Mt = null, At = !1, I = null, Dt = null, Wt.clear();
 		}
 	}
 	discard() {
 		for (let e of this.#t) e(this);
 		this.#t.clear();
-		for (let e of this.async_deriveds.values()) e.reject(gt);
+		for (let e of this.async_deriveds.values()) e.reject(_t);
 		this.#b(), this.#i?.resolve();
 	}
 	register_created_effect(e) {
@@ -600,7 +600,7 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 			let e = this.#r.get(t) ?? 0;
 			e === 1 ? this.#r.delete(t) : this.#r.set(t, e - 1);
 		}
-		this.#u || (this.#u = !0, tt(() => {
+		this.#u || (this.#u = !0, rt(() => {
 			this.#u = !1, this.linked && this.flush();
 		}));
 	}
@@ -621,126 +621,126 @@ var wt = null, L = null, Tt = null, Et = null, Dt = null, Ot = !1, kt = !1, At =
 		return (this.#i ??= S()).promise;
 	}
 	static ensure() {
-		if (L === null) {
-			let t = L = new e();
-			!kt && !Ot && tt(() => {
+		if (I === null) {
+			let t = I = new e();
+			!At && !kt && rt(() => {
 				t.started || t.flush();
 			});
 		}
-		return L;
+		return I;
 	}
 	apply() {
-		Et = null;
+		Dt = null;
 	}
 	schedule(e) {
-		Dt = e, e.b?.is_pending && e.f & 16777228 && !(e.f & 32768) ? e.b.defer_effect(e) : this.#a.push(e);
+		Ot = e, e.b?.is_pending && e.f & 16777228 && !(e.f & 32768) ? e.b.defer_effect(e) : this.#a.push(e);
 	}
 	#b() {
 		if (this.linked) {
 			var e = this.prev, t = this.next;
-			e === null || (e.next = t), t === null ? wt = e : t.prev = e, this.linked = !1;
+			e === null || (e.next = t), t === null ? Tt = e : t.prev = e, this.linked = !1;
 		}
 	}
 };
-function Ft(e) {
-	var t = Ot, n = Tt;
-	Tt = null, Ot = !0;
+function It(e) {
+	var t = kt, n = Et;
+	Et = null, kt = !0;
 	try {
 		var r;
-		for (e && (Ft(), r = e());;) {
-			if (nt(), L === null) return r;
-			L.flush();
+		for (e && (It(), r = e());;) {
+			if (it(), I === null) return r;
+			I.flush();
 		}
 	} finally {
-		Ot = t, Tt = n;
+		kt = t, Et = n;
 	}
 }
-function It() {
+function Lt() {
 	try {
-		Be();
+		He();
 	} catch (e) {
-		vn(e, Dt);
+		vn(e, Ot);
 	}
 }
-var Lt = null;
-function Rt(e) {
+var Rt = null;
+function zt(e) {
 	var t = e.length;
 	if (t !== 0) {
 		for (var n = 0; n < t;) {
 			var r = e[n++];
-			if (!(r.f & 24576) && sr(r) && (Lt = /* @__PURE__ */ new Set(), pr(r), r.deps === null && r.first === null && r.nodes === null && r.teardown === null && r.ac === null && Rn(r), Lt?.size > 0)) {
-				Ut.clear();
-				for (let e of Lt) {
+			if (!(r.f & 24576) && sr(r) && (Rt = /* @__PURE__ */ new Set(), pr(r), r.deps === null && r.first === null && r.nodes === null && r.teardown === null && r.ac === null && Rn(r), Rt?.size > 0)) {
+				Wt.clear();
+				for (let e of Rt) {
 					if (e.f & 24576) continue;
 					let t = [e], n = e.parent;
-					for (; n !== null;) Lt.has(n) && (Lt.delete(n), t.push(n)), n = n.parent;
+					for (; n !== null;) Rt.has(n) && (Rt.delete(n), t.push(n)), n = n.parent;
 					for (let e = t.length - 1; e >= 0; e--) {
 						let n = t[e];
 						n.f & 24576 || pr(n);
 					}
 				}
-				Lt.clear();
+				Rt.clear();
 			}
 		}
-		Lt = null;
+		Rt = null;
 	}
 }
-function zt(e) {
-	L.schedule(e);
+function Bt(e) {
+	I.schedule(e);
 }
-function Bt(e, t) {
+function Vt(e, t) {
 	if (!(e.f & 32 && e.f & 1024)) {
-		e.f & 2048 ? t.d.push(e) : e.f & 4096 && t.m.push(e), it(e, T);
-		for (var n = e.first; n !== null;) Bt(n, t), n = n.next;
+		e.f & 2048 ? t.d.push(e) : e.f & 4096 && t.m.push(e), P(e, w);
+		for (var n = e.first; n !== null;) Vt(n, t), n = n.next;
 	}
 }
-function Vt(e) {
-	it(e, T);
-	for (var t = e.first; t !== null;) Vt(t), t = t.next;
+function Ht(e) {
+	P(e, w);
+	for (var t = e.first; t !== null;) Ht(t), t = t.next;
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/sources.js
-var Ht = /* @__PURE__ */ new Set(), Ut = /* @__PURE__ */ new Map(), Wt = !1;
-function Gt(e, t) {
+var Ut = /* @__PURE__ */ new Set(), Wt = /* @__PURE__ */ new Map(), Gt = !1;
+function Kt(e, t) {
 	return {
 		f: 0,
 		v: e,
 		reactions: null,
-		equals: Me,
+		equals: Pe,
 		rv: 0,
 		wv: 0
 	};
 }
 /*#__NO_SIDE_EFFECTS__*/
-function R(e, t) {
-	let n = Gt(e, t);
+function L(e, t) {
+	let n = Kt(e, t);
 	return Zn(n), n;
 }
 /*#__NO_SIDE_EFFECTS__*/
-function Kt(e, t = !1, n = !0) {
-	let r = Gt(e);
-	return t || (r.equals = Pe), r;
+function qt(e, t = !1, n = !0) {
+	let r = Kt(e);
+	return t || (r.equals = Ie), r;
 }
-function z(e, t, n = !1) {
-	return W !== null && (!qn || W.f & 131072) && Qe() && W.f & 4325394 && (Xn === null || !Xn.has(e)) && We(), Yt(e, n ? en(t) : t, jt);
+function R(e, t, n = !1) {
+	return U !== null && (!qn || U.f & 131072) && et() && U.f & 4325394 && (Xn === null || !Xn.has(e)) && Ke(), Xt(e, n ? en(t) : t, Mt);
 }
-var qt = null, Jt = 0;
-function Yt(e, t, n = null) {
+var Jt = null, Yt = 0;
+function Xt(e, t, n = null) {
 	if (!e.equals(t)) {
-		Gn ? Ut.set(e, t) : Ut.has(e) || Ut.set(e, e.v);
-		var r = Pt.ensure();
+		Gn ? Wt.set(e, t) : Wt.has(e) || Wt.set(e, e.v);
+		var r = Ft.ensure();
 		if (r.capture(e, t), e.f & 2) {
 			let t = e;
-			e.f & 2048 && bt(t), Et === null && at(t);
+			e.f & 2048 && xt(t), Dt === null && ot(t);
 		}
-		e.wv = or(), qt = null, Jt = 0, $t(e, E, n), qt = null, Qe() && G !== null && G.f & 1024 && !(G.f & 96) && (er === null ? tr([e]) : er.push(e)), !r.is_fork && Ht.size > 0 && !Wt && Xt();
+		e.wv = or(), Jt = null, Yt = 0, $t(e, T, n), Jt = null, et() && W !== null && W.f & 1024 && !(W.f & 96) && (er === null ? tr([e]) : er.push(e)), !r.is_fork && Ut.size > 0 && !Gt && Zt();
 	}
 	return t;
 }
-function Xt() {
-	Wt = !1;
-	for (let e of Ht) {
-		e.f & 1024 && it(e, ee);
+function Zt() {
+	Gt = !1;
+	for (let e of Ut) {
+		e.f & 1024 && P(e, te);
 		let t;
 		try {
 			t = sr(e);
@@ -749,75 +749,71 @@ function Xt() {
 		}
 		t && pr(e);
 	}
-	Ht.clear();
-}
-function Zt(e, t = 1) {
-	var n = K(e), r = t === 1 ? n++ : n--;
-	return z(e, n), r;
+	Ut.clear();
 }
 function Qt(e) {
-	z(e, e.v + 1);
+	R(e, e.v + 1);
 }
 function $t(e, t, n) {
 	var r = e.reactions;
 	if (r !== null) {
-		var i = Qe(), a = r.length;
-		if (Jt += a, Jt > 1e5 && qt === null && (qt = /* @__PURE__ */ new Set()), qt !== null) {
-			if (qt.has(e)) return;
-			qt.add(e);
+		var i = et(), a = r.length;
+		if (Yt += a, Yt > 1e5 && Jt === null && (Jt = /* @__PURE__ */ new Set()), Jt !== null) {
+			if (Jt.has(e)) return;
+			Jt.add(e);
 		}
 		for (var o = 0; o < a; o++) {
 			var s = r[o], c = s.f;
-			if (i || s !== G) {
-				var l = (c & E) === 0;
-				if (l && it(s, t), c & 131072) Ht.add(s);
+			if (i || s !== W) {
+				var l = (c & T) === 0;
+				if (l && P(s, t), c & 131072) Ut.add(s);
 				else if (c & 2) {
 					var u = s;
-					Et?.delete(u), $t(u, ee, n);
+					Dt?.delete(u), $t(u, te, n);
 				} else if (l) {
 					var d = s;
-					c & 16 && Lt !== null && Lt.add(d), n === null ? zt(d) : n.push(d);
+					c & 16 && Rt !== null && Rt.add(d), n === null ? Bt(d) : n.push(d);
 				}
 			}
 		}
 	}
 }
 function en(e) {
-	if (typeof e != "object" || !e || de in e || O in e) return e;
+	if (typeof e != "object" || !e || pe in e || E in e) return e;
 	let t = v(e);
 	if (t !== g && t !== _) return e;
-	var n = /* @__PURE__ */ new Map(), r = l(e), i = /* @__PURE__ */ R(0), a = null, o = ir, s = (e) => {
+	var n = /* @__PURE__ */ new Map(), r = l(e), i = /* @__PURE__ */ L(0), a = null, o = ir, s = (e) => {
 		if (ir === o) return e();
-		var t = W, n = ir;
+		var t = U, n = ir;
 		Jn(null), ar(o);
 		var r = e();
 		return Jn(t), ar(n), r;
 	};
-	return r && n.set("length", /* @__PURE__ */ R(e.length, a)), new Proxy(e, {
+	return r && n.set("length", /* @__PURE__ */ L(e.length, a)), new Proxy(e, {
 		defineProperty(e, t, r) {
-			(!("value" in r) || r.configurable === !1 || r.enumerable === !1 || r.writable === !1) && He();
+			(!("value" in r) || r.configurable === !1 || r.enumerable === !1 || r.writable === !1) && We();
 			var i = n.get(t);
 			return i === void 0 ? s(() => {
-				var e = /* @__PURE__ */ R(r.value, a);
+				var e = /* @__PURE__ */ L(r.value, a);
 				return n.set(t, e), e;
-			}) : z(i, r.value, !0), !0;
+			}) : R(i, r.value, !0), !0;
 		},
 		deleteProperty(e, t) {
 			var r = n.get(t);
 			if (r === void 0) {
 				if (t in e) {
-					let e = s(() => /* @__PURE__ */ R(k, a));
+					let e = s(() => /* @__PURE__ */ L(D, a));
 					n.set(t, e), Qt(i);
 				}
-			} else z(r, k), Qt(i);
+			} else R(r, D), Qt(i);
 			return !0;
 		},
 		get(t, r, i) {
-			if (r === de) return e;
+			if (r === pe) return e;
 			var o = n.get(r), c = r in t;
-			if (o === void 0 && (!c || m(t, r)?.writable) && (o = s(() => /* @__PURE__ */ R(en(c ? t[r] : k), a)), n.set(r, o)), o !== void 0) {
-				var l = K(o);
-				return l === k ? void 0 : l;
+			if (o === void 0 && (!c || m(t, r)?.writable) && (o = s(() => /* @__PURE__ */ L(en(c ? t[r] : D), a)), n.set(r, o)), o !== void 0) {
+				var l = G(o);
+				return l === D ? void 0 : l;
 			}
 			return Reflect.get(t, r, i);
 		},
@@ -825,8 +821,8 @@ function en(e) {
 			this.has?.(e, t);
 			var r = Reflect.getOwnPropertyDescriptor(e, t), i = n.get(t);
 			if (i !== void 0) {
-				var a = K(i);
-				if (a === k) return;
+				var a = G(i);
+				if (a === D) return;
 				if (r && "value" in r) r.value = a;
 				else return {
 					enumerable: !0,
@@ -838,49 +834,49 @@ function en(e) {
 			return r;
 		},
 		has(e, t) {
-			if (t === de) return !0;
-			var r = n.get(t), i = r !== void 0 && r.v !== k || Reflect.has(e, t);
-			return (r !== void 0 || (G !== null || W !== null) && (!i || m(e, t)?.writable)) && (r === void 0 && (r = s(() => /* @__PURE__ */ R(i ? en(e[t]) : k, a)), n.set(t, r)), K(r) === k) ? !1 : i;
+			if (t === pe) return !0;
+			var r = n.get(t), i = r !== void 0 && r.v !== D || Reflect.has(e, t);
+			return (r !== void 0 || (W !== null || U !== null) && (!i || m(e, t)?.writable)) && (r === void 0 && (r = s(() => /* @__PURE__ */ L(i ? en(e[t]) : D, a)), n.set(t, r)), G(r) === D) ? !1 : i;
 		},
 		set(e, t, o, c) {
 			var l = n.get(t), u = t in e;
 			if (r && t === "length") for (var d = o; d < l.v; d += 1) {
 				var f = n.get(d + "");
-				f === void 0 ? d in e && (f = s(() => /* @__PURE__ */ R(k, a)), n.set(d + "", f)) : z(f, k);
+				f === void 0 ? d in e && (f = s(() => /* @__PURE__ */ L(D, a)), n.set(d + "", f)) : R(f, D);
 			}
-			if (l === void 0) (!u || m(e, t)?.writable) && (l = s(() => /* @__PURE__ */ R(void 0, a)), z(l, en(o)), n.set(t, l));
+			if (l === void 0) (!u || m(e, t)?.writable) && (l = s(() => /* @__PURE__ */ L(void 0, a)), R(l, en(o)), n.set(t, l));
 			else {
-				u = l.v !== k;
+				u = l.v !== D;
 				var p = s(() => en(o));
-				z(l, p);
+				R(l, p);
 			}
 			var h = Reflect.getOwnPropertyDescriptor(e, t);
 			if (h?.set && h.set.call(c, o), !u) {
 				if (r && typeof t == "string") {
 					var g = n.get("length"), _ = Number(t);
-					Number.isInteger(_) && _ >= g.v && z(g, _ + 1);
+					Number.isInteger(_) && _ >= g.v && R(g, _ + 1);
 				}
 				Qt(i);
 			}
 			return !0;
 		},
 		ownKeys(e) {
-			K(i);
+			G(i);
 			var t = Reflect.ownKeys(e).filter((e) => {
 				var t = n.get(e);
-				return t === void 0 || t.v !== k;
+				return t === void 0 || t.v !== D;
 			});
-			for (var [r, a] of n) a.v !== k && !(r in e) && t.push(r);
+			for (var [r, a] of n) a.v !== D && !(r in e) && t.push(r);
 			return t;
 		},
 		setPrototypeOf() {
-			Ue();
+			Ge();
 		}
 	});
 }
 function tn(e) {
 	try {
-		if (typeof e == "object" && e && de in e) return e[de];
+		if (typeof e == "object" && e && pe in e) return e[pe];
 	} catch {}
 	return e;
 }
@@ -892,7 +888,7 @@ function cn() {
 	if (rn === void 0) {
 		rn = window, an = /Firefox/.test(navigator.userAgent);
 		var e = Element.prototype, t = Node.prototype, n = Text.prototype;
-		on = m(t, "firstChild").get, sn = m(t, "nextSibling").get, y(e) && (e[he] = void 0, e[me] = null, e[ge] = void 0, e.__e = void 0), y(n) && (n[_e] = void 0);
+		on = m(t, "firstChild").get, sn = m(t, "nextSibling").get, y(e) && (e[_e] = void 0, e[ge] = null, e[ve] = void 0, e.__e = void 0), y(n) && (n[ye] = void 0);
 	}
 }
 function ln(e = "") {
@@ -906,47 +902,47 @@ function un(e) {
 function dn(e) {
 	return sn.call(e);
 }
-function B(e, t) {
-	if (!j) return /* @__PURE__ */ un(e);
-	var n = /* @__PURE__ */ un(M);
-	if (n === null) n = M.appendChild(ln());
+function z(e, t) {
+	if (!k) return /* @__PURE__ */ un(e);
+	var n = /* @__PURE__ */ un(A);
+	if (n === null) n = A.appendChild(ln());
 	else if (t && n.nodeType !== 3) {
 		var r = ln();
-		return n?.before(r), De(r), r;
+		return n?.before(r), ke(r), r;
 	}
-	return t && gn(n), De(n), n;
+	return t && gn(n), ke(n), n;
 }
 function fn(e, t = !1) {
-	if (!j) {
+	if (!k) {
 		var n = /* @__PURE__ */ un(e);
 		return n instanceof Comment && n.data === "" ? /* @__PURE__ */ dn(n) : n;
 	}
 	if (t) {
-		if (M?.nodeType !== 3) {
+		if (A?.nodeType !== 3) {
 			var r = ln();
-			return M?.before(r), De(r), r;
+			return A?.before(r), ke(r), r;
 		}
-		gn(M);
+		gn(A);
 	}
-	return M;
+	return A;
 }
-function V(e, t = !1) {
-	if (!j) return /* @__PURE__ */ un(e);
-	var n = B(e, t);
-	return N(e), n;
+function B(e, t = !1) {
+	if (!k) return /* @__PURE__ */ un(e);
+	var n = z(e, t);
+	return j(e), n;
 }
-function H(e, t = 1, n = !1) {
-	let r = j ? M : e;
+function V(e, t = 1, n = !1) {
+	let r = k ? A : e;
 	for (var i; t--;) i = r, r = /* @__PURE__ */ dn(r);
-	if (!j) return r;
+	if (!k) return r;
 	if (n) {
 		if (r?.nodeType !== 3) {
 			var a = ln();
-			return r === null ? i?.after(a) : r.before(a), De(a), a;
+			return r === null ? i?.after(a) : r.before(a), ke(a), a;
 		}
 		gn(r);
 	}
-	return De(r), r;
+	return ke(r), r;
 }
 function pn(e) {
 	e.textContent = "";
@@ -963,13 +959,13 @@ function gn(e) {
 	for (; t !== null && t.nodeType === 3;) t.remove(), e.nodeValue += t.nodeValue, t = e.nextSibling;
 }
 function _n(e) {
-	var t = G;
-	if (t === null) return W.f |= ue, e;
+	var t = W;
+	if (t === null) return U.f |= fe, e;
 	if (!(t.f & 32768) && !(t.f & 4)) throw e;
 	vn(e, t);
 }
 function vn(e, t) {
-	if (e === xe) throw e;
+	if (e === Ce) throw e;
 	if (!(t !== null && t.f & 16384)) {
 		for (; t !== null;) {
 			if (t.f & 128 && !(t.f & 33570816)) {
@@ -989,20 +985,20 @@ function vn(e, t) {
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/effects.js
 function yn(e) {
-	G === null && (W === null && ze(e), Re()), Gn && Le(e);
+	W === null && (U === null && Ve(e), Be()), Gn && ze(e);
 }
 function bn(e, t) {
 	var n = t.last;
 	n === null ? t.last = t.first = e : (n.next = e, e.prev = n, t.last = e);
 }
 function xn(e, t) {
-	var n = G;
-	n !== null && n.f & 8192 && (e |= te);
+	var n = W;
+	n !== null && n.f & 8192 && (e |= ne);
 	var r = {
-		ctx: Ye,
+		ctx: Ze,
 		deps: null,
 		nodes: null,
-		f: e | E | 512,
+		f: e | T | 512,
 		first: null,
 		fn: t,
 		last: null,
@@ -1014,44 +1010,44 @@ function xn(e, t) {
 		wv: 0,
 		ac: null
 	};
-	L?.register_created_effect(r);
+	I?.register_created_effect(r);
 	var i = r;
-	if (e & 4) At === null ? Pt.ensure().schedule(r) : At.push(r);
+	if (e & 4) jt === null ? Ft.ensure().schedule(r) : jt.push(r);
 	else if (t !== null) {
 		try {
 			pr(r);
 		} catch (e) {
 			throw In(r), e;
 		}
-		i.deps === null && i.teardown === null && i.nodes === null && i.first === i.last && !(i.f & 524288) && (i = i.first, e & 16 && e & 65536 && i !== null && (i.f |= D));
+		i.deps === null && i.teardown === null && i.nodes === null && i.first === i.last && !(i.f & 524288) && (i = i.first, e & 16 && e & 65536 && i !== null && (i.f |= oe));
 	}
-	if (i !== null && (i.parent = n, n !== null && bn(i, n), W !== null && W.f & 2 && !(e & 64))) {
-		var a = W;
+	if (i !== null && (i.parent = n, n !== null && bn(i, n), U !== null && U.f & 2 && !(e & 64))) {
+		var a = U;
 		(a.effects ??= []).push(i);
 	}
 	return r;
 }
 function Sn() {
-	return W !== null && !qn;
+	return U !== null && !qn;
 }
 function Cn(e) {
 	let t = xn(8, null);
-	return it(t, T), t.teardown = e, t;
+	return P(t, w), t.teardown = e, t;
 }
 function wn(e) {
 	yn("$effect");
-	var t = G.f;
-	if (!W && t & 32 && Ye !== null && !Ye.i) {
-		var n = Ye;
+	var t = W.f;
+	if (!U && t & 32 && Ze !== null && !Ze.i) {
+		var n = Ze;
 		(n.e ??= []).push(e);
 	} else return Tn(e);
 }
 function Tn(e) {
-	return xn(4 | oe, e);
+	return xn(4 | ce, e);
 }
 function En(e) {
-	Pt.ensure();
-	let t = xn(64 | ae, e);
+	Ft.ensure();
+	let t = xn(64 | se, e);
 	return (e = {}) => new Promise((n) => {
 		e.outro ? zn(t, () => {
 			In(t), n(void 0);
@@ -1062,15 +1058,15 @@ function Dn(e) {
 	return xn(4, e);
 }
 function On(e) {
-	return xn(le | ae, e);
+	return xn(de | se, e);
 }
 function kn(e, t = 0) {
 	return xn(8 | t, e);
 }
-function U(e, t = [], n = [], r = []) {
-	dt(r, t, n, (t) => {
+function H(e, t = [], n = [], r = []) {
+	ft(r, t, n, (t) => {
 		xn(8, () => {
-			e(...t.map(K));
+			e(...t.map(G));
 		});
 	});
 }
@@ -1078,15 +1074,15 @@ function An(e, t = 0) {
 	return xn(16 | t, e);
 }
 function jn(e, t = 0) {
-	return xn(w | t, e);
+	return xn(C | t, e);
 }
 function Mn(e) {
-	return xn(32 | ae, e);
+	return xn(32 | se, e);
 }
 function Nn(e) {
 	var t = e.teardown;
 	if (t !== null) {
-		let n = Gn, r = W;
+		let n = Gn, r = U;
 		Kn(!0), Jn(null);
 		try {
 			t.call(null);
@@ -1101,8 +1097,8 @@ function Pn(e, t = !1) {
 	var n = e.first;
 	for (e.first = e.last = null; n !== null;) {
 		let e = n.ac;
-		e !== null && lt(() => {
-			e.abort(ye);
+		e !== null && ut(() => {
+			e.abort(xe);
 		});
 		var r = n.next;
 		n.f & 64 ? n.parent = null : In(n, t), n = r;
@@ -1116,10 +1112,10 @@ function Fn(e) {
 }
 function In(e, t = !0) {
 	var n = !1;
-	(t || e.f & 262144) && e.nodes !== null && e.nodes.end !== null && (Ln(e.nodes.start, e.nodes.end), n = !0), e.f |= ie, Pn(e, t && !n), fr(e, 0);
+	(t || e.f & 262144) && e.nodes !== null && e.nodes.end !== null && (Ln(e.nodes.start, e.nodes.end), n = !0), e.f |= ae, Pn(e, t && !n), fr(e, 0);
 	var r = e.nodes && e.nodes.t;
 	if (r !== null) for (let e of r) e.stop();
-	Nn(e), e.f ^= ie, e.f |= ne;
+	Nn(e), e.f ^= ae, e.f |= re;
 	var i = e.parent;
 	i !== null && i.first !== null && Rn(e), e.next = e.prev = e.teardown = e.ctx = e.deps = e.fn = e.nodes = e.ac = e.b = null;
 }
@@ -1146,7 +1142,7 @@ function zn(e, t, n = !0) {
 }
 function Bn(e, t, n) {
 	if (!(e.f & 8192)) {
-		e.f ^= te;
+		e.f ^= ne;
 		var r = e.nodes && e.nodes.t;
 		if (r !== null) for (let e of r) (e.is_global || n) && t.push(e);
 		for (var i = e.first; i !== null;) {
@@ -1164,7 +1160,7 @@ function Vn(e) {
 }
 function Hn(e, t) {
 	if (!(e.f & 256) && e.f & 8192) {
-		e.f ^= te, e.f & 1024 || (it(e, E), Pt.ensure().schedule(e));
+		e.f ^= ne, e.f & 1024 || (P(e, T), Ft.ensure().schedule(e));
 		for (var n = e.first; n !== null;) {
 			var r = n.next, i = !!(n.f & 65536) || !!(n.f & 32);
 			Hn(n, i ? t : !1), n = r;
@@ -1185,17 +1181,17 @@ var Wn = null, Gn = !1;
 function Kn(e) {
 	Gn = e;
 }
-var W = null, qn = !1;
+var U = null, qn = !1;
 function Jn(e) {
-	W = e;
+	U = e;
 }
-var G = null;
+var W = null;
 function Yn(e) {
-	G = e;
+	W = e;
 }
 var Xn = null;
 function Zn(e) {
-	W !== null && (W.f & 2097152 || W.f & 2) && (Xn ??= /* @__PURE__ */ new Set()).add(e);
+	U !== null && (U.f & 2097152 || U.f & 2) && (Xn ??= /* @__PURE__ */ new Set()).add(e);
 }
 var Qn = null, $n = 0, er = null;
 function tr(e) {
@@ -1214,9 +1210,9 @@ function sr(e) {
 	if (t & 4096) {
 		for (var n = e.deps, r = n.length, i = 0; i < r; i++) {
 			var a = n[i];
-			if (sr(a) && xt(a), a.wv > e.wv) return !0;
+			if (sr(a) && St(a), a.wv > e.wv) return !0;
 		}
-		t & 512 && Et === null && it(e, T);
+		t & 512 && Dt === null && P(e, w);
 	}
 	return !1;
 }
@@ -1224,34 +1220,34 @@ function cr(e, t, n = !0) {
 	var r = e.reactions;
 	if (r !== null && !(Xn !== null && Xn.has(e))) for (var i = 0; i < r.length; i++) {
 		var a = r[i];
-		a.f & 2 ? cr(a, t, !1) : t === a && (n ? it(a, E) : a.f & 1024 && it(a, ee), zt(a));
+		a.f & 2 ? cr(a, t, !1) : t === a && (n ? P(a, T) : a.f & 1024 && P(a, te), Bt(a));
 	}
 }
 function lr(e) {
-	var t = Qn, n = $n, r = er, i = W, a = Xn, o = Ye, s = qn, c = ir, l = e.f;
-	Qn = null, $n = 0, er = null, W = l & 96 ? null : e, Xn = null, Xe(e.ctx), qn = !1, ir = ++rr, e.ac !== null && (lt(() => {
-		e.ac.abort(ye);
+	var t = Qn, n = $n, r = er, i = U, a = Xn, o = Ze, s = qn, c = ir, l = e.f;
+	Qn = null, $n = 0, er = null, U = l & 96 ? null : e, Xn = null, Qe(e.ctx), qn = !1, ir = ++rr, e.ac !== null && (ut(() => {
+		e.ac.abort(xe);
 	}), e.ac = null);
 	try {
-		e.f |= ce;
+		e.f |= ue;
 		var u = e.fn, d = u();
-		e.f |= re;
+		e.f |= ie;
 		var f = ur(e);
-		if (Qe() && er !== null && !qn && f !== null && !(e.f & 6146)) for (var p = 0; p < er.length; p++) cr(er[p], e);
+		if (et() && er !== null && !qn && f !== null && !(e.f & 6146)) for (var p = 0; p < er.length; p++) cr(er[p], e);
 		if (i !== null && i !== e) {
 			if (rr++, i.deps !== null) for (let e = 0; e < n; e += 1) i.deps[e].rv = rr;
 			if (t !== null) for (let e of t) e.rv = rr;
 			er !== null && (r === null ? r = er : r.push(...er));
 		}
-		return e.f & 8388608 && (e.f ^= ue), d;
+		return e.f & 8388608 && (e.f ^= fe), d;
 	} catch (t) {
 		return ur(e), _n(t);
 	} finally {
-		e.f ^= ce, Qn = t, $n = n, er = r, W = i, Xn = a, Xe(o), qn = s, ir = c;
+		e.f ^= ue, Qn = t, $n = n, er = r, U = i, Xn = a, Qe(o), qn = s, ir = c;
 	}
 }
 function ur(e) {
-	var t = e.deps, n = L?.is_fork;
+	var t = e.deps, n = I?.is_fork;
 	if (Qn !== null) {
 		var r;
 		if (n || fr(e, $n), t !== null && $n > 0) for (t.length = $n + Qn.length, r = 0; r < Qn.length; r++) t[$n + r] = Qn[r];
@@ -1271,9 +1267,9 @@ function dr(e, t) {
 	}
 	if (n === null && t.f & 2 && (Qn === null || !d.call(Qn, t))) {
 		var a = t;
-		a.f & 512 && (a.f ^= 512), a.v !== k && at(a), a.ac !== null && lt(() => {
-			a.ac.abort(ye), a.ac = null, it(a, E);
-		}), St(a), fr(a, 0);
+		a.f & 512 && (a.f ^= 512), a.v !== D && ot(a), a.ac !== null && ut(() => {
+			a.ac.abort(xe), a.ac = null, P(a, T);
+		}), Ct(a), fr(a, 0);
 	}
 }
 function fr(e, t) {
@@ -1283,59 +1279,59 @@ function fr(e, t) {
 function pr(e) {
 	var t = e.f;
 	if (!(t & 16384)) {
-		it(e, T);
-		var n = G;
-		G = e;
+		P(e, w);
+		var n = W;
+		W = e;
 		try {
 			t & 16777232 ? Fn(e) : Pn(e), Nn(e);
 			var r = lr(e);
 			e.teardown = typeof r == "function" ? r : null, e.wv = nr;
 		} finally {
-			G = n;
+			W = n;
 		}
 	}
 }
 async function mr() {
-	await Promise.resolve(), Ft();
+	await Promise.resolve(), It();
 }
-function K(e) {
+function G(e) {
 	var t = !!(e.f & 2);
-	if (Wn?.add(e), W !== null && !qn && !(G !== null && G.f & 16384) && (Xn === null || !Xn.has(e))) {
-		var n = W.deps;
-		if (W.f & 2097152) e.rv < rr && (e.rv = rr, Qn === null && n !== null && n[$n] === e ? $n++ : Qn === null ? Qn = [e] : Qn.push(e));
+	if (Wn?.add(e), U !== null && !qn && !(W !== null && W.f & 16384) && (Xn === null || !Xn.has(e))) {
+		var n = U.deps;
+		if (U.f & 2097152) e.rv < rr && (e.rv = rr, Qn === null && n !== null && n[$n] === e ? $n++ : Qn === null ? Qn = [e] : Qn.push(e));
 		else {
-			W.deps ??= [], d.call(W.deps, e) || W.deps.push(e);
+			U.deps ??= [], d.call(U.deps, e) || U.deps.push(e);
 			var r = e.reactions;
-			r === null ? e.reactions = [W] : d.call(r, W) || r.push(W);
+			r === null ? e.reactions = [U] : d.call(r, U) || r.push(U);
 		}
 	}
-	if (Gn && Ut.has(e)) return Ut.get(e);
+	if (Gn && Wt.has(e)) return Wt.get(e);
 	if (t) {
 		var i = e;
 		if (Gn) {
 			var a = i.v;
-			return (!(i.f & 1024) && i.reactions !== null || gr(i)) && (a = bt(i)), Ut.set(i, a), a;
+			return (!(i.f & 1024) && i.reactions !== null || gr(i)) && (a = xt(i)), Wt.set(i, a), a;
 		}
-		var o = !(i.f & 512) && !qn && W !== null && !!(W.f & 512), s = (i.f & re) === 0;
-		sr(i) && (o && (i.f |= 512), xt(i)), o && !s && (Ct(i), hr(i));
+		var o = !(i.f & 512) && !qn && U !== null && !!(U.f & 512), s = (i.f & ie) === 0;
+		sr(i) && (o && (i.f |= 512), St(i)), o && !s && (wt(i), hr(i));
 	}
-	if (Et?.has(e)) return Et.get(e);
+	if (Dt?.has(e)) return Dt.get(e);
 	if (e.f & 8388608) throw e.v;
 	return e.v;
 }
 function hr(e) {
 	if (e.f |= 512, e.deps !== null) for (let n of e.deps) {
 		var t = n.reactions;
-		t === null ? n.reactions = [e] : d.call(t, e) || t.push(e), n.f & 2 && !(n.f & 512) && (Ct(n), hr(n));
+		t === null ? n.reactions = [e] : d.call(t, e) || t.push(e), n.f & 2 && !(n.f & 512) && (wt(n), hr(n));
 	}
 }
 function gr(e) {
-	if (e.v === k) return !0;
+	if (e.v === D) return !0;
 	if (e.deps === null) return !1;
-	for (let t of e.deps) if (Ut.has(t) || t.f & 2 && gr(t)) return !0;
+	for (let t of e.deps) if (Wt.has(t) || t.f & 2 && gr(t)) return !0;
 	return !1;
 }
-function _r(e) {
+function K(e) {
 	var t = qn;
 	try {
 		return qn = !0, e();
@@ -1344,48 +1340,48 @@ function _r(e) {
 	}
 }
 [.../* @__PURE__ */ "allowfullscreen.async.autofocus.autoplay.checked.controls.default.disabled.formnovalidate.indeterminate.inert.ismap.loop.multiple.muted.nomodule.novalidate.open.playsinline.readonly.required.reversed.seamless.selected.webkitdirectory.defer.disablepictureinpicture.disableremoteplayback".split(".")];
-var vr = ["touchstart", "touchmove"];
-function yr(e) {
-	return vr.includes(e);
+var _r = ["touchstart", "touchmove"];
+function vr(e) {
+	return _r.includes(e);
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/events.js
-var br = Symbol("events"), xr = /* @__PURE__ */ new Set(), Sr = /* @__PURE__ */ new Set();
-function Cr(e, t, n, r = {}) {
+var yr = Symbol("events"), br = /* @__PURE__ */ new Set(), xr = /* @__PURE__ */ new Set();
+function Sr(e, t, n, r = {}) {
 	function i(e) {
-		if (r.capture || Or.call(t, e), !e.cancelBubble) return lt(() => n?.call(this, e));
+		if (r.capture || Dr.call(t, e), !e.cancelBubble) return ut(() => n?.call(this, e));
 	}
-	return e.startsWith("pointer") || e.startsWith("touch") || e === "wheel" ? (i.__removed = !1, tt(() => {
+	return e.startsWith("pointer") || e.startsWith("touch") || e === "wheel" ? (i.__removed = !1, rt(() => {
 		i.__removed || t.addEventListener(e, i, r);
 	})) : t.addEventListener(e, i, r), i;
 }
-function wr(e, t, n, r, i) {
+function Cr(e, t, n, r, i) {
 	var a = {
 		capture: r,
 		passive: i
-	}, o = Cr(e, t, n, a);
+	}, o = Sr(e, t, n, a);
 	(t === document.body || t === window || t === document || t instanceof HTMLMediaElement) && Cn(() => {
 		o.__removed = !0, t.removeEventListener(e, o, a);
 	});
 }
 function q(e, t, n) {
-	(t[br] ??= {})[e] = n;
+	(t[yr] ??= {})[e] = n;
 }
-function Tr(e) {
-	for (var t = 0; t < e.length; t++) xr.add(e[t]);
-	for (var n of Sr) n(e);
+function wr(e) {
+	for (var t = 0; t < e.length; t++) br.add(e[t]);
+	for (var n of xr) n(e);
 }
-var Er = null, Dr = !1;
-function Or(e) {
+var Tr = null, Er = !1;
+function Dr(e) {
 	var t = this, n = t.ownerDocument, r = e.type, i = e.composedPath?.() || [], a = i[0] || e.target;
-	Er = e, Dr || (Dr = !0, setTimeout(() => {
-		Dr = !1, Er = null;
+	Tr = e, Er || (Er = !0, setTimeout(() => {
+		Er = !1, Tr = null;
 	}));
-	var o = 0, s = Er === e && e[br];
+	var o = 0, s = Tr === e && e[yr];
 	if (s) {
 		var c = i.indexOf(s);
 		if (c !== -1 && (t === document || t === window)) {
-			e[br] = t;
+			e[yr] = t;
 			return;
 		}
 		var l = i.indexOf(t);
@@ -1399,12 +1395,12 @@ function Or(e) {
 				return a || n;
 			}
 		});
-		var u = W, d = G;
+		var u = U, d = W;
 		Jn(null), Yn(null);
 		try {
 			for (var f, m = []; a !== null && a !== t;) {
 				try {
-					var h = a[br]?.[r];
+					var h = a[yr]?.[r];
 					h != null && (!a.disabled || e.target === a) && h.call(a, e);
 				} catch (e) {
 					f ? m.push(e) : f = e;
@@ -1419,24 +1415,24 @@ function Or(e) {
 				throw f;
 			}
 		} finally {
-			e[br] = t, delete e.currentTarget, Jn(u), Yn(d);
+			e[yr] = t, delete e.currentTarget, Jn(u), Yn(d);
 		}
 	}
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/reconciler.js
-var kr = globalThis?.window?.trustedTypes && /* @__PURE__ */ globalThis.window.trustedTypes.createPolicy("svelte-trusted-html", { createHTML: (e) => e });
-function Ar(e) {
-	return kr?.createHTML(e) ?? e;
+var Or = globalThis?.window?.trustedTypes && /* @__PURE__ */ globalThis.window.trustedTypes.createPolicy("svelte-trusted-html", { createHTML: (e) => e });
+function kr(e) {
+	return Or?.createHTML(e) ?? e;
 }
-function jr(e) {
+function Ar(e) {
 	var t = hn("template");
-	return t.innerHTML = Ar(e.replaceAll("<!>", "<!---->")), t.content;
+	return t.innerHTML = kr(e.replaceAll("<!>", "<!---->")), t.content;
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/template.js
-function Mr(e, t) {
-	var n = G;
+function jr(e, t) {
+	var n = W;
 	n.nodes === null && (n.nodes = {
 		start: e,
 		end: t,
@@ -1448,71 +1444,71 @@ function Mr(e, t) {
 function J(e, t) {
 	var n = !!(t & 1), r = !!(t & 2), i, a = !e.startsWith("<!>");
 	return () => {
-		if (j) return Mr(M, null), M;
-		i === void 0 && (i = jr(a ? e : "<!>" + e), n || (i = /* @__PURE__ */ un(i)));
+		if (k) return jr(A, null), A;
+		i === void 0 && (i = Ar(a ? e : "<!>" + e), n || (i = /* @__PURE__ */ un(i)));
 		var t = r || an ? document.importNode(i, !0) : i.cloneNode(!0);
 		if (n) {
 			var o = /* @__PURE__ */ un(t), s = t.lastChild;
-			Mr(o, s);
-		} else Mr(t, t);
+			jr(o, s);
+		} else jr(t, t);
 		return t;
 	};
 }
 /*#__NO_SIDE_EFFECTS__*/
-function Nr(e, t, n = "svg") {
+function Mr(e, t, n = "svg") {
 	var r = !e.startsWith("<!>"), i = !!(t & 1), a = `<${n}>${r ? e : "<!>" + e}</${n}>`, o;
 	return () => {
-		if (j) return Mr(M, null), M;
+		if (k) return jr(A, null), A;
 		if (!o) {
-			var e = /* @__PURE__ */ un(jr(a));
+			var e = /* @__PURE__ */ un(Ar(a));
 			if (i) for (o = document.createDocumentFragment(); /* @__PURE__ */ un(e);) o.appendChild(/* @__PURE__ */ un(e));
 			else o = /* @__PURE__ */ un(e);
 		}
 		var t = o.cloneNode(!0);
 		if (i) {
 			var n = /* @__PURE__ */ un(t), r = t.lastChild;
-			Mr(n, r);
-		} else Mr(t, t);
+			jr(n, r);
+		} else jr(t, t);
 		return t;
 	};
 }
 /*#__NO_SIDE_EFFECTS__*/
-function Pr(e, t) {
-	return /* @__PURE__ */ Nr(e, t, "svg");
+function Nr(e, t) {
+	return /* @__PURE__ */ Mr(e, t, "svg");
 }
-function Fr(e = "") {
-	if (!j) {
+function Pr(e = "") {
+	if (!k) {
 		var t = ln(e + "");
-		return Mr(t, t), t;
+		return jr(t, t), t;
 	}
-	var n = M;
-	return n.nodeType === 3 ? gn(n) : (n.before(n = ln()), De(n)), Mr(n, n), n;
+	var n = A;
+	return n.nodeType === 3 ? gn(n) : (n.before(n = ln()), ke(n)), jr(n, n), n;
 }
-function Ir() {
-	if (j) return Mr(M, null), M;
+function Fr() {
+	if (k) return jr(A, null), A;
 	var e = document.createDocumentFragment(), t = document.createComment(""), n = ln();
-	return e.append(t, n), Mr(t, n), e;
+	return e.append(t, n), jr(t, n), e;
 }
 function Y(e, t) {
-	if (j) {
-		var n = G;
-		(!(n.f & 32768) || n.nodes.end === null) && (n.nodes.end = M), Oe();
+	if (k) {
+		var n = W;
+		(!(n.f & 32768) || n.nodes.end === null) && (n.nodes.end = A), Ae();
 	} else e !== null && e.before(t);
 }
-function Lr() {
-	if (j && M && M.nodeType === 8 && M.textContent?.startsWith("$")) {
-		let e = M.textContent.substring(1);
-		return Oe(), e;
+function Ir() {
+	if (k && A && A.nodeType === 8 && A.textContent?.startsWith("$")) {
+		let e = A.textContent.substring(1);
+		return Ae(), e;
 	}
 	return (window.__svelte ??= {}).uid ??= 1, `c${window.__svelte.uid++}`;
 }
 //#endregion
 //#region node_modules/svelte/src/reactivity/create-subscriber.js
-function Rr(e) {
-	let t = 0, n = Gt(0), r;
+function Lr(e) {
+	let t = 0, n = Kt(0), r;
 	return () => {
-		Sn() && (K(n), kn(() => (t === 0 && (r = _r(() => e(() => Qt(n)))), t += 1, () => {
-			tt(() => {
+		Sn() && (G(n), kn(() => (t === 0 && (r = K(() => e(() => Qt(n)))), t += 1, () => {
+			rt(() => {
 				--t, t === 0 && (r?.(), r = void 0, Qt(n));
 			});
 		})));
@@ -1520,16 +1516,16 @@ function Rr(e) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/blocks/boundary.js
-var zr = D | ae;
-function Br(e, t, n, r) {
-	new Vr(e, t, n, r);
+var Rr = oe | se;
+function zr(e, t, n, r) {
+	new Br(e, t, n, r);
 }
-var Vr = class {
+var Br = class {
 	parent;
 	is_pending = !1;
 	transform_error;
 	#e;
-	#t = j ? M : null;
+	#t = k ? A : null;
 	#n;
 	#r;
 	#i;
@@ -1542,24 +1538,24 @@ var Vr = class {
 	#d = !1;
 	#f = /* @__PURE__ */ new Map();
 	#p = null;
-	#m = Rr(() => (this.#p = Gt(this.#l), () => {
+	#m = Lr(() => (this.#p = Kt(this.#l), () => {
 		this.#p = null;
 	}));
 	constructor(e, t, n, r) {
 		this.#e = e, this.#n = t, this.#r = (e) => {
-			var t = G;
+			var t = W;
 			t.b = this, t.f |= 128, n(e);
-		}, this.parent = G.b, this.transform_error = r ?? this.parent?.transform_error ?? ((e) => e), this.#i = An(() => {
-			if (j) {
-				let e = je(this.#t);
-				Oe();
+		}, this.parent = W.b, this.transform_error = r ?? this.parent?.transform_error ?? ((e) => e), this.#i = An(() => {
+			if (k) {
+				let e = Ne(this.#t);
+				Ae();
 				let t = e === "[!";
 				if (e.startsWith("[?")) {
 					let t = JSON.parse(e.slice(2));
 					this.#g(t);
 				} else t ? this.#y() : this.#h();
 			} else this.#b();
-		}, zr), j && (this.#e = M);
+		}, Rr), k && (this.#e = A);
 	}
 	#h() {
 		try {
@@ -1570,14 +1566,14 @@ var Vr = class {
 	}
 	#g(e) {
 		let t = this.#n.failed, { reset: n, invoke_onerror: r } = this.#_(e);
-		tt(r), t && (this.#s = Mn(() => {
+		rt(r), t && (this.#s = Mn(() => {
 			t(this.#e, () => e, () => n);
 		}));
 	}
 	#_(e) {
 		var t = !1, n = !1;
 		let r = () => {
-			this.#v() || (t ? Te() : (t = !0, n && Ge(), this.#s !== null && zn(this.#s, () => {
+			this.#v() || (t ? De() : (t = !0, n && qe(), this.#s !== null && zn(this.#s, () => {
 				this.#s = null;
 			}), this.#S(() => {
 				this.#b();
@@ -1595,11 +1591,11 @@ var Vr = class {
 		};
 	}
 	#v() {
-		return (this.#i.f & (ne | ie)) !== 0;
+		return (this.#i.f & (re | ae)) !== 0;
 	}
 	#y() {
 		let e = this.#n.pending;
-		e && (this.is_pending = !0, this.#o = Mn(() => e(this.#e)), tt(() => {
+		e && (this.is_pending = !0, this.#o = Mn(() => e(this.#e)), rt(() => {
 			if (!this.#v()) {
 				var e = this.#c = document.createDocumentFragment(), t = ln(), n = !1;
 				e.append(t), this.#a = this.#S(() => {
@@ -1613,9 +1609,9 @@ var Vr = class {
 						}
 						return null;
 					}
-				}), this.#a === null ? (this.#c = null, n && this.#x(L)) : this.#u === 0 && (this.#e.before(e), this.#c = null, zn(this.#o, () => {
+				}), this.#a === null ? (this.#c = null, n && this.#x(I)) : this.#u === 0 && (this.#e.before(e), this.#c = null, zn(this.#o, () => {
 					this.#o = null;
-				}), this.#x(L));
+				}), this.#x(I));
 			}
 		}));
 	}
@@ -1628,7 +1624,7 @@ var Vr = class {
 				Un(this.#a, e);
 				let t = this.#n.pending;
 				this.#o = Mn(() => t(this.#e));
-			} else this.#x(L);
+			} else this.#x(I);
 		} catch (e) {
 			this.error(e);
 		}
@@ -1637,7 +1633,7 @@ var Vr = class {
 		this.is_pending = !1, e.transfer_reactions(this.#f);
 	}
 	defer_effect(e) {
-		ot(e, this.#f);
+		st(e, this.#f);
 	}
 	is_rendered() {
 		return !this.is_pending && (!this.parent || this.parent.is_rendered());
@@ -1646,12 +1642,12 @@ var Vr = class {
 		return !!this.#n.pending;
 	}
 	#S(e) {
-		var t = G, n = W, r = Ye;
-		Yn(this.#i), Jn(this.#i), Xe(this.#i.ctx);
+		var t = W, n = U, r = Ze;
+		Yn(this.#i), Jn(this.#i), Qe(this.#i.ctx);
 		try {
-			return Pt.ensure(), e();
+			return Ft.ensure(), e();
 		} finally {
-			Yn(t), Jn(n), Xe(r);
+			Yn(t), Jn(n), Qe(r);
 		}
 	}
 	#C(e, t) {
@@ -1660,28 +1656,28 @@ var Vr = class {
 		}), this.#c &&= (this.#e.before(this.#c), null))) : this.parent && this.parent.#C(e, t);
 	}
 	update_pending_count(e, t) {
-		this.#C(e, t), this.#l += e, !(!this.#p || this.#d) && (this.#d = !0, tt(() => {
-			this.#d = !1, this.#p && Yt(this.#p, this.#l);
+		this.#C(e, t), this.#l += e, !(!this.#p || this.#d) && (this.#d = !0, rt(() => {
+			this.#d = !1, this.#p && Xt(this.#p, this.#l);
 		}));
 	}
 	get_effect_pending() {
-		return this.#m(), K(this.#p);
+		return this.#m(), G(this.#p);
 	}
 	error(e) {
-		if (e === xe || !this.#n.onerror && !this.#n.failed) throw e;
-		L?.is_fork ? (this.#a && L.skip_effect(this.#a), this.#o && L.skip_effect(this.#o), this.#s && L.skip_effect(this.#s), L.oncommit(() => {
+		if (e === Ce || !this.#n.onerror && !this.#n.failed) throw e;
+		I?.is_fork ? (this.#a && I.skip_effect(this.#a), this.#o && I.skip_effect(this.#o), this.#s && I.skip_effect(this.#s), I.oncommit(() => {
 			this.#v() || this.#w(e);
 		})) : this.#w(e);
 	}
 	#w(e) {
-		this.#a &&= (In(this.#a), null), this.#o &&= (In(this.#o), null), this.#s &&= (In(this.#s), null), j && (De(this.#t), ke(), De(Ae()));
+		this.#a &&= (In(this.#a), null), this.#o &&= (In(this.#o), null), this.#s &&= (In(this.#s), null), k && (ke(this.#t), je(), ke(Me()));
 		let t = this.#n.failed, n = (e) => {
 			if (this.#v()) return;
 			let { reset: n, invoke_onerror: r } = this.#_(e);
 			r(), t && !this.#v() && (this.#s = this.#S(() => {
 				try {
 					return Mn(() => {
-						var r = G;
+						var r = W;
 						r.b = this, r.f |= 128, t(this.#e, () => e, () => n);
 					});
 				} catch (e) {
@@ -1689,7 +1685,7 @@ var Vr = class {
 				}
 			}));
 		};
-		tt(() => {
+		rt(() => {
 			if (!this.#v()) {
 				var t;
 				try {
@@ -1705,55 +1701,55 @@ var Vr = class {
 };
 function X(e, t) {
 	var n = t == null ? "" : typeof t == "object" ? `${t}` : t;
-	n !== (e[_e] ??= e.nodeValue) && (e[_e] = n, e.nodeValue = `${n}`);
+	n !== (e[ye] ??= e.nodeValue) && (e[ye] = n, e.nodeValue = `${n}`);
 }
-function Hr(e, t) {
-	return Wr(e, t);
+function Vr(e, t) {
+	return Ur(e, t);
 }
-var Ur = /* @__PURE__ */ new Map();
-function Wr(e, { target: t, anchor: n, props: r = {}, events: i, context: a, intro: o = !0, transformError: s }) {
+var Hr = /* @__PURE__ */ new Map();
+function Ur(e, { target: t, anchor: n, props: r = {}, events: i, context: a, intro: o = !0, transformError: s }) {
 	cn();
 	var c = void 0, l = En(() => {
 		var o = n ?? t.appendChild(ln());
-		Br(o, { pending: () => {} }, (t) => {
-			P({});
-			var n = Ye;
-			if (a && (n.c = a), i && (r.$$events = i), j && Mr(t, null), c = e(t, r) || Ze(), j && (G.nodes.end = M, M === null || M.nodeType !== 8 || M.data !== "]")) throw we(), xe;
-			F();
+		zr(o, { pending: () => {} }, (t) => {
+			M({});
+			var n = Ze;
+			if (a && (n.c = a), i && (r.$$events = i), k && jr(t, null), c = e(t, r) || $e(), k && (W.nodes.end = A, A === null || A.nodeType !== 8 || A.data !== "]")) throw Ee(), Ce;
+			N();
 		}, s);
 		var l = /* @__PURE__ */ new Set(), u = (e) => {
 			for (var n = 0; n < e.length; n++) {
 				var r = e[n];
 				if (!l.has(r)) {
 					l.add(r);
-					var i = yr(r);
+					var i = vr(r);
 					for (let e of [t, document]) {
-						var a = Ur.get(e);
-						a === void 0 && (a = /* @__PURE__ */ new Map(), Ur.set(e, a));
+						var a = Hr.get(e);
+						a === void 0 && (a = /* @__PURE__ */ new Map(), Hr.set(e, a));
 						var o = a.get(r);
-						o === void 0 ? (e.addEventListener(r, Or, { passive: i }), a.set(r, 1)) : a.set(r, o + 1);
+						o === void 0 ? (e.addEventListener(r, Dr, { passive: i }), a.set(r, 1)) : a.set(r, o + 1);
 					}
 				}
 			}
 		};
-		return u(f(xr)), Sr.add(u), () => {
+		return u(f(br)), xr.add(u), () => {
 			for (var e of l) for (let n of [t, document]) {
-				var r = Ur.get(n), i = r.get(e);
-				--i == 0 ? (n.removeEventListener(e, Or), r.delete(e), r.size === 0 && Ur.delete(n)) : r.set(e, i);
+				var r = Hr.get(n), i = r.get(e);
+				--i == 0 ? (n.removeEventListener(e, Dr), r.delete(e), r.size === 0 && Hr.delete(n)) : r.set(e, i);
 			}
-			Sr.delete(u), o !== n && o.parentNode?.removeChild(o);
+			xr.delete(u), o !== n && o.parentNode?.removeChild(o);
 		};
 	});
-	return Gr.set(c, l), c;
+	return Wr.set(c, l), c;
 }
-var Gr = /* @__PURE__ */ new WeakMap();
-function Kr(e, t) {
-	let n = Gr.get(e);
-	return n ? (Gr.delete(e), n(t)) : Promise.resolve();
+var Wr = /* @__PURE__ */ new WeakMap();
+function Gr(e, t) {
+	let n = Wr.get(e);
+	return n ? (Wr.delete(e), n(t)) : Promise.resolve();
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/blocks/branches.js
-var qr = class {
+var Kr = class {
 	anchor;
 	#e = /* @__PURE__ */ new Map();
 	#t = /* @__PURE__ */ new Map();
@@ -1798,7 +1794,7 @@ var qr = class {
 		for (let [e, n] of this.#n) t.includes(e) || (In(n.effect), this.#n.delete(e));
 	};
 	ensure(e, t) {
-		var n = L, r = mn();
+		var n = I, r = mn();
 		if (t && !this.#t.has(e) && !this.#n.has(e)) {
 			if (r) {
 				var i = document.createDocumentFragment(), a = ln();
@@ -1812,21 +1808,21 @@ var qr = class {
 			for (let [t, r] of this.#t) t === e ? n.unskip_effect(r) : n.skip_effect(r);
 			for (let [t, r] of this.#n) t === e ? n.unskip_effect(r.effect) : n.skip_effect(r.effect);
 			n.oncommit(this.#a), n.ondiscard(this.#o);
-		} else j && (this.anchor = M), this.#a(n);
+		} else k && (this.anchor = A), this.#a(n);
 	}
 };
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/blocks/if.js
 function Z(e, t, n = !1) {
 	var r;
-	j && (r = M, Oe());
-	var i = new qr(e), a = n ? D : 0;
+	k && (r = A, Ae());
+	var i = new Kr(e), a = n ? oe : 0;
 	function o(e, t) {
-		if (j) {
-			var n = je(r);
+		if (k) {
+			var n = Ne(r);
 			if (e !== parseInt(n.substring(1))) {
-				var a = Ae();
-				De(a), i.anchor = a, Ee(!1), i.ensure(e, t), Ee(!0);
+				var a = Me();
+				ke(a), i.anchor = a, Oe(!1), i.ensure(e, t), Oe(!0);
 				return;
 			}
 		}
@@ -1841,28 +1837,28 @@ function Z(e, t, n = !1) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/blocks/key.js
-var Jr = Symbol("NaN");
-function Yr(e, t, n) {
-	j && Oe();
-	var r = new qr(e), i = !Qe();
+var qr = Symbol("NaN");
+function Jr(e, t, n) {
+	k && Ae();
+	var r = new Kr(e), i = !et();
 	An(() => {
 		var e = t();
-		e !== e && (e = Jr), i && typeof e == "object" && e && (e = {}), r.ensure(e, n);
+		e !== e && (e = qr), i && typeof e == "object" && e && (e = {}), r.ensure(e, n);
 	});
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/blocks/each.js
-function Xr(e, t) {
+function Yr(e, t) {
 	return t;
 }
-function Zr(e, t, n) {
+function Xr(e, t, n) {
 	for (var r = [], i = t.length, a, o = t.length, s = 0; s < i; s++) {
 		let n = t[s];
 		zn(n, () => {
 			if (a) {
 				if (a.pending.delete(n), a.done.add(n), a.pending.size === 0) {
 					var t = e.outrogroups;
-					Qr(e, f(a.done)), t.delete(a), t.size === 0 && (e.outrogroups = null);
+					Zr(e, f(a.done)), t.delete(a), t.size === 0 && (e.outrogroups = null);
 				}
 			} else --o;
 		}, !1);
@@ -1873,13 +1869,13 @@ function Zr(e, t, n) {
 			var l = n, u = l.parentNode;
 			pn(u), u.append(l), e.items.clear();
 		}
-		Qr(e, t, !c);
+		Zr(e, t, !c);
 	} else a = {
 		pending: new Set(t),
 		done: /* @__PURE__ */ new Set()
 	}, (e.outrogroups ??= /* @__PURE__ */ new Set()).add(a);
 }
-function Qr(e, t, n = !0) {
+function Zr(e, t, n = !0) {
 	var r;
 	if (e.pending.size > 0) {
 		r = /* @__PURE__ */ new Set();
@@ -1887,26 +1883,26 @@ function Qr(e, t, n = !0) {
 	}
 	for (var i = 0; i < t.length; i++) {
 		var a = t[i];
-		r?.has(a) ? (a.f |= se, Un(a, document.createDocumentFragment())) : In(t[i], n);
+		r?.has(a) ? (a.f |= le, Un(a, document.createDocumentFragment())) : In(t[i], n);
 	}
 }
-var $r;
-function ei(e, t, n, r, i, a = null) {
+var Qr;
+function $r(e, t, n, r, i, a = null) {
 	var o = e, s = /* @__PURE__ */ new Map();
 	if (t & 4) {
 		var c = e;
-		o = j ? De(/* @__PURE__ */ un(c)) : c.appendChild(ln());
+		o = k ? ke(/* @__PURE__ */ un(c)) : c.appendChild(ln());
 	}
-	j && Oe();
-	var u = null, d = /* @__PURE__ */ vt(() => {
+	k && Ae();
+	var u = null, d = /* @__PURE__ */ yt(() => {
 		var e = n();
 		return l(e) ? e : e == null ? [] : f(e);
 	}), p = /* @__PURE__ */ new Map(), m = !0;
 	function h(e) {
 		if (!(_.effect.f & 16384)) {
 			_.pending.delete(e);
-			var n = K(d);
-			_.fallback = u, ni(_, n, o, t, r), u !== null && (n.length === 0 ? u.f & 33554432 ? (u.f ^= se, ii(u, null, o)) : Vn(u) : zn(u, () => {
+			var n = G(d);
+			_.fallback = u, ti(_, n, o, t, r), u !== null && (n.length === 0 ? u.f & 33554432 ? (u.f ^= le, ri(u, null, o)) : Vn(u) : zn(u, () => {
 				u = null;
 			}));
 		}
@@ -1916,21 +1912,21 @@ function ei(e, t, n, r, i, a = null) {
 	}
 	var _ = {
 		effect: An(() => {
-			var e = K(d), c = e.length;
+			var e = G(d), c = e.length;
 			let l = !1;
-			j && je(o) === "[!" != (c === 0) && (o = Ae(), De(o), Ee(!1), l = !0);
-			for (var f = /* @__PURE__ */ new Set(), _ = L, v = mn(), y = 0; y < c; y += 1) {
-				j && M.nodeType === 8 && M.data === "]" && (o = M, l = !0, Ee(!1));
+			k && Ne(o) === "[!" != (c === 0) && (o = Me(), ke(o), Oe(!1), l = !0);
+			for (var f = /* @__PURE__ */ new Set(), _ = I, v = mn(), y = 0; y < c; y += 1) {
+				k && A.nodeType === 8 && A.data === "]" && (o = A, l = !0, Oe(!1));
 				var b = e[y], x = r(b, y), S = m ? null : s.get(x);
-				S ? (S.v && Yt(S.v, b), S.i && Yt(S.i, y), v && _.unskip_effect(S.e)) : (S = ri(s, m ? o : $r ??= ln(), b, x, y, i, t, n), m || (S.e.f |= se), s.set(x, S)), f.add(x);
+				S ? (S.v && Xt(S.v, b), S.i && Xt(S.i, y), v && _.unskip_effect(S.e)) : (S = ni(s, m ? o : Qr ??= ln(), b, x, y, i, t, n), m || (S.e.f |= le), s.set(x, S)), f.add(x);
 			}
-			if (c === 0 && a && !u && (m ? u = Mn(() => a(o)) : (u = Mn(() => a($r ??= ln())), u.f |= se)), c > f.size && Ie("", "", ""), j && c > 0 && De(Ae()), !m) {
+			if (c === 0 && a && !u && (m ? u = Mn(() => a(o)) : (u = Mn(() => a(Qr ??= ln())), u.f |= le)), c > f.size && Re("", "", ""), k && c > 0 && ke(Me()), !m) {
 				if (p.set(_, f), v) {
 					for (let [e, t] of s) f.has(e) || _.skip_effect(t.e);
 					_.oncommit(h), _.ondiscard(g);
 				} else h(_);
 			}
-			l && Ee(!0), K(d);
+			l && Oe(!0), G(d);
 		}),
 		flags: t,
 		items: s,
@@ -1938,22 +1934,22 @@ function ei(e, t, n, r, i, a = null) {
 		outrogroups: null,
 		fallback: u
 	};
-	m = !1, j && (o = M);
+	m = !1, k && (o = A);
 }
-function ti(e) {
+function ei(e) {
 	for (; e !== null && !(e.f & 32);) e = e.next;
 	return e;
 }
-function ni(e, t, n, r, i) {
-	var a = !!(r & 8), o = t.length, s = e.items, c = ti(e.effect.first), l, u = null, d, p = [], m = [], h, g, _, v;
+function ti(e, t, n, r, i) {
+	var a = !!(r & 8), o = t.length, s = e.items, c = ei(e.effect.first), l, u = null, d, p = [], m = [], h, g, _, v;
 	if (a) for (v = 0; v < o; v += 1) h = t[v], g = i(h, v), _ = s.get(g).e, _.f & 33554432 || (_.nodes?.a?.measure(), (d ??= /* @__PURE__ */ new Set()).add(_));
 	for (v = 0; v < o; v += 1) {
 		if (h = t[v], g = i(h, v), _ = s.get(g).e, e.outrogroups !== null) for (let t of e.outrogroups) t.pending.delete(_), t.done.delete(_);
 		if (_.f & 8192 && (Vn(_), a && (_.nodes?.a?.unfix(), (d ??= /* @__PURE__ */ new Set()).delete(_))), _.f & 33554432) {
-			if (_.f ^= se, _ === c) ii(_, null, n);
+			if (_.f ^= le, _ === c) ri(_, null, n);
 			else {
 				var y = u ? u.next : c;
-				_ === e.effect.last && (e.effect.last = _.prev), _.prev && (_.prev.next = _.next), _.next && (_.next.prev = _.prev), ai(e, u, _), ai(e, _, y), ii(_, y, n), u = _, p = [], m = [], c = ti(u.next);
+				_ === e.effect.last && (e.effect.last = _.prev), _.prev && (_.prev.next = _.next), _.next && (_.next.prev = _.prev), ii(e, u, _), ii(e, _, y), ri(_, y, n), u = _, p = [], m = [], c = ei(u.next);
 				continue;
 			}
 		}
@@ -1962,42 +1958,42 @@ function ni(e, t, n, r, i) {
 				if (p.length < m.length) {
 					var b = m[0], x;
 					u = b.prev;
-					var S = p[0], C = p[p.length - 1];
-					for (x = 0; x < p.length; x += 1) ii(p[x], b, n);
+					var S = p[0], ee = p[p.length - 1];
+					for (x = 0; x < p.length; x += 1) ri(p[x], b, n);
 					for (x = 0; x < m.length; x += 1) l.delete(m[x]);
-					ai(e, S.prev, C.next), ai(e, u, S), ai(e, C, b), c = b, u = C, --v, p = [], m = [];
-				} else l.delete(_), ii(_, c, n), ai(e, _.prev, _.next), ai(e, _, u === null ? e.effect.first : u.next), ai(e, u, _), u = _;
+					ii(e, S.prev, ee.next), ii(e, u, S), ii(e, ee, b), c = b, u = ee, --v, p = [], m = [];
+				} else l.delete(_), ri(_, c, n), ii(e, _.prev, _.next), ii(e, _, u === null ? e.effect.first : u.next), ii(e, u, _), u = _;
 				continue;
 			}
-			for (p = [], m = []; c !== null && c !== _;) (l ??= /* @__PURE__ */ new Set()).add(c), m.push(c), c = ti(c.next);
+			for (p = [], m = []; c !== null && c !== _;) (l ??= /* @__PURE__ */ new Set()).add(c), m.push(c), c = ei(c.next);
 			if (c === null) continue;
 		}
-		_.f & 33554432 || p.push(_), u = _, c = ti(_.next);
+		_.f & 33554432 || p.push(_), u = _, c = ei(_.next);
 	}
 	if (e.outrogroups !== null) {
-		for (let t of e.outrogroups) t.pending.size === 0 && (Qr(e, f(t.done)), e.outrogroups?.delete(t));
+		for (let t of e.outrogroups) t.pending.size === 0 && (Zr(e, f(t.done)), e.outrogroups?.delete(t));
 		e.outrogroups.size === 0 && (e.outrogroups = null);
 	}
 	if (c !== null || l !== void 0) {
-		var w = [];
-		if (l !== void 0) for (_ of l) _.f & 8192 || w.push(_);
-		for (; c !== null;) !(c.f & 8192) && c !== e.fallback && w.push(c), c = ti(c.next);
-		var T = w.length;
-		if (T > 0) {
-			var E = r & 4 && o === 0 ? n : null;
+		var C = [];
+		if (l !== void 0) for (_ of l) _.f & 8192 || C.push(_);
+		for (; c !== null;) !(c.f & 8192) && c !== e.fallback && C.push(c), c = ei(c.next);
+		var w = C.length;
+		if (w > 0) {
+			var T = r & 4 && o === 0 ? n : null;
 			if (a) {
-				for (v = 0; v < T; v += 1) w[v].nodes?.a?.measure();
-				for (v = 0; v < T; v += 1) w[v].nodes?.a?.fix();
+				for (v = 0; v < w; v += 1) C[v].nodes?.a?.measure();
+				for (v = 0; v < w; v += 1) C[v].nodes?.a?.fix();
 			}
-			Zr(e, w, E);
+			Xr(e, C, T);
 		}
 	}
-	a && tt(() => {
+	a && rt(() => {
 		if (d !== void 0) for (_ of d) _.nodes?.a?.apply();
 	});
 }
-function ri(e, t, n, r, i, a, o, s) {
-	var c = o & 1 ? o & 16 ? Gt(n) : /* @__PURE__ */ Kt(n, !1, !1) : null, l = o & 2 ? Gt(i) : null;
+function ni(e, t, n, r, i, a, o, s) {
+	var c = o & 1 ? o & 16 ? Kt(n) : /* @__PURE__ */ qt(n, !1, !1) : null, l = o & 2 ? Kt(i) : null;
 	return {
 		v: c,
 		i: l,
@@ -2006,19 +2002,19 @@ function ri(e, t, n, r, i, a, o, s) {
 		}))
 	};
 }
-function ii(e, t, n) {
+function ri(e, t, n) {
 	if (e.nodes) for (var r = e.nodes.start, i = e.nodes.end, a = t && !(t.f & 33554432) ? t.nodes.start : n; r !== null;) {
 		var o = /* @__PURE__ */ dn(r);
 		if (a.before(r), r === i) return;
 		r = o;
 	}
 }
-function ai(e, t, n) {
+function ii(e, t, n) {
 	t === null ? e.effect.first = n : t.next = n, n === null ? e.effect.last = t : n.prev = t;
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/attachments.js
-function oi(e, t) {
+function ai(e, t) {
 	var n = void 0, r;
 	jn(() => {
 		n !== (n = t()) && (r &&= (In(r), null), n && (r = Mn(() => {
@@ -2028,39 +2024,39 @@ function oi(e, t) {
 }
 //#endregion
 //#region node_modules/clsx/dist/clsx.mjs
-function si(e) {
+function oi(e) {
 	var t, n, r = "";
 	if (typeof e == "string" || typeof e == "number") r += e;
 	else if (typeof e == "object") {
 		if (Array.isArray(e)) {
 			var i = e.length;
-			for (t = 0; t < i; t++) e[t] && (n = si(e[t])) && (r && (r += " "), r += n);
+			for (t = 0; t < i; t++) e[t] && (n = oi(e[t])) && (r && (r += " "), r += n);
 		} else for (n in e) e[n] && (r && (r += " "), r += n);
 	}
 	return r;
 }
-function ci() {
-	for (var e, t, n = 0, r = "", i = arguments.length; n < i; n++) (e = arguments[n]) && (t = si(e)) && (r && (r += " "), r += t);
+function si() {
+	for (var e, t, n = 0, r = "", i = arguments.length; n < i; n++) (e = arguments[n]) && (t = oi(e)) && (r && (r += " "), r += t);
 	return r;
 }
 //#endregion
 //#region node_modules/svelte/src/internal/shared/attributes.js
-function li(e) {
-	return typeof e == "object" ? ci(e) : e ?? "";
+function ci(e) {
+	return typeof e == "object" ? si(e) : e ?? "";
 }
-var ui = [..." 	\n\r\f\xA0\v﻿"];
-function di(e, t, n) {
+var li = [..." 	\n\r\f\xA0\v﻿"];
+function ui(e, t, n) {
 	var r = e == null ? "" : "" + e;
 	if (t && (r = r ? r + " " + t : t), n) {
 		for (var i of Object.keys(n)) if (n[i]) r = r ? r + " " + i : i;
 		else if (r.length) for (var a = i.length, o = 0; (o = r.indexOf(i, o)) >= 0;) {
 			var s = o + a;
-			(o === 0 || ui.includes(r[o - 1])) && (s === r.length || ui.includes(r[s])) ? r = (o === 0 ? "" : r.substring(0, o)) + r.substring(s + 1) : o = s;
+			(o === 0 || li.includes(r[o - 1])) && (s === r.length || li.includes(r[s])) ? r = (o === 0 ? "" : r.substring(0, o)) + r.substring(s + 1) : o = s;
 		}
 	}
 	return r === "" ? null : r;
 }
-function fi(e, t = !1) {
+function di(e, t = !1) {
 	var n = t ? " !important;" : ";", r = "";
 	for (var i of Object.keys(e)) {
 		var a = e[i];
@@ -2068,16 +2064,16 @@ function fi(e, t = !1) {
 	}
 	return r;
 }
-function pi(e) {
+function fi(e) {
 	return e[0] !== "-" || e[1] !== "-" ? e.toLowerCase() : e;
 }
-function mi(e, t) {
+function pi(e, t) {
 	if (t) {
 		var n = "", r, i;
 		if (Array.isArray(t) ? (r = t[0], i = t[1]) : r = t, e) {
 			e = String(e).replaceAll(/\/\*.*?\*\//g, "").trim();
 			var a = !1, o = 0, s = !1, c = [];
-			r && c.push(...Object.keys(r).map(pi)), i && c.push(...Object.keys(i).map(pi));
+			r && c.push(...Object.keys(r).map(fi)), i && c.push(...Object.keys(i).map(fi));
 			var l = 0, u = -1;
 			let t = e.length;
 			for (var d = 0; d < t; d++) {
@@ -2086,7 +2082,7 @@ function mi(e, t) {
 					if (f === ":" && u === -1) u = d;
 					else if (f === ";" || d === t - 1) {
 						if (u !== -1) {
-							var p = pi(e.substring(l, u).trim());
+							var p = fi(e.substring(l, u).trim());
 							if (!c.includes(p)) {
 								f !== ";" && d++;
 								var m = e.substring(l, d).trim();
@@ -2098,17 +2094,17 @@ function mi(e, t) {
 				}
 			}
 		}
-		return r && (n += fi(r)), i && (n += fi(i, !0)), n = n.trim(), n === "" ? null : n;
+		return r && (n += di(r)), i && (n += di(i, !0)), n = n.trim(), n === "" ? null : n;
 	}
 	return e == null ? null : String(e);
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/class.js
-function hi(e, t, n, r, i, a) {
-	var o = e[he];
-	if (j || o !== n || o === void 0) {
-		var s = di(n, r, a);
-		(!j || s !== e.getAttribute("class")) && (s == null ? e.removeAttribute("class") : t ? e.className = s : e.setAttribute("class", s)), e[he] = n;
+function mi(e, t, n, r, i, a) {
+	var o = e[_e];
+	if (k || o !== n || o === void 0) {
+		var s = ui(n, r, a);
+		(!k || s !== e.getAttribute("class")) && (s == null ? e.removeAttribute("class") : t ? e.className = s : e.setAttribute("class", s)), e[_e] = n;
 	} else if (a && i !== a) for (var c in a) {
 		var l = !!a[c];
 		(i == null || l !== !!i[c]) && e.classList.toggle(c, l);
@@ -2117,32 +2113,32 @@ function hi(e, t, n, r, i, a) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/style.js
-function gi(e, t = {}, n, r) {
+function hi(e, t = {}, n, r) {
 	for (var i in n) {
 		var a = n[i];
 		t[i] !== a && (n[i] == null ? e.style.removeProperty(i) : e.style.setProperty(i, a, r));
 	}
 }
-function _i(e, t, n, r) {
-	var i = e[ge];
-	if (j || i !== t) {
-		var a = mi(t, r);
-		(!j || a !== e.getAttribute("style")) && (a == null ? e.removeAttribute("style") : e.style.cssText = a), e[ge] = t;
-	} else r && (Array.isArray(r) ? (gi(e, n?.[0], r[0]), gi(e, n?.[1], r[1], "important")) : gi(e, n, r));
+function gi(e, t, n, r) {
+	var i = e[ve];
+	if (k || i !== t) {
+		var a = pi(t, r);
+		(!k || a !== e.getAttribute("style")) && (a == null ? e.removeAttribute("style") : e.style.cssText = a), e[ve] = t;
+	} else r && (Array.isArray(r) ? (hi(e, n?.[0], r[0]), hi(e, n?.[1], r[1], "important")) : hi(e, n, r));
 	return r;
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/bindings/select.js
-function vi(e, t) {
+function _i(e, t) {
 	t ? e.hasAttribute("selected") || e.setAttribute("selected", "") : e.removeAttribute("selected");
 }
-function yi(e, t) {
+function vi(e, t) {
 	var n = e.__defaultValue, r = e.multiple, i = r ? n ?? [] : null;
 	if (!r || l(i)) {
 		var a = e.selectedIndex, o = t && r ? new Set(e.selectedOptions) : null;
 		for (var s of e.options) {
-			var c = Si(s);
-			vi(s, r ? i.includes(c) : nn(c, n));
+			var c = xi(s);
+			_i(s, r ? i.includes(c) : nn(c, n));
 		}
 		if (t) {
 			if (o !== null) for (s of e.options) {
@@ -2153,22 +2149,22 @@ function yi(e, t) {
 		}
 	}
 }
-function bi(e, t, n = !1) {
+function yi(e, t, n = !1) {
 	if (e.multiple) {
 		if (t == null) return;
-		if (!l(t)) return A();
-		for (var r of e.options) r.selected = t.includes(Si(r));
+		if (!l(t)) return O();
+		for (var r of e.options) r.selected = t.includes(xi(r));
 	} else {
-		for (r of e.options) if (nn(Si(r), t)) {
+		for (r of e.options) if (nn(xi(r), t)) {
 			r.selected = !0;
 			return;
 		}
 		(!n || t !== void 0) && (e.selectedIndex = -1);
 	}
 }
-function xi(e) {
+function bi(e) {
 	var t = new MutationObserver((t) => {
-		t.every(Ci) || ("__defaultValue" in e && yi(e, !1), "__value" in e && bi(e, e.__value));
+		t.every(Si) || ("__defaultValue" in e && vi(e, !1), "__value" in e && yi(e, e.__value));
 	});
 	t.observe(e, {
 		childList: !0,
@@ -2179,10 +2175,10 @@ function xi(e) {
 		t.disconnect();
 	});
 }
-function Si(e) {
+function xi(e) {
 	return "__value" in e ? e.__value : e.value;
 }
-function Ci(e) {
+function Si(e) {
 	if (e.target.closest("selectedcontent") !== null) return !0;
 	if (e.type === "childList") {
 		var t = [...e.addedNodes, ...e.removedNodes];
@@ -2192,9 +2188,9 @@ function Ci(e) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/attributes.js
-var wi = Symbol("is custom element"), Ti = Symbol("is html"), Ei = be ? "link" : "LINK", Di = be ? "progress" : "PROGRESS";
-function Oi(e) {
-	if (j) {
+var Ci = Symbol("is custom element"), wi = Symbol("is html"), Ti = Se ? "link" : "LINK", Ei = Se ? "progress" : "PROGRESS";
+function Di(e) {
+	if (k) {
 		var t = !1, n = () => {
 			if (!t) {
 				if (t = !0, e.hasAttribute("value")) {
@@ -2207,35 +2203,35 @@ function Oi(e) {
 				}
 			}
 		};
-		e[ve] = n, tt(n), ct();
+		e[be] = n, rt(n), lt();
 	}
 }
-function ki(e, t) {
-	var n = ji(e);
-	n.value !== (n.value = t ?? void 0) && (e.value !== t || t === 0 && e.nodeName === Di) && (e.value = t ?? "");
+function Oi(e, t) {
+	var n = Ai(e);
+	n.value !== (n.value = t ?? void 0) && (e.value !== t || t === 0 && e.nodeName === Ei) && (e.value = t ?? "");
 }
-function Ai(e, t) {
-	var n = ji(e);
+function ki(e, t) {
+	var n = Ai(e);
 	n.checked !== (n.checked = t ?? void 0) && (e.checked = t);
 }
 function Q(e, t, n, r) {
-	var i = ji(e);
-	if (!(j && (i[t] = e.getAttribute(t), t === "src" || t === "srcset" || t === "href" && e.nodeName === Ei))) {
+	var i = Ai(e);
+	if (!(k && (i[t] = e.getAttribute(t), t === "src" || t === "srcset" || t === "href" && e.nodeName === Ti))) {
 		var a = i[t];
-		a !== (i[t] = n) && (t === "loading" && (e[pe] = n), n == null ? e.removeAttribute(t) : typeof n != "string" && Ni(e).has(t) ? e[t] = n : (!j || typeof n != "number" && typeof n != "boolean" || a !== String(n)) && e.setAttribute(t, n));
+		a !== (i[t] = n) && (t === "loading" && (e[he] = n), n == null ? e.removeAttribute(t) : typeof n != "string" && Mi(e).has(t) ? e[t] = n : (!k || typeof n != "number" && typeof n != "boolean" || a !== String(n)) && e.setAttribute(t, n));
 	}
 }
-function ji(e) {
-	return e[me] ??= {
-		[wi]: e.nodeName.includes("-"),
-		[Ti]: e.namespaceURI === Se
+function Ai(e) {
+	return e[ge] ??= {
+		[Ci]: e.nodeName.includes("-"),
+		[wi]: e.namespaceURI === we
 	};
 }
-var Mi = /* @__PURE__ */ new Map();
-function Ni(e) {
-	var t = e.getAttribute("is") || e.nodeName, n = Mi.get(t);
+var ji = /* @__PURE__ */ new Map();
+function Mi(e) {
+	var t = e.getAttribute("is") || e.nodeName, n = ji.get(t);
 	if (n) return n;
-	Mi.set(t, n = /* @__PURE__ */ new Set());
+	ji.set(t, n = /* @__PURE__ */ new Set());
 	for (var r, i = e, a = Element.prototype; a !== i;) {
 		for (var o in r = h(i), r) r[o].set && o !== "innerHTML" && o !== "textContent" && o !== "innerText" && n.add(o);
 		i = v(i);
@@ -2244,41 +2240,41 @@ function Ni(e) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/bindings/input.js
-function Pi(e, t, n = t) {
+function Ni(e, t, n = t) {
 	var r = /* @__PURE__ */ new WeakSet();
-	ut(e, "input", async (i) => {
+	dt(e, "input", async (i) => {
 		var a = i ? e.defaultValue : e.value;
-		if (a = Ii(e) ? Li(a) : a, n(a), L !== null && r.add(L), await mr(), a !== (a = t())) {
+		if (a = Fi(e) ? Ii(a) : a, n(a), I !== null && r.add(I), await mr(), a !== (a = t())) {
 			var o = e.selectionStart, s = e.selectionEnd, c = e.value.length;
 			if (e.value = a ?? "", s !== null) {
 				var l = e.value.length;
 				o === s && s === c && l > c ? (e.selectionStart = l, e.selectionEnd = l) : (e.selectionStart = o, e.selectionEnd = Math.min(s, l));
 			}
 		}
-	}), (j && e.defaultValue !== e.value || _r(t) == null && e.value) && (n(Ii(e) ? Li(e.value) : e.value), L !== null && r.add(L)), kn(() => {
+	}), (k && e.defaultValue !== e.value || K(t) == null && e.value) && (n(Fi(e) ? Ii(e.value) : e.value), I !== null && r.add(I)), kn(() => {
 		var n = t();
 		if (e === document.activeElement) {
-			var i = L;
+			var i = I;
 			if (r.has(i)) return;
 		}
-		Ii(e) && n === Li(e.value) || (e.type !== "date" || n || e.value) && n !== e.value && (e.value = n ?? "");
+		Fi(e) && n === Ii(e.value) || (e.type !== "date" || n || e.value) && n !== e.value && (e.value = n ?? "");
 	});
 }
-function Fi(e, t, n = t) {
-	ut(e, "change", (t) => {
+function Pi(e, t, n = t) {
+	dt(e, "change", (t) => {
 		n(t ? e.defaultChecked : e.checked);
-	}), (j && e.defaultChecked !== e.checked || _r(t) == null) && n(e.checked), kn(() => {
+	}), (k && e.defaultChecked !== e.checked || K(t) == null) && n(e.checked), kn(() => {
 		e.checked = !!t();
 	});
 }
-function Ii(e) {
+function Fi(e) {
 	var t = e.type;
 	return t === "number" || t === "range";
 }
-function Li(e) {
+function Ii(e) {
 	return e === "" ? null : +e;
 }
-var Ri = /* @__PURE__ */ new class e {
+var Li = /* @__PURE__ */ new class e {
 	#e = /* @__PURE__ */ new WeakMap();
 	#t;
 	#n;
@@ -2302,28 +2298,28 @@ var Ri = /* @__PURE__ */ new class e {
 		});
 	}
 }({ box: "border-box" });
-function zi(e, t, n) {
-	var r = Ri.observe(e, () => n(e[t]));
-	Dn(() => (_r(() => n(e[t])), r));
+function Ri(e, t, n) {
+	var r = Li.observe(e, () => n(e[t]));
+	Dn(() => (K(() => n(e[t])), r));
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/dom/elements/bindings/this.js
-function Bi(e, t) {
-	return e === t || e?.[de] === t;
+function zi(e, t) {
+	return e === t || e?.[pe] === t;
 }
-function Vi(e = Ze(), t, n, r) {
-	var i = Ye.r, a = G;
+function Bi(e = $e(), t, n, r) {
+	var i = Ze.r, a = W;
 	return Dn(() => {
 		var o, s;
 		return kn(() => {
-			o = s, s = r?.() || [], _r(() => {
-				Bi(n(...s), e) || (t(e, ...s), o && Bi(n(...o), e) && t(null, ...o));
+			o = s, s = r?.() || [], K(() => {
+				zi(n(...s), e) || (t(e, ...s), o && zi(n(...o), e) && t(null, ...o));
 			});
 		}), () => {
 			let r = a;
 			for (; r !== i && r.parent !== null && r.parent.f & 33554432;) r = r.parent;
 			let o = () => {
-				s && Bi(n(...s), e) && t(null, ...s);
+				s && zi(n(...s), e) && t(null, ...s);
 			}, c = r.teardown;
 			r.teardown = () => {
 				o(), c?.();
@@ -2333,26 +2329,26 @@ function Vi(e = Ze(), t, n, r) {
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/store.js
-var Hi = !1;
-function Ui(e) {
-	var t = Hi;
+var Vi = !1;
+function Hi(e) {
+	var t = Vi;
 	try {
-		return Hi = !1, [e(), Hi];
+		return Vi = !1, [e(), Vi];
 	} finally {
-		Hi = t;
+		Vi = t;
 	}
 }
 //#endregion
 //#region node_modules/svelte/src/internal/client/reactivity/props.js
 function $(e, t, n, r) {
-	var i = !0, a = !!(n & 8), o = !!(n & 16), s = r, c = !0, l = void 0, u = () => o && i ? (l ??= /* @__PURE__ */ ht(r), K(l)) : (c && (c = !1, s = o ? _r(r) : r), s);
+	var i = !0, a = !!(n & 8), o = !!(n & 16), s = r, c = !0, l = void 0, u = () => o && i ? (l ??= /* @__PURE__ */ gt(r), G(l)) : (c && (c = !1, s = o ? K(r) : r), s);
 	let d;
 	if (a) {
-		var f = de in e || fe in e;
+		var f = pe in e || me in e;
 		d = m(e, t)?.set ?? (f && t in e ? (n) => e[t] = n : void 0);
 	}
 	var p, h = !1;
-	a ? [p, h] = Ui(() => e[t]) : p = e[t], p === void 0 && r !== void 0 && (p = u(), d && (i && Ve(t), d(p)));
+	a ? [p, h] = Hi(() => e[t]) : p = e[t], p === void 0 && r !== void 0 && (p = u(), d && (i && Ue(t), d(p)));
 	var g = i ? () => {
 		var n = e[t];
 		return n === void 0 ? u() : (c = !0, n);
@@ -2367,27 +2363,27 @@ function $(e, t, n, r) {
 			return arguments.length > 0 ? ((!i || !t || _ || h) && d(t ? g() : e), e) : g();
 		});
 	}
-	var v = !1, y = (n & 1 ? ht : vt)(() => (v = !1, g()));
-	a && K(y);
-	var b = G;
+	var v = !1, y = (n & 1 ? gt : yt)(() => (v = !1, g()));
+	a && G(y);
+	var b = W;
 	return (function(e, t) {
 		if (arguments.length > 0) {
-			let n = t ? K(y) : i && a ? en(e) : e;
-			return z(y, n), v = !0, s !== void 0 && (s = n), e;
+			let n = t ? G(y) : i && a ? en(e) : e;
+			return R(y, n), v = !0, s !== void 0 && (s = n), e;
 		}
-		return Gn && v || b.f & 16384 ? y.v : K(y);
+		return Gn && v || b.f & 16384 ? y.v : G(y);
 	});
 }
-var Wi = {
+var Ui = {
 	en: "en",
 	zh: "zh-Hans"
-}, Gi = class {
-	#e = /* @__PURE__ */ R(en(Ki()));
+}, Wi = class {
+	#e = /* @__PURE__ */ L(en(Gi()));
 	get now() {
-		return K(this.#e);
+		return G(this.#e);
 	}
 	set now(e) {
-		z(this.#e, e, !0);
+		R(this.#e, e, !0);
 	}
 	set(e) {
 		this.now = e;
@@ -2398,34 +2394,34 @@ var Wi = {
 		return e[this.now];
 	}
 	get html() {
-		return Wi[this.now];
+		return Ui[this.now];
 	}
 };
-function Ki() {
+function Gi() {
 	return (new URLSearchParams(location.search).get("lang") ?? navigator.language).toLowerCase().startsWith("zh") ? "zh" : "en";
 }
-var qi = new Gi(), Ji = class extends Error {
+var Ki = new Wi(), qi = class extends Error {
 	status;
 	constructor(e, t) {
 		super(e), this.status = t, this.name = "Refusal";
 	}
 };
-function Yi(e) {
+function Ji(e) {
 	return e instanceof DOMException && e.name === "AbortError";
 }
 //#endregion
 //#region src/viewer/messages.ts
-function Xi(e) {
+function Yi(e) {
 	let t = /* @__PURE__ */ new Map(), n = 0;
 	function r(e, n = []) {
 		let r = t.get(e.number);
-		t.delete(e.number), e.error === void 0 ? r?.take(e, n) : r?.refuse(new Ji(e.error, e.status ?? 500));
+		t.delete(e.number), e.error === void 0 ? r?.take(e, n) : r?.refuse(new qi(e.error, e.status ?? 500));
 	}
 	e.on("msg:custom", r);
 	function i(r, i, a, o) {
 		return new Promise((s, c) => {
 			let l = ++n;
-			if (o?.aborted) return c($i());
+			if (o?.aborted) return c(Qi());
 			t.set(l, {
 				take: (e, t) => s(a(e, t)),
 				refuse: c
@@ -2433,7 +2429,7 @@ function Xi(e) {
 				t.delete(l) && (e.send({
 					number: l,
 					forget: !0
-				}), c($i()));
+				}), c(Qi()));
 			}), e.send({
 				number: l,
 				question: r,
@@ -2449,49 +2445,49 @@ function Xi(e) {
 	});
 	return {
 		list: async () => ({
-			lines: await i("list", {}, Zi),
+			lines: await i("list", {}, Xi),
 			records: !1
 		}),
-		meta: (e) => i("meta", { id: e }, Zi),
-		profiles: (e, t) => i("profiles", { id: e }, Zi, t),
+		meta: (e) => i("meta", { id: e }, Xi),
+		profiles: (e, t) => i("profiles", { id: e }, Xi, t),
 		thumbs: (e, t, n, r, a) => i("thumbs", {
 			id: e,
 			entry: t,
 			batch: n,
 			side: r
-		}, Qi, a),
-		info: (e, t) => i("info", a(e), Zi, t),
+		}, Zi, a),
+		info: (e, t) => i("info", a(e), Xi, t),
 		tile: (e, t, n, r, o, s) => i("tile", {
 			...a(e),
 			pool: t,
 			level: n,
 			row: r,
 			column: o
-		}, Qi, s),
+		}, Zi, s),
 		peaks: (e, t, n, r, o) => i("peaks", {
 			...a(e),
 			pool: t,
 			level: n,
 			row: r
-		}, Qi, o),
+		}, Zi, o),
 		row: (e, t, n) => i("row", {
 			...a(e),
 			i: t
-		}, Qi, n),
+		}, Zi, n),
 		column: (e, t, n) => i("column", {
 			...a(e),
 			j: t
-		}, Qi, n),
+		}, Zi, n),
 		top: (e, t, n, r) => i("top", {
 			...a(e),
 			i: t,
 			k: n
-		}, Zi, r),
+		}, Xi, r),
 		close: () => e.off("msg:custom", r)
 	};
 }
-var Zi = (e) => e.json;
-function Qi(e, [t]) {
+var Xi = (e) => e.json;
+function Zi(e, [t]) {
 	let n = t ? t.buffer.slice(t.byteOffset, t.byteOffset + t.byteLength) : /* @__PURE__ */ new ArrayBuffer();
 	return {
 		values: new Float32Array(n),
@@ -2499,47 +2495,47 @@ function Qi(e, [t]) {
 		exact: e.exact ?? !0
 	};
 }
-var $i = () => new DOMException("nobody waits for this any more", "AbortError"), ea = "regard-theme", ta = class {
-	#e = /* @__PURE__ */ R(en(na()));
+var Qi = () => new DOMException("nobody waits for this any more", "AbortError"), $i = "regard-theme", ea = class {
+	#e = /* @__PURE__ */ L(en(ta()));
 	get chosen() {
-		return K(this.#e);
+		return G(this.#e);
 	}
 	set chosen(e) {
-		z(this.#e, e, !0);
+		R(this.#e, e, !0);
 	}
-	#t = /* @__PURE__ */ R(!1);
+	#t = /* @__PURE__ */ L(!1);
 	constructor() {
 		let e = matchMedia("(prefers-color-scheme: dark)");
-		z(this.#t, e.matches, !0), e.addEventListener("change", (e) => z(this.#t, e.matches, !0));
+		R(this.#t, e.matches, !0), e.addEventListener("change", (e) => R(this.#t, e.matches, !0));
 	}
 	get dark() {
-		return this.chosen === "auto" ? K(this.#t) : this.chosen === "dark";
+		return this.chosen === "auto" ? G(this.#t) : this.chosen === "dark";
 	}
 	set(e) {
 		this.chosen = e, this.apply();
 		try {
-			localStorage.setItem(ea, e);
+			localStorage.setItem($i, e);
 		} catch {}
 	}
 	apply() {
 		document.documentElement.dataset.theme = this.chosen;
 	}
 };
-function na() {
+function ta() {
 	try {
-		let e = localStorage.getItem(ea);
+		let e = localStorage.getItem($i);
 		return e === "light" || e === "dark" ? e : "auto";
 	} catch {
 		return "auto";
 	}
 }
-var ra = new ta();
+var na = new ea();
 //#endregion
 //#region src/widget/colours.ts
-function ia(e) {
+function ra(e) {
 	let t = () => {
 		let { body: t } = document, n = t.dataset.jpThemeLight ?? t.dataset.vscodeThemeKind;
-		ra.chosen = n === void 0 ? "auto" : n === "false" || n === "vscode-dark" || n === "vscode-high-contrast" ? "dark" : "light", e.dataset.theme = ra.chosen;
+		na.chosen = n === void 0 ? "auto" : n === "false" || n === "vscode-dark" || n === "vscode-high-contrast" ? "dark" : "light", e.dataset.theme = na.chosen;
 	};
 	t();
 	let n = new MutationObserver(t);
@@ -2553,9 +2549,9 @@ function ia(e) {
 typeof window < "u" && ((window.__svelte ??= {}).v ??= /* @__PURE__ */ new Set()).add("5");
 //#endregion
 //#region src/lib/components/Refused.svelte
-var aa = /* @__PURE__ */ J(" <span lang=\"en\"> </span>", 1), oa = /* @__PURE__ */ J("<button class=\"button\" type=\"button\"> </button>"), sa = /* @__PURE__ */ J("<div class=\"refused svelte-12zr6lo\" role=\"alert\" data-testid=\"refusal\"><p><!></p> <!></div>");
-function ca(e, t) {
-	P(t, !0);
+var ia = /* @__PURE__ */ J(" <span lang=\"en\"> </span>", 1), aa = /* @__PURE__ */ J("<button class=\"button\" type=\"button\"> </button>"), oa = /* @__PURE__ */ J("<div class=\"refused svelte-12zr6lo\" role=\"alert\" data-testid=\"refusal\"><p><!></p> <!></div>");
+function sa(e, t) {
+	M(t, !0);
 	let n = {
 		en: {
 			0: "The server does not answer. Is it still running in the terminal?",
@@ -2571,34 +2567,34 @@ function ca(e, t) {
 			other: "无法显示：",
 			again: "再试一次"
 		}
-	}, r = /* @__PURE__ */ I(() => qi.of(n)), i = /* @__PURE__ */ I(() => t.refusal.status);
-	var a = sa(), o = B(a), s = B(o), c = (e) => {
-		var t = Fr();
-		U(() => X(t, K(r)[K(i)])), Y(e, t);
+	}, r = /* @__PURE__ */ F(() => Ki.of(n)), i = /* @__PURE__ */ F(() => t.refusal.status);
+	var a = oa(), o = z(a), s = z(o), c = (e) => {
+		var t = Pr();
+		H(() => X(t, G(r)[G(i)])), Y(e, t);
 	}, l = (e) => {
-		var n = aa(), i = fn(n), a = V(H(i), !0);
-		U(() => {
-			X(i, `${K(r).other ?? ""} `), X(a, t.refusal.message);
+		var n = ia(), i = fn(n), a = B(V(i), !0);
+		H(() => {
+			X(i, `${G(r).other ?? ""} `), X(a, t.refusal.message);
 		}), Y(e, n);
 	};
 	Z(s, (e) => {
-		K(i) in K(r) ? e(c) : e(l, -1);
-	}), N(o);
-	var u = H(o, 2), d = (e) => {
-		var n = oa(), i = V(n, !0);
-		U(() => X(i, K(r).again)), q("click", n, function(...e) {
+		G(i) in G(r) ? e(c) : e(l, -1);
+	}), j(o);
+	var u = V(o, 2), d = (e) => {
+		var n = aa(), i = B(n, !0);
+		H(() => X(i, G(r).again)), q("click", n, function(...e) {
 			t.again?.apply(this, e);
 		}), Y(e, n);
 	};
 	Z(u, (e) => {
 		t.again && e(d);
-	}), N(a), U(() => Q(a, "data-status", t.refusal.status)), Y(e, a), F();
+	}), j(a), H(() => Q(a, "data-status", t.refusal.status)), Y(e, a), N();
 }
-Tr(["click"]);
+wr(["click"]);
 //#endregion
 //#region src/viewer/heads.ts
-function la(e, t) {
-	let n = ua(e);
+function ca(e, t) {
+	let n = la(e);
 	return e.entries.filter((e) => e.step === t).flatMap((e) => Array.from({ length: e.shape[1] }, (t, r) => ({
 		entry: e.entry,
 		head: r,
@@ -2608,33 +2604,33 @@ function la(e, t) {
 		step: e.step
 	})));
 }
-function ua(e) {
+function la(e) {
 	let t = /* @__PURE__ */ new Map();
 	for (let { layer: n } of e.entries) t.has(n) || t.set(n, t.size);
 	return t;
 }
-function da(e) {
+function ua(e) {
 	return [...new Set(e.entries.map((e) => e.step))];
 }
-var fa = ({ entry: e, head: t }) => `${e}/${t}`;
-function pa(e, t, n, r) {
+var da = ({ entry: e, head: t }) => `${e}/${t}`;
+function fa(e, t, n, r) {
 	let i = r ? 1 : -1;
 	if (n === "layer") return r ? e : e.toReversed();
-	let a = (e) => t.get(fa(e))?.[n] ?? null;
+	let a = (e) => t.get(da(e))?.[n] ?? null;
 	return e.toSorted((e, t) => {
 		let [n, r] = [a(e), a(t)];
 		return n === null || r === null ? Number(n === null) - Number(r === null) : i * (n - r);
 	});
 }
-function ma(e, t, n, r) {
+function pa(e, t, n, r) {
 	let i = r.toLowerCase().split(/[\s·]+/).filter(Boolean), a = i.map((e) => /^([a-z]+)(<=?|>=?)([\d.e-]*)$/.exec(e)), o = i.filter((e, t) => !a[t]).join(" "), s = ` ${n.toLowerCase().split(/[\s·]+/).join(" ")} `.includes(` ${o}${/\d$/.test(o) ? " " : ""}`);
-	return o && !s && !e.name.toLowerCase().includes(o) ? !1 : a.every((e) => !e || ha(t?.[e[1]] ?? null, e[2], e[3]));
+	return o && !s && !e.name.toLowerCase().includes(o) ? !1 : a.every((e) => !e || ma(t?.[e[1]] ?? null, e[2], e[3]));
 }
-function ha(e, t, n) {
+function ma(e, t, n) {
 	let r = n === "" ? NaN : Number(n);
 	return e === null || Number.isNaN(r) ? !1 : t === "<" ? e < r : t === "<=" ? e <= r : t === ">" ? e > r : e >= r;
 }
-function ga(e, t, n) {
+function ha(e, t, n) {
 	let r = e.tokens[String(t.step)] ?? {}, i = (e, t) => {
 		let i = e === null ? void 0 : r[e]?.[n];
 		return i?.length === t ? i : null;
@@ -2644,106 +2640,106 @@ function ga(e, t, n) {
 		keys: i(t.keys, t.shape[3])
 	};
 }
-function _a(e) {
+function ga(e) {
 	return e.replaceAll("\n", "⏎").replaceAll("	", "⇥").replace(/^ | $/g, "␣") || "∅";
 }
 //#endregion
 //#region src/lib/components/Choice.svelte
-var va = /* @__PURE__ */ J("<label><input class=\"hidden-text svelte-loj9c5\" type=\"radio\"/> </label>"), ya = /* @__PURE__ */ J("<fieldset class=\"svelte-loj9c5\"><legend> </legend> <div class=\"options svelte-loj9c5\"></div></fieldset>");
-function ba(e, t) {
-	let n = Lr();
-	P(t, !0);
+var _a = /* @__PURE__ */ J("<label><input class=\"hidden-text svelte-loj9c5\" type=\"radio\"/> </label>"), va = /* @__PURE__ */ J("<fieldset class=\"svelte-loj9c5\"><legend> </legend> <div class=\"options svelte-loj9c5\"></div></fieldset>");
+function ya(e, t) {
+	let n = Ir();
+	M(t, !0);
 	let r = $(t, "value", 15), i = $(t, "quiet", 3, !1), a = $(t, "disabled", 3, !1);
-	var o = ya(), s = B(o), c = V(s, !0), l = H(s, 2);
-	ei(l, 21, () => t.options, (e) => e.value, (e, i) => {
-		var a = va();
+	var o = va(), s = z(o), c = B(s, !0), l = V(s, 2);
+	$r(l, 21, () => t.options, (e) => e.value, (e, i) => {
+		var a = _a();
 		let o;
-		var s = B(a);
-		Oi(s);
-		var c = H(s);
-		N(a), U(() => {
-			Q(a, "lang", K(i).lang), o = hi(a, 1, "svelte-loj9c5", null, o, { chosen: K(i).value === r() }), Q(s, "name", n), ki(s, K(i).value), Ai(s, K(i).value === r()), Q(s, "data-testid", t.testid && `${t.testid}-${K(i).value}`), X(c, ` ${K(i).label ?? ""}`);
-		}), q("change", s, () => r(K(i).value)), Y(e, a);
-	}), N(l), N(o), U(() => {
-		o.disabled = a(), Q(o, "data-testid", t.testid), Q(o, "data-value", r()), hi(s, 1, li(i() ? "hidden-text" : "label"), "svelte-loj9c5"), X(c, t.label);
-	}), Y(e, o), F();
+		var s = z(a);
+		Di(s);
+		var c = V(s);
+		j(a), H(() => {
+			Q(a, "lang", G(i).lang), o = mi(a, 1, "svelte-loj9c5", null, o, { chosen: G(i).value === r() }), Q(s, "name", n), Oi(s, G(i).value), ki(s, G(i).value === r()), Q(s, "data-testid", t.testid && `${t.testid}-${G(i).value}`), X(c, ` ${G(i).label ?? ""}`);
+		}), q("change", s, () => r(G(i).value)), Y(e, a);
+	}), j(l), j(o), H(() => {
+		o.disabled = a(), Q(o, "data-testid", t.testid), Q(o, "data-value", r()), mi(s, 1, ci(i() ? "hidden-text" : "label"), "svelte-loj9c5"), X(c, t.label);
+	}), Y(e, o), N();
 }
-Tr(["change"]);
+wr(["change"]);
 //#endregion
 //#region src/lib/numbers.ts
-function xa(e, t = 2) {
+function ba(e, t = 2) {
 	if (e == null || !Number.isFinite(e)) return "–";
 	let n = Math.abs(e).toFixed(t);
 	return e < 0 && Number(n) !== 0 ? `−${n}` : n;
 }
-function Sa(e, t = 3) {
+function xa(e, t = 3) {
 	if (e == null || !Number.isFinite(e)) return "–";
 	let n = Math.abs(e);
 	return n !== 0 && (n < .001 || n >= 1e6) ? e.toExponential(t - 1).replaceAll("-", "−") : Number(e.toPrecision(t)).toString().replace("-", "−");
 }
-function Ca(e, t = 0) {
-	return e == null ? "–" : `${xa(e * 100, t)}%`;
+function Sa(e, t = 0) {
+	return e == null ? "–" : `${ba(e * 100, t)}%`;
 }
-function wa(e) {
+function Ca(e) {
 	return Number(e.toPrecision(12)) + 0;
 }
-function Ta(e, t, n) {
+function wa(e, t, n) {
 	return Math.min(n, Math.max(t, e));
 }
 //#endregion
 //#region src/viewer/Pick.svelte
-var Ea = /* @__PURE__ */ J("<option> </option>"), Da = /* @__PURE__ */ J("<span class=\"pick svelte-1mrdtj9\"><label class=\"label svelte-1mrdtj9\"> </label> <select class=\"svelte-1mrdtj9\"></select></span>");
-function Oa(e, t) {
-	let n = Lr();
-	P(t, !0);
+var Ta = /* @__PURE__ */ J("<option> </option>"), Ea = /* @__PURE__ */ J("<span class=\"pick svelte-1mrdtj9\"><label class=\"label svelte-1mrdtj9\"> </label> <select class=\"svelte-1mrdtj9\"></select></span>");
+function Da(e, t) {
+	let n = Ir();
+	M(t, !0);
 	let r = $(t, "value", 15);
-	var i = Da(), a = B(i), o = V(a, !0), s = H(a, 2);
-	ei(s, 21, () => t.options, ([e, t]) => e, (e, t) => {
-		var n = /* @__PURE__ */ I(() => C(K(t), 2));
-		let r = () => K(n)[0], i = () => K(n)[1];
-		var a = Ea(), o = V(a, !0), s = {};
-		U((e) => {
+	var i = Ea(), a = z(i), o = B(a, !0), s = V(a, 2);
+	$r(s, 21, () => t.options, ([e, t]) => e, (e, t) => {
+		var n = /* @__PURE__ */ F(() => ee(G(t), 2));
+		let r = () => G(n)[0], i = () => G(n)[1];
+		var a = Ta(), o = B(a, !0), s = {};
+		H((e) => {
 			X(o, i()), s !== (s = e) && (a.value = (a.__value = s) ?? "");
 		}, [() => String(r())]), Y(e, a);
-	}), N(s);
+	}), j(s);
 	var c;
-	xi(s), N(i), U((e) => {
-		Q(a, "for", n), X(o, t.label), Q(s, "id", n), Q(s, "data-testid", t.testid), c !== (c = e) && (s.value = (s.__value = c) ?? "", bi(s, c));
-	}, [() => String(r())]), q("change", s, (e) => r(t.options[e.currentTarget.selectedIndex][0])), Y(e, i), F();
+	bi(s), j(i), H((e) => {
+		Q(a, "for", n), X(o, t.label), Q(s, "id", n), Q(s, "data-testid", t.testid), c !== (c = e) && (s.value = (s.__value = c) ?? "", yi(s, c));
+	}, [() => String(r())]), q("change", s, (e) => r(t.options[e.currentTarget.selectedIndex][0])), Y(e, i), N();
 }
-Tr(["change"]);
+wr(["change"]);
 //#endregion
 //#region src/viewer/recording.svelte.ts
-var ka = 600, Aa = class {
+var Oa = 600, ka = class {
 	source;
 	id;
-	#e = /* @__PURE__ */ R(null);
+	#e = /* @__PURE__ */ L(null);
 	get meta() {
-		return K(this.#e);
+		return G(this.#e);
 	}
 	set meta(e) {
-		z(this.#e, e);
+		R(this.#e, e);
 	}
-	#t = /* @__PURE__ */ R(null);
+	#t = /* @__PURE__ */ L(null);
 	get refusal() {
-		return K(this.#t);
+		return G(this.#t);
 	}
 	set refusal(e) {
-		z(this.#t, e);
+		R(this.#t, e);
 	}
-	#n = /* @__PURE__ */ R(/* @__PURE__ */ new Map());
+	#n = /* @__PURE__ */ L(/* @__PURE__ */ new Map());
 	get profiles() {
-		return K(this.#n);
+		return G(this.#n);
 	}
 	set profiles(e) {
-		z(this.#n, e);
+		R(this.#n, e);
 	}
-	#r = /* @__PURE__ */ R(0);
+	#r = /* @__PURE__ */ L(0);
 	get measured() {
-		return K(this.#r);
+		return G(this.#r);
 	}
 	set measured(e) {
-		z(this.#r, e, !0);
+		R(this.#r, e, !0);
 	}
 	#i = /* @__PURE__ */ new Map();
 	#a = new AbortController();
@@ -2751,25 +2747,25 @@ var ka = 600, Aa = class {
 		this.source = e, this.id = t, this.open();
 	}
 	heads(e) {
-		return this.meta ? la(this.meta, e) : [];
+		return this.meta ? ca(this.meta, e) : [];
 	}
 	async open() {
 		try {
 			this.meta = await this.source.meta(this.id), this.refusal = null;
 		} catch (e) {
-			this.refusal = e instanceof Ji ? e : new Ji(String(e), 0);
+			this.refusal = e instanceof qi ? e : new qi(String(e), 0);
 		}
 	}
 	async measure() {
 		for (; this.measured < 1 && !this.#a.signal.aborted;) {
 			try {
 				let e = await this.source.profiles(this.id, this.#a.signal);
-				this.measured = e.progress, e.rows && (this.profiles = new Map(e.rows.map((e) => [fa(e), e])));
+				this.measured = e.progress, e.rows && (this.profiles = new Map(e.rows.map((e) => [da(e), e])));
 			} catch (e) {
-				Yi(e) || (this.measured = 1);
+				Ji(e) || (this.measured = 1);
 				return;
 			}
-			this.measured < 1 && await new Promise((e) => setTimeout(e, ka));
+			this.measured < 1 && await new Promise((e) => setTimeout(e, Oa));
 		}
 	}
 	thumbs(e, t) {
@@ -2779,7 +2775,7 @@ var ka = 600, Aa = class {
 	close() {
 		this.#a.abort();
 	}
-}, ja = {
+}, Aa = {
 	en: {
 		title: "Attention viewer",
 		idea: "Every layer and head of a model, to look at in any depth.",
@@ -3038,10 +3034,10 @@ var ka = 600, Aa = class {
 		copyLink: "复制链接",
 		copied: "已复制"
 	}
-}, Ma = /* @__PURE__ */ J("<!> <!>", 1), Na = /* @__PURE__ */ J("<span class=\"label\"> </span> <!> <!>", 1), Pa = /* @__PURE__ */ J("<div class=\"compare svelte-xyu8x9\"><!></div>");
-function Fa(e, t) {
-	P(t, !0);
-	let n = $(t, "view", 7), r = $(t, "other", 15, null), i = /* @__PURE__ */ I(() => qi.of(ja)), a = /* @__PURE__ */ R([]), o = /* @__PURE__ */ R(null), s = /* @__PURE__ */ I(() => {
+}, ja = /* @__PURE__ */ J("<!> <!>", 1), Ma = /* @__PURE__ */ J("<span class=\"label\"> </span> <!> <!>", 1), Na = /* @__PURE__ */ J("<div class=\"compare svelte-xyu8x9\"><!></div>");
+function Pa(e, t) {
+	M(t, !0);
+	let n = $(t, "view", 7), r = $(t, "other", 15, null), i = /* @__PURE__ */ F(() => Ki.of(Aa)), a = /* @__PURE__ */ L([]), o = /* @__PURE__ */ L(null), s = /* @__PURE__ */ F(() => {
 		let [e, ...t] = n().now.with.split("/"), [r, i, a] = t.map(Number);
 		return n().now.with && [
 			r,
@@ -3053,26 +3049,26 @@ function Fa(e, t) {
 			batch: i,
 			head: a
 		} : null;
-	}), c = /* @__PURE__ */ I(() => K(s)?.id);
+	}), c = /* @__PURE__ */ F(() => G(s)?.id);
 	wn(() => {
-		if (!K(c)) return;
-		let e = K(c) === t.opened.id ? t.opened : new Aa(t.opened.source, K(c));
-		return z(o, e), K(a).length || t.opened.source.list().then((e) => z(a, e.lines), () => {}), () => {
+		if (!G(c)) return;
+		let e = G(c) === t.opened.id ? t.opened : new ka(t.opened.source, G(c));
+		return R(o, e), G(a).length || t.opened.source.list().then((e) => R(a, e.lines), () => {}), () => {
 			e !== t.opened && e.close();
 		};
 	});
-	let l = /* @__PURE__ */ I(() => K(o) && K(o).id === K(c) ? K(o).meta : null), u = /* @__PURE__ */ I(() => K(s) && K(l) ? K(l).entries[Math.min(K(s).entry, K(l).entries.length - 1)] : null), d = /* @__PURE__ */ I(() => K(l) ? ua(K(l)) : /* @__PURE__ */ new Map());
+	let l = /* @__PURE__ */ F(() => G(o) && G(o).id === G(c) ? G(o).meta : null), u = /* @__PURE__ */ F(() => G(s) && G(l) ? G(l).entries[Math.min(G(s).entry, G(l).entries.length - 1)] : null), d = /* @__PURE__ */ F(() => G(l) ? la(G(l)) : /* @__PURE__ */ new Map());
 	wn(() => () => r(null)), wn(() => {
-		if (!K(s) || !K(l) || !K(u)) {
+		if (!G(s) || !G(l) || !G(u)) {
 			r(null);
 			return;
 		}
-		let e = Math.min(K(s).head, K(u).shape[1] - 1), n = Math.min(K(s).batch, K(u).shape[0] - 1), a = K(i).head(K(d).get(K(u).layer), K(u).heads?.[e] ?? e), c = K(s).id === t.opened.id ? a : `${K(l).name} · ${a}`;
+		let e = Math.min(G(s).head, G(u).shape[1] - 1), n = Math.min(G(s).batch, G(u).shape[0] - 1), a = G(i).head(G(d).get(G(u).layer), G(u).heads?.[e] ?? e), c = G(s).id === t.opened.id ? a : `${G(l).name} · ${a}`;
 		r({
-			opened: K(o),
+			opened: G(o),
 			place: {
-				id: K(s).id,
-				entry: K(u).entry,
+				id: G(s).id,
+				entry: G(u).entry,
 				batch: n,
 				head: e
 			},
@@ -3081,25 +3077,25 @@ function Fa(e, t) {
 	});
 	let f = (e) => {
 		let { id: t, entry: r, batch: i, head: a } = {
-			...K(s),
+			...G(s),
 			...e
 		};
 		n().now.with = `${t}/${r}/${i}/${a}`;
 	};
-	var p = Pa(), m = B(p), h = (e) => {
-		var t = Na(), n = fn(t), r = V(n, !0), o = H(n, 2), c = (e) => {
-			var t = () => K(s).id, n = (e) => f({
+	var p = Na(), m = z(p), h = (e) => {
+		var t = Ma(), n = fn(t), r = B(n, !0), o = V(n, 2), c = (e) => {
+			var t = () => G(s).id, n = (e) => f({
 				id: e,
 				batch: 0
 			});
 			{
-				let r = /* @__PURE__ */ I(() => K(a).map((e) => [e.id, e.name]));
-				Oa(e, {
+				let r = /* @__PURE__ */ F(() => G(a).map((e) => [e.id, e.name]));
+				Da(e, {
 					get label() {
-						return K(i).recording;
+						return G(i).recording;
 					},
 					get options() {
-						return K(r);
+						return G(r);
 					},
 					get value() {
 						return t();
@@ -3112,18 +3108,18 @@ function Fa(e, t) {
 			}
 		};
 		Z(o, (e) => {
-			K(a).length > 1 && e(c);
+			G(a).length > 1 && e(c);
 		});
-		var p = H(o, 2), m = (e) => {
-			var t = Ma(), n = fn(t), r = () => K(u).entry, a = (e) => f({ entry: e });
+		var p = V(o, 2), m = (e) => {
+			var t = ja(), n = fn(t), r = () => G(u).entry, a = (e) => f({ entry: e });
 			{
-				let e = /* @__PURE__ */ I(() => K(l).entries.map((e) => [e.entry, `${K(d).get(e.layer)} · ${e.layer}${e.step ? ` · ${K(i).step} ${e.step}` : ""}`]));
-				Oa(n, {
+				let e = /* @__PURE__ */ F(() => G(l).entries.map((e) => [e.entry, `${G(d).get(e.layer)} · ${e.layer}${e.step ? ` · ${G(i).step} ${e.step}` : ""}`]));
+				Da(n, {
 					get label() {
-						return K(i).layerName;
+						return G(i).layerName;
 					},
 					get options() {
-						return K(e);
+						return G(e);
 					},
 					get value() {
 						return r();
@@ -3134,15 +3130,15 @@ function Fa(e, t) {
 					testid: "with-layer"
 				});
 			}
-			var o = H(n, 2), c = () => K(s).head, p = (e) => f({ head: e });
+			var o = V(n, 2), c = () => G(s).head, p = (e) => f({ head: e });
 			{
-				let e = /* @__PURE__ */ I(() => Array.from({ length: K(u).shape[1] }, (e, t) => [t, String(K(u).heads?.[t] ?? t)]));
-				Oa(o, {
+				let e = /* @__PURE__ */ F(() => Array.from({ length: G(u).shape[1] }, (e, t) => [t, String(G(u).heads?.[t] ?? t)]));
+				Da(o, {
 					get label() {
-						return K(i).headName;
+						return G(i).headName;
 					},
 					get options() {
-						return K(e);
+						return G(e);
 					},
 					get value() {
 						return c();
@@ -3156,87 +3152,87 @@ function Fa(e, t) {
 			Y(e, t);
 		};
 		Z(p, (e) => {
-			K(l) && K(u) && e(m);
-		}), U(() => X(r, K(i).comparing)), Y(e, t);
+			G(l) && G(u) && e(m);
+		}), H(() => X(r, G(i).comparing)), Y(e, t);
 	};
 	Z(m, (e) => {
-		K(s) && e(h);
-	}), N(p), Y(e, p), F();
+		G(s) && e(h);
+	}), j(p), Y(e, p), N();
 }
 //#endregion
 //#region src/lib/components/Slider.svelte
-var Ia = /* @__PURE__ */ J("<p class=\"note svelte-oyl6e3\"> </p>"), La = /* @__PURE__ */ J("<div class=\"slider\"><div class=\"head svelte-oyl6e3\"><label class=\"label\"> </label> <output class=\"svelte-oyl6e3\"> </output></div> <input type=\"range\" class=\"svelte-oyl6e3\"/> <!></div>");
-function Ra(e, t) {
-	let n = Lr();
-	P(t, !0);
-	let r = $(t, "value", 15), i = $(t, "step", 19, () => (t.max - t.min) / 100), a = $(t, "log", 3, !1), o = $(t, "digits", 3, 2), s = $(t, "format", 3, (e) => xa(e, o())), c = $(t, "disabled", 3, !1), l = /* @__PURE__ */ I(() => Ta(u(r()), 0, 1));
+var Fa = /* @__PURE__ */ J("<p class=\"note svelte-oyl6e3\"> </p>"), Ia = /* @__PURE__ */ J("<div class=\"slider\"><div class=\"head svelte-oyl6e3\"><label class=\"label\"> </label> <output class=\"svelte-oyl6e3\"> </output></div> <input type=\"range\" class=\"svelte-oyl6e3\"/> <!></div>");
+function La(e, t) {
+	let n = Ir();
+	M(t, !0);
+	let r = $(t, "value", 15), i = $(t, "step", 19, () => (t.max - t.min) / 100), a = $(t, "log", 3, !1), o = $(t, "digits", 3, 2), s = $(t, "format", 3, (e) => ba(e, o())), c = $(t, "disabled", 3, !1), l = /* @__PURE__ */ F(() => wa(u(r()), 0, 1));
 	function u(e) {
 		return a() ? Math.log(e / t.min) / Math.log(t.max / t.min) : (e - t.min) / (t.max - t.min);
 	}
 	function d(e) {
 		let n = a() ? t.min * (t.max / t.min) ** e : e, o = t.min + Math.round((n - t.min) / i()) * i();
-		r(wa(Ta(a() && n < i() ? n : o, t.min, t.max)));
+		r(Ca(wa(a() && n < i() ? n : o, t.min, t.max)));
 	}
-	var f = La(), p = B(f), m = B(p), h = V(m, !0), g = H(m, 2), _ = V(g, !0);
-	N(p);
-	var v = H(p, 2);
-	Oi(v);
+	var f = Ia(), p = z(f), m = z(p), h = B(m, !0), g = V(m, 2), _ = B(g, !0);
+	j(p);
+	var v = V(p, 2);
+	Di(v);
 	let y;
-	var b = H(v, 2), x = (e) => {
-		var r = Ia(), i = V(r, !0);
-		U(() => {
+	var b = V(v, 2), x = (e) => {
+		var r = Fa(), i = B(r, !0);
+		H(() => {
 			Q(r, "id", `${n}-note`), X(i, t.note);
 		}), Y(e, r);
 	};
 	Z(b, (e) => {
 		t.note && e(x);
-	}), N(f), U((e, o) => {
-		Q(m, "for", n), X(h, t.label), Q(g, "for", n), Q(g, "data-value", r()), Q(g, "data-testid", t.testid && `${t.testid}-value`), X(_, e), Q(v, "id", n), Q(v, "min", a() ? 0 : t.min), Q(v, "max", a() ? 1 : t.max), Q(v, "step", a() ? .005 : i()), ki(v, a() ? K(l) : r()), Q(v, "aria-valuetext", o), Q(v, "aria-describedby", t.note ? `${n}-note` : void 0), v.disabled = c(), Q(v, "data-testid", t.testid), y = _i(v, "", y, { "--fill": `${K(l) * 100}%` });
-	}, [() => s()(r()), () => s()(r())]), q("input", v, (e) => d(e.currentTarget.valueAsNumber)), Y(e, f), F();
+	}), j(f), H((e, o) => {
+		Q(m, "for", n), X(h, t.label), Q(g, "for", n), Q(g, "data-value", r()), Q(g, "data-testid", t.testid && `${t.testid}-value`), X(_, e), Q(v, "id", n), Q(v, "min", a() ? 0 : t.min), Q(v, "max", a() ? 1 : t.max), Q(v, "step", a() ? .005 : i()), Oi(v, a() ? G(l) : r()), Q(v, "aria-valuetext", o), Q(v, "aria-describedby", t.note ? `${n}-note` : void 0), v.disabled = c(), Q(v, "data-testid", t.testid), y = gi(v, "", y, { "--fill": `${G(l) * 100}%` });
+	}, [() => s()(r()), () => s()(r())]), q("input", v, (e) => d(e.currentTarget.valueAsNumber)), Y(e, f), N();
 }
-Tr(["input"]);
+wr(["input"]);
 //#endregion
 //#region src/lib/components/Toggle.svelte
-var za = /* @__PURE__ */ J("<p class=\"note svelte-d39fdc\"> </p>"), Ba = /* @__PURE__ */ J("<div class=\"toggle\"><label class=\"svelte-d39fdc\"><input class=\"hidden-text svelte-d39fdc\" type=\"checkbox\" role=\"switch\"/> <span class=\"track svelte-d39fdc\" aria-hidden=\"true\"></span> <span> </span></label> <!></div>");
-function Va(e, t) {
-	let n = Lr();
-	P(t, !0);
+var Ra = /* @__PURE__ */ J("<p class=\"note svelte-d39fdc\"> </p>"), za = /* @__PURE__ */ J("<div class=\"toggle\"><label class=\"svelte-d39fdc\"><input class=\"hidden-text svelte-d39fdc\" type=\"checkbox\" role=\"switch\"/> <span class=\"track svelte-d39fdc\" aria-hidden=\"true\"></span> <span> </span></label> <!></div>");
+function Ba(e, t) {
+	let n = Ir();
+	M(t, !0);
 	let r = $(t, "checked", 15), i = $(t, "disabled", 3, !1);
-	var a = Ba(), o = B(a), s = B(o);
-	Oi(s);
-	var c = V(H(s, 4), !0);
-	N(o);
-	var l = H(o, 2), u = (e) => {
-		var r = za(), i = V(r, !0);
-		U(() => {
+	var a = za(), o = z(a), s = z(o);
+	Di(s);
+	var c = B(V(s, 4), !0);
+	j(o);
+	var l = V(o, 2), u = (e) => {
+		var r = Ra(), i = B(r, !0);
+		H(() => {
 			Q(r, "id", `${n}-note`), X(i, t.note);
 		}), Y(e, r);
 	};
 	Z(l, (e) => {
 		t.note && e(u);
-	}), N(a), U(() => {
+	}), j(a), H(() => {
 		s.disabled = i(), Q(s, "aria-describedby", t.note ? `${n}-note` : void 0), Q(s, "data-testid", t.testid), X(c, t.label);
-	}), Fi(s, r), Y(e, a), F();
+	}), Pi(s, r), Y(e, a), N();
 }
 //#endregion
 //#region src/lib/colours.ts
-var Ha = [
+var Va = [
 	"reds",
 	"viridis",
 	"cividis",
 	"inferno"
-], Ua = {
+], Ha = {
 	reds: "fdf8f5fde3d8f9c1abf49a7ceb7250d94c2fb7301b8a1c104f0b08",
 	redsDark: "1f1c1a3a211b5c281d86301fb33d26d9573cee7f62f8ae96fde3d8",
 	viridis: "44015448186a472d7b4240863b528b33638d2c728e26828e21918c1fa08828ae803fbc735ec96284d44baddc30d8e219fde725",
 	cividis: "00224e002e6a1a386f32436d434e6c535a6d61656f6f70737d7c788c88789b9476aba072bcae6ccdbb63dec958f0d846fee838",
 	inferno: "0000040b0724210c4a3d096557106e71196e8a226aa32c61bc3754d24644e45a31f1731df98e09fcac11f9cb35f2ea69fcffa4"
-}, Wa = /* @__PURE__ */ new Map();
-function Ga(e, t) {
+}, Ua = /* @__PURE__ */ new Map();
+function Wa(e, t) {
 	let n = e === "reds" && t ? "redsDark" : e;
-	return Wa.has(n) || Wa.set(n, Ka(Ua[n])), Wa.get(n);
+	return Ua.has(n) || Ua.set(n, Ga(Ha[n])), Ua.get(n);
 }
-function Ka(e) {
+function Ga(e) {
 	let t = e.match(/../g).map((e) => parseInt(e, 16)), n = t.length / 3 - 1, r = /* @__PURE__ */ new Uint8ClampedArray(768);
 	for (let e = 0; e < 256; e++) {
 		let i = e / 255 * n, a = Math.min(Math.floor(i), n - 1);
@@ -3247,13 +3243,13 @@ function Ka(e) {
 	}
 	return r;
 }
-function qa(e, t) {
+function Ka(e, t) {
 	return `rgb(${e[t * 3]} ${e[t * 3 + 1]} ${e[t * 3 + 2]})`;
 }
-function Ja(e, t) {
-	return Ya(e, t) > .179 ? "#000000" : "#ffffff";
+function qa(e, t) {
+	return Ja(e, t) > .179 ? "#000000" : "#ffffff";
 }
-function Ya(e, t) {
+function Ja(e, t) {
 	let [n, r, i] = [
 		0,
 		1,
@@ -3266,22 +3262,22 @@ function Ya(e, t) {
 }
 //#endregion
 //#region src/viewer/Controls.svelte
-var Xa = /* @__PURE__ */ J("<div data-testid=\"controls\"><!> <!> <!> <!> <!></div>");
-function Za(e, t) {
-	P(t, !0);
-	let n = $(t, "view", 7), r = $(t, "wide", 3, !1), i = /* @__PURE__ */ I(() => qi.of(ja)), a = /* @__PURE__ */ I(() => Ha.map((e) => ({
+var Ya = /* @__PURE__ */ J("<div data-testid=\"controls\"><!> <!> <!> <!> <!></div>");
+function Xa(e, t) {
+	M(t, !0);
+	let n = $(t, "view", 7), r = $(t, "wide", 3, !1), i = /* @__PURE__ */ F(() => Ki.of(Aa)), a = /* @__PURE__ */ F(() => Va.map((e) => ({
 		value: e,
-		label: K(i).maps[e]
+		label: G(i).maps[e]
 	})));
-	var o = Xa();
+	var o = Ya();
 	let s;
-	var c = B(o);
-	ba(c, {
+	var c = z(o);
+	ya(c, {
 		get label() {
-			return K(i).colours;
+			return G(i).colours;
 		},
 		get options() {
-			return K(a);
+			return G(a);
 		},
 		testid: "colours",
 		get value() {
@@ -3291,21 +3287,21 @@ function Za(e, t) {
 			n().now.map = e;
 		}
 	});
-	var l = H(c, 2);
+	var l = V(c, 2);
 	{
-		let e = /* @__PURE__ */ I(() => [{
+		let e = /* @__PURE__ */ F(() => [{
 			value: "linear",
-			label: K(i).scales.linear
+			label: G(i).scales.linear
 		}, {
 			value: "log",
-			label: K(i).scales.log
+			label: G(i).scales.log
 		}]);
-		ba(l, {
+		ya(l, {
 			get label() {
-				return K(i).scale;
+				return G(i).scale;
 			},
 			get options() {
-				return K(e);
+				return G(e);
 			},
 			testid: "scale",
 			get value() {
@@ -3316,10 +3312,10 @@ function Za(e, t) {
 			}
 		});
 	}
-	var u = H(l, 2);
-	Ra(u, {
+	var u = V(l, 2);
+	La(u, {
 		get label() {
-			return K(i).gamma;
+			return G(i).gamma;
 		},
 		min: .2,
 		max: 3,
@@ -3332,10 +3328,10 @@ function Za(e, t) {
 			n().now.gamma = e;
 		}
 	});
-	var d = H(u, 2);
-	Va(d, {
+	var d = V(u, 2);
+	Ba(d, {
 		get label() {
-			return K(i).rows;
+			return G(i).rows;
 		},
 		testid: "by-row",
 		get checked() {
@@ -3345,21 +3341,21 @@ function Za(e, t) {
 			n().now.rows = e;
 		}
 	});
-	var f = H(d, 2);
+	var f = V(d, 2);
 	{
-		let e = /* @__PURE__ */ I(() => [{
+		let e = /* @__PURE__ */ F(() => [{
 			value: "mean",
-			label: K(i).pools.mean
+			label: G(i).pools.mean
 		}, {
 			value: "max",
-			label: K(i).pools.max
+			label: G(i).pools.max
 		}]);
-		ba(f, {
+		ya(f, {
 			get label() {
-				return K(i).pool;
+				return G(i).pool;
 			},
 			get options() {
-				return K(e);
+				return G(e);
 			},
 			testid: "pool",
 			get value() {
@@ -3370,11 +3366,11 @@ function Za(e, t) {
 			}
 		});
 	}
-	N(o), U(() => s = hi(o, 1, "controls svelte-3fc69w", null, s, { wide: r() })), Y(e, o), F();
+	j(o), H(() => s = mi(o, 1, "controls svelte-3fc69w", null, s, { wide: r() })), Y(e, o), N();
 }
 //#endregion
 //#region src/viewer/source.ts
-var Qa = [
+var Za = [
 	"entropy",
 	"saturation",
 	"distance",
@@ -3385,7 +3381,7 @@ var Qa = [
 ];
 //#endregion
 //#region src/viewer/paper.ts
-function $a(e) {
+function Qa(e) {
 	let [t, n] = [e.clientWidth, e.clientHeight], r = devicePixelRatio || 1;
 	e.width = Math.round(t * r), e.height = Math.round(n * r);
 	let i = e.getContext("2d");
@@ -3401,7 +3397,7 @@ function $a(e) {
 		font: a.fontFamily
 	};
 }
-function eo(e, t, n) {
+function $a(e, t, n) {
 	if (e.measureText(t).width <= n) return t;
 	let r = [...t], [i, a] = [0, r.length];
 	for (; i < a;) {
@@ -3410,27 +3406,27 @@ function eo(e, t, n) {
 	}
 	return `${r.slice(0, i).join("")}…`;
 }
-var to = /* @__PURE__ */ new WeakMap(), no = (e) => to.get(e);
-function ro(e, t, n) {
-	to.set(e, n);
+var eo = /* @__PURE__ */ new WeakMap(), to = (e) => eo.get(e);
+function no(e, t, n) {
+	eo.set(e, n);
 	let { context: r } = t;
 	r.textBaseline = "middle";
 	for (let { text: e, x: i, y: a, size: o, weight: s, colour: c, align: l, turned: u } of n) r.save(), r.font = `${s} ${o}px ${t.font}`, r.textAlign = l, r.fillStyle = c, r.translate(i, a), u && r.rotate(-Math.PI / 2), r.fillText(e, 0, .5), r.restore();
 }
 //#endregion
 //#region src/viewer/snapshot.ts
-function io(e) {
+function ro(e) {
 	let t = e.getBoundingClientRect(), n = [];
 	return r(e), {
 		width: t.width,
 		height: t.height,
-		paper: po(e),
+		paper: fo(e),
 		marks: n
 	};
 	function r(s) {
 		let c = getComputedStyle(s), l = s.getBoundingClientRect();
 		if (c.visibility === "hidden" || c.display === "none" || s.matches(".hidden-text, [data-unexported]")) return;
-		let [u, d] = [l.left - t.left, l.top - t.top], f = uo(c.backgroundColor), p = c.borderTopStyle === "none" || c.borderTopWidth === "0px" ? "" : uo(c.borderTopColor);
+		let [u, d] = [l.left - t.left, l.top - t.top], f = lo(c.backgroundColor), p = c.borderTopStyle === "none" || c.borderTopWidth === "0px" ? "" : lo(c.borderTopColor);
 		if ((f || p) && s !== e && n.push({
 			kind: "box",
 			x: u,
@@ -3445,7 +3441,7 @@ function io(e) {
 	}
 	function i(e, t, r, { width: i, height: a }) {
 		if (!e.width || !e.height) return;
-		let o = no(e);
+		let o = to(e);
 		o || n.push({
 			kind: "image",
 			x: t,
@@ -3474,14 +3470,14 @@ function io(e) {
 				c - t.left,
 				l - t.top
 			],
-			stroke: uo(r.stroke),
+			stroke: lo(r.stroke),
 			width: parseFloat(r.strokeWidth),
 			opacity: Number(r.opacity)
 		});
 	}
 	function o(e, r) {
 		let i = document.createRange(), a = {
-			colour: uo(r.color),
+			colour: lo(r.color),
 			size: parseFloat(r.fontSize),
 			weight: r.fontWeight,
 			turned: !1
@@ -3502,7 +3498,7 @@ function io(e) {
 		}
 	}
 }
-function ao({ width: e, height: t, paper: n, marks: r }, i) {
+function io({ width: e, height: t, paper: n, marks: r }, i) {
 	let a = Math.min(Math.max(2, devicePixelRatio), 12e3 / Math.max(e, t)), o = document.createElement("canvas");
 	[o.width, o.height] = [(e + 32) * a, (t + 32) * a].map(Math.round);
 	let s = o.getContext("2d");
@@ -3522,38 +3518,38 @@ function ao({ width: e, height: t, paper: n, marks: r }, i) {
 		s.fillStyle = e, t();
 	}
 }
-function oo({ width: e, height: t, paper: n, marks: r }, i, a) {
+function ao({ width: e, height: t, paper: n, marks: r }, i, a) {
 	return [
-		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${`${co(e + 32)} ${co(t + 32)}`}" font-family="${lo(a)}">`,
-		`<title>${lo(i)}</title>`,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${`${so(e + 32)} ${so(t + 32)}`}" font-family="${co(a)}">`,
+		`<title>${co(i)}</title>`,
 		`<rect width="100%" height="100%" fill="${n}"/>`,
 		"<g transform=\"translate(16 16)\" dominant-baseline=\"central\">",
-		...r.map(so),
+		...r.map(oo),
 		"</g>",
 		"</svg>"
 	].join("\n");
 }
-function so(e) {
+function oo(e) {
 	if (e.kind === "line") {
-		let t = `transform="matrix(${e.matrix.map(co).join(" ")})" vector-effect="non-scaling-stroke"`;
+		let t = `transform="matrix(${e.matrix.map(so).join(" ")})" vector-effect="non-scaling-stroke"`;
 		return `<path d="${e.d}" ${t} fill="none" stroke="${e.stroke}" stroke-width="${e.width}" opacity="${e.opacity}"/>`;
 	}
-	let t = `x="${co(e.x)}" y="${co(e.y)}"`;
+	let t = `x="${so(e.x)}" y="${so(e.y)}"`;
 	if (e.kind === "text") {
-		let n = e.turned ? `transform="translate(${co(e.x)} ${co(e.y)}) rotate(-90)"` : t, r = e.align === "end" ? " text-anchor=\"end\"" : e.align === "center" ? " text-anchor=\"middle\"" : "";
-		return `<text ${n} font-size="${co(e.size)}" font-weight="${e.weight}" fill="${e.colour}"${r}>${lo(e.text)}</text>`;
+		let n = e.turned ? `transform="translate(${so(e.x)} ${so(e.y)}) rotate(-90)"` : t, r = e.align === "end" ? " text-anchor=\"end\"" : e.align === "center" ? " text-anchor=\"middle\"" : "";
+		return `<text ${n} font-size="${so(e.size)}" font-weight="${e.weight}" fill="${e.colour}"${r}>${co(e.text)}</text>`;
 	}
-	let n = `${t} width="${co(e.width)}" height="${co(e.height)}"`;
+	let n = `${t} width="${so(e.width)}" height="${so(e.height)}"`;
 	return e.kind === "box" ? `<rect ${n} rx="4" fill="${e.fill || "none"}" stroke="${e.stroke || "none"}"/>` : `<image ${n} preserveAspectRatio="none" style="image-rendering:pixelated" href="${e.canvas.toDataURL()}"/>`;
 }
-var co = (e) => Math.round(e * 100) / 100;
-function lo(e) {
+var so = (e) => Math.round(e * 100) / 100;
+function co(e) {
 	return e.replace(/[&<>"']/g, (e) => `&#${e.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, "�");
 }
-function uo(e) {
+function lo(e) {
 	if (!e || e === "rgba(0, 0, 0, 0)" || e === "none") return "";
-	fo ??= document.createElement("canvas").getContext("2d", { willReadFrequently: !0 }), fo.clearRect(0, 0, 1, 1), fo.fillStyle = e, fo.fillRect(0, 0, 1, 1);
-	let [t, n, r, i] = fo.getImageData(0, 0, 1, 1).data;
+	uo ??= document.createElement("canvas").getContext("2d", { willReadFrequently: !0 }), uo.clearRect(0, 0, 1, 1), uo.fillStyle = e, uo.fillRect(0, 0, 1, 1);
+	let [t, n, r, i] = uo.getImageData(0, 0, 1, 1).data;
 	return i ? `#${[
 		t,
 		n,
@@ -3561,30 +3557,35 @@ function uo(e) {
 		i
 	].map((e) => e.toString(16).padStart(2, "0")).join("")}` : "";
 }
-var fo = null;
-function po(e) {
+var uo = null;
+function fo(e) {
 	for (let t = e; t; t = t.parentElement) {
-		let e = uo(getComputedStyle(t).backgroundColor);
+		let e = lo(getComputedStyle(t).backgroundColor);
 		if (e) return e;
 	}
 	return "#ffffff";
 }
 //#endregion
 //#region src/viewer/export.ts
-function mo(e, t) {
+function po(e, t) {
 	let n = document.createElement("a");
 	n.href = URL.createObjectURL(t), n.download = e, n.click(), setTimeout(() => URL.revokeObjectURL(n.href), 1e4);
 }
+async function mo(e) {
+	if (navigator.clipboard) return navigator.clipboard.writeText(e);
+	let t = document.createElement("textarea");
+	t.value = e, document.body.append(t), t.select(), document.execCommand("copy"), t.remove();
+}
 function ho(e, t) {
-	ao(io(e), getComputedStyle(e).fontFamily).toBlob((e) => e && mo(`${t}.png`, e), "image/png");
+	io(ro(e), getComputedStyle(e).fontFamily).toBlob((e) => e && po(`${t}.png`, e), "image/png");
 }
 function go(e, t, n) {
-	let r = oo(io(e), n, getComputedStyle(e).fontFamily);
-	mo(`${t}.svg`, new Blob([r], { type: "image/svg+xml" }));
+	let r = ao(ro(e), n, getComputedStyle(e).fontFamily);
+	po(`${t}.svg`, new Blob([r], { type: "image/svg+xml" }));
 }
 function _o(e, t) {
 	let n = e.map((e) => e.map(wo).join(",")).join("\r\n");
-	mo(`${t}.csv`, new Blob([
+	po(`${t}.csv`, new Blob([
 		"﻿",
 		n,
 		"\r\n"
@@ -3622,12 +3623,12 @@ async function yo(e, t) {
 	};
 }
 function bo({ side: e, firstRow: t, firstColumn: n, rows: r }, i, a) {
-	let o = (t, n) => e > 1 ? `${n}-${n + e - 1}` : t ? `${n} ${_a(t[n])}` : String(n);
+	let o = (t, n) => e > 1 ? `${n}-${n + e - 1}` : t ? `${n} ${ga(t[n])}` : String(n);
 	return [["", ...Array.from(r[0] ?? [], (t, r) => o(a, n + r * e))], ...r.map((n, r) => [o(i, t + r * e), ...Array.from(n, Co)])];
 }
 function xo(e, t) {
 	let n = (e) => {
-		let n = t.get(fa(e)), r = Qa.map((e) => n?.[e] ?? null);
+		let n = t.get(da(e)), r = Za.map((e) => n?.[e] ?? null);
 		return [
 			e.name,
 			String(e.layer),
@@ -3639,7 +3640,7 @@ function xo(e, t) {
 		"module",
 		"layer",
 		"head",
-		...Qa
+		...Za
 	], ...e.map(n)];
 }
 function So(e, t, n, r) {
@@ -3673,35 +3674,35 @@ function wo(e) {
 //#region src/viewer/Export.svelte
 var To = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"export-png\"> </button> <button class=\"button\" type=\"button\" data-testid=\"export-svg\"> </button> <button class=\"button\" type=\"button\" data-testid=\"export-csv\"> </button>", 1), Eo = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"copy-link\"> </button>"), Do = /* @__PURE__ */ J("<div class=\"export svelte-8bx3k0\"><!> <button class=\"button\" type=\"button\" data-testid=\"export\"> </button> <!></div>");
 function Oo(e, t) {
-	P(t, !0);
-	let n = /* @__PURE__ */ I(() => qi.of(ja)), r = /* @__PURE__ */ I(() => t.name.replace(/[^\p{L}\p{N}]+/gu, "-")), i = /* @__PURE__ */ R(!1), a = /* @__PURE__ */ R(!1);
+	M(t, !0);
+	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = /* @__PURE__ */ F(() => t.name.replace(/[^\p{L}\p{N}]+/gu, "-")), i = /* @__PURE__ */ L(!1), a = /* @__PURE__ */ L(!1);
 	function o(e) {
 		let n = t.root();
-		n && (e === "png" ? ho(n, K(r)) : go(n, K(r), t.title));
+		n && (e === "png" ? ho(n, G(r)) : go(n, G(r), t.title));
 	}
 	async function s() {
-		await navigator.clipboard.writeText(new URL(t.view.link, location.href).href), z(a, !0), setTimeout(() => z(a, !1), 1600);
+		await mo(new URL(t.view.link, location.href).href), R(a, !0), setTimeout(() => R(a, !1), 1600);
 	}
-	var c = Do(), l = B(c), u = (e) => {
-		var i = To(), a = fn(i), s = V(a, !0), c = H(a, 2), l = V(c, !0), u = H(c, 2), d = V(u, !0);
-		U(() => {
-			X(s, K(n).asPng), X(l, K(n).asSvg), X(d, K(n).asCsv);
-		}), q("click", a, () => o("png")), q("click", c, () => o("svg")), q("click", u, async () => _o(await t.table(), K(r))), Y(e, i);
+	var c = Do(), l = z(c), u = (e) => {
+		var i = To(), a = fn(i), s = B(a, !0), c = V(a, 2), l = B(c, !0), u = V(c, 2), d = B(u, !0);
+		H(() => {
+			X(s, G(n).asPng), X(l, G(n).asSvg), X(d, G(n).asCsv);
+		}), q("click", a, () => o("png")), q("click", c, () => o("svg")), q("click", u, async () => _o(await t.table(), G(r))), Y(e, i);
 	};
 	Z(l, (e) => {
-		K(i) && e(u);
+		G(i) && e(u);
 	});
-	var d = H(l, 2), f = V(d, !0), p = H(d, 2), m = (e) => {
-		var t = Eo(), r = V(t, !0);
-		U(() => X(r, K(a) ? K(n).copied : K(n).copyLink)), q("click", t, s), Y(e, t);
+	var d = V(l, 2), f = B(d, !0), p = V(d, 2), m = (e) => {
+		var t = Eo(), r = B(t, !0);
+		H(() => X(r, G(a) ? G(n).copied : G(n).copyLink)), q("click", t, s), Y(e, t);
 	};
 	Z(p, (e) => {
 		t.view.link && e(m);
-	}), N(c), U(() => {
-		Q(d, "aria-expanded", K(i)), X(f, K(n).export);
-	}), q("click", d, () => z(i, !K(i))), Y(e, c), F();
+	}), j(c), H(() => {
+		Q(d, "aria-expanded", G(i)), X(f, G(n).export);
+	}), q("click", d, () => R(i, !G(i))), Y(e, c), N();
 }
-Tr(["click"]);
+wr(["click"]);
 //#endregion
 //#region src/viewer/link.ts
 var ko = class {
@@ -3737,7 +3738,7 @@ var Po = class {
 	#t;
 	constructor(e) {
 		this.ink = e;
-		let t = Ga(e.map, e.dark);
+		let t = Wa(e.map, e.dark);
 		this.#t = e.log, this.#e = /* @__PURE__ */ new Uint32Array(2049);
 		for (let n = 0; n <= Ao; n++) {
 			let r = e.log ? n / Ao : (n / Ao) ** 2, i = Math.round(255 * r ** e.gamma) * 3;
@@ -3768,50 +3769,111 @@ function Fo(e) {
 //#region src/viewer/ColourBar.svelte
 var Io = /* @__PURE__ */ J("<span> </span>"), Lo = /* @__PURE__ */ J("<div class=\"bar svelte-jmsapr\" data-testid=\"colour-bar\"><canvas aria-hidden=\"true\" class=\"svelte-jmsapr\"></canvas> <span class=\"marks svelte-jmsapr\"></span></div>");
 function Ro(e, t) {
-	P(t, !0);
+	M(t, !0);
 	function n(e) {
-		let n = Ga(t.ink.map, t.ink.dark);
+		let n = Wa(t.ink.map, t.ink.dark);
 		[e.width, e.height] = [256, 1];
 		let r = e.getContext("2d");
-		for (let e = 0; e < 256; e++) r.fillStyle = qa(n, e), r.fillRect(e, 0, 1, 1);
+		for (let e = 0; e < 256; e++) r.fillStyle = Ka(n, e), r.fillRect(e, 0, 1, 1);
 	}
-	let r = /* @__PURE__ */ I(() => [
+	let r = /* @__PURE__ */ F(() => [
 		0,
 		.5,
 		1
 	].map((e) => No(e, t.top, t.ink)));
-	var i = Lo(), a = B(i);
-	oi(a, () => n);
-	var o = H(a, 2);
-	ei(o, 21, () => K(r), Xr, (e, t) => {
-		var n = Io(), r = V(n, !0);
-		U((e) => X(r, e), [() => Sa(K(t), 2)]), Y(e, n);
-	}), N(o), N(i), U(() => Q(i, "data-value", t.top)), Y(e, i), F();
+	var i = Lo(), a = z(i);
+	ai(a, () => n);
+	var o = V(a, 2);
+	$r(o, 21, () => G(r), Yr, (e, t) => {
+		var n = Io(), r = B(n, !0);
+		H((e) => X(r, e), [() => xa(G(t), 2)]), Y(e, n);
+	}), j(o), j(i), H(() => Q(i, "data-value", t.top)), Y(e, i), N();
+}
+//#endregion
+//#region src/viewer/Drawing.svelte
+var zo = /* @__PURE__ */ J("<span class=\"drawing svelte-116k48c\" aria-hidden=\"true\"><canvas class=\"svelte-116k48c\"></canvas></span>");
+function Bo(e, t) {
+	M(t, !0);
+	let n = $(t, "area", 3, "auto"), r = /* @__PURE__ */ L(0), i = /* @__PURE__ */ L(0);
+	var a = zo();
+	let o;
+	ai(z(a), () => (e) => {
+		na.dark, G(r) && G(i) && t.draw?.(e);
+	}), j(a), H(() => {
+		Q(a, "title", t.title), o = gi(a, "", o, { "grid-area": n() });
+	}), Ri(a, "clientWidth", (e) => R(r, e)), Ri(a, "clientHeight", (e) => R(i, e)), Y(e, a), N();
+}
+//#endregion
+//#region src/viewer/Estimate.svelte
+var Vo = /* @__PURE__ */ J("<p class=\"estimate svelte-14mjpko\" role=\"status\"><span class=\"mark svelte-14mjpko\" aria-hidden=\"true\"></span> <span class=\"bar svelte-14mjpko\" aria-hidden=\"true\"><span class=\"svelte-14mjpko\"></span></span> <span> </span></p>");
+function Ho(e, t) {
+	M(t, !0);
+	let n = /* @__PURE__ */ F(() => Ki.of(Aa));
+	var r = Vo(), i = V(z(r)), a = V(i), o = z(a);
+	let s;
+	j(a);
+	var c = B(V(a, 2), !0);
+	j(r), H((e) => {
+		Q(r, "data-testid", `${t.testid ?? ""}-estimate`), Q(r, "data-estimated", t.estimated), Q(r, "data-value", t.progress), X(i, ` ${(t.estimated ? G(n).estimate : G(n).refining) ?? ""} `), s = gi(o, "", s, { "inline-size": `${t.progress * 100}%` }), X(c, e);
+	}, [() => Sa(t.progress)]), Y(e, r), N();
+}
+//#endregion
+//#region src/viewer/gutter.ts
+var Uo = 11, Wo = 44;
+function Go(e, t) {
+	let n = Qa(e), { context: r } = n, i = t.vertical ? n.height : n.width, a = (t.vertical ? n.width : n.height) - 8, o = Math.max(0, Math.round(t.start)), s = Math.min(t.count - 1, Math.round(t.start + i / t.size) - 1), c = [], l = t.size >= Uo, u = l ? 1 : Ko(Wo / t.size), d = Math.min(13, l ? Math.max(10, t.size * .8) : 11);
+	for (let e = Math.ceil(o / u) * u; e <= s; e += u) !l && t.at >= 0 && Math.abs(e - t.at) * t.size < d * 1.3 || p(e, l);
+	!l && t.at >= o && t.at <= s && p(t.at, !0), no(e, n, c);
+	function f(e, n) {
+		return !n || !t.texts ? String(e) : l ? ga(t.texts[e]) : `${ga(t.texts[e])} · ${e}`;
+	}
+	function p(e, o) {
+		let s = d / 2 + 1, l = Math.min(i - s, Math.max(s, (e + .5 - t.start) * t.size)), u = e === t.at, p = u ? "620" : "400";
+		r.font = `${p} ${d}px ${n.font}`, c.push({
+			text: $a(r, f(e, o), a),
+			x: t.vertical ? n.width - 6 : l,
+			y: t.vertical ? l : n.height - 6,
+			size: d,
+			weight: p,
+			colour: u ? n.accent : n.ink,
+			align: t.vertical ? "end" : "start",
+			turned: !t.vertical
+		});
+	}
+}
+function Ko(e) {
+	let t = 10 ** Math.floor(Math.log10(Math.max(1, e)));
+	return [
+		1,
+		2,
+		5,
+		10
+	].map((e) => e * t).find((t) => t >= e) ?? 10 * t;
 }
 //#endregion
 //#region src/viewer/cursor.svelte.ts
-var zo = 64, Bo = 40, Vo = class {
+var qo = 64, Jo = 40, Yo = class {
 	sheet;
-	#e = /* @__PURE__ */ R(null);
+	#e = /* @__PURE__ */ L(null);
 	get cell() {
-		return K(this.#e);
+		return G(this.#e);
 	}
 	set cell(e) {
-		z(this.#e, e);
+		R(this.#e, e);
 	}
-	#t = /* @__PURE__ */ R(null);
+	#t = /* @__PURE__ */ L(null);
 	get row() {
-		return K(this.#t);
+		return G(this.#t);
 	}
 	set row(e) {
-		z(this.#t, e);
+		R(this.#t, e);
 	}
-	#n = /* @__PURE__ */ R(null);
+	#n = /* @__PURE__ */ L(null);
 	get column() {
-		return K(this.#n);
+		return G(this.#n);
 	}
 	set column(e) {
-		z(this.#n, e);
+		R(this.#n, e);
 	}
 	#r = /* @__PURE__ */ new Map();
 	#i = /* @__PURE__ */ new Map();
@@ -3826,7 +3888,7 @@ var zo = 64, Bo = 40, Vo = class {
 		return this.row?.[t] ?? this.column?.[e] ?? this.sheet.weight(e, t);
 	}
 	move(e) {
-		(e?.row !== this.cell?.row || e?.column !== this.cell?.column) && (this.cell = e, this.row = e ? this.#r.get(e.row) ?? null : null, this.column = e ? this.#i.get(e.column) ?? null : null, clearTimeout(this.#o), e && !(this.row && this.column) && (this.#o = setTimeout(() => void this.#s(e), Bo)));
+		(e?.row !== this.cell?.row || e?.column !== this.cell?.column) && (this.cell = e, this.row = e ? this.#r.get(e.row) ?? null : null, this.column = e ? this.#i.get(e.column) ?? null : null, clearTimeout(this.#o), e && !(this.row && this.column) && (this.#o = setTimeout(() => void this.#s(e), Jo)));
 	}
 	leave() {
 		clearTimeout(this.#o), this.#a?.abort();
@@ -3834,23 +3896,23 @@ var zo = 64, Bo = 40, Vo = class {
 	async #s(e) {
 		this.#a?.abort();
 		let { signal: t } = this.#a = new AbortController(), { source: n, place: r } = this.sheet, i = [this.row ?? n.row(r, e.row, t).then(({ values: t }) => {
-			Ho(this.#r, e.row, t), this.cell?.row === e.row && (this.row = t);
+			Xo(this.#r, e.row, t), this.cell?.row === e.row && (this.row = t);
 		}), this.column ?? n.column(r, e.column, t).then(({ values: t }) => {
-			Ho(this.#i, e.column, t), this.cell?.column === e.column && (this.column = t);
+			Xo(this.#i, e.column, t), this.cell?.column === e.column && (this.column = t);
 		})];
-		for (let e of await Promise.allSettled(i)) e.status === "rejected" && !Yi(e.reason) && console.warn(e.reason);
+		for (let e of await Promise.allSettled(i)) e.status === "rejected" && !Ji(e.reason) && console.warn(e.reason);
 	}
 };
-function Ho(e, t, n) {
+function Xo(e, t, n) {
 	e.set(t, n);
 	for (let t of e.keys()) {
-		if (e.size <= zo) break;
+		if (e.size <= qo) break;
 		e.delete(t);
 	}
 }
 //#endregion
 //#region src/viewer/sheet.ts
-var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
+var Zo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 	function r(e) {
 		return new r.Viewer(e);
 	}
@@ -4923,7 +4985,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				element: i[0],
 				clickTimeThreshold: i[1],
 				clickDistThreshold: i[2]
-			}), this.hash = Me(), this.element = e.getElement(r.element), this.clickTimeThreshold = r.clickTimeThreshold || e.DEFAULT_SETTINGS.clickTimeThreshold, this.clickDistThreshold = r.clickDistThreshold || e.DEFAULT_SETTINGS.clickDistThreshold, this.dblClickTimeThreshold = r.dblClickTimeThreshold || e.DEFAULT_SETTINGS.dblClickTimeThreshold, this.dblClickDistThreshold = r.dblClickDistThreshold || e.DEFAULT_SETTINGS.dblClickDistThreshold, this.userData = r.userData || null, this.stopDelay = r.stopDelay || 50, this.preProcessEventHandler = r.preProcessEventHandler || null, this.contextMenuHandler = r.contextMenuHandler || null, this.enterHandler = r.enterHandler || null, this.leaveHandler = r.leaveHandler || null, this.exitHandler = r.exitHandler || null, this.overHandler = r.overHandler || null, this.outHandler = r.outHandler || null, this.pressHandler = r.pressHandler || null, this.nonPrimaryPressHandler = r.nonPrimaryPressHandler || null, this.releaseHandler = r.releaseHandler || null, this.nonPrimaryReleaseHandler = r.nonPrimaryReleaseHandler || null, this.moveHandler = r.moveHandler || null, this.scrollHandler = r.scrollHandler || null, this.clickHandler = r.clickHandler || null, this.dblClickHandler = r.dblClickHandler || null, this.dragHandler = r.dragHandler || null, this.dragEndHandler = r.dragEndHandler || null, this.pinchHandler = r.pinchHandler || null, this.stopHandler = r.stopHandler || null, this.keyDownHandler = r.keyDownHandler || null, this.keyUpHandler = r.keyUpHandler || null, this.keyHandler = r.keyHandler || null, this.focusHandler = r.focusHandler || null, this.blurHandler = r.blurHandler || null, this.cooperativeGestureHandling = r.cooperativeGestureHandling || !1;
+			}), this.hash = Pe(), this.element = e.getElement(r.element), this.clickTimeThreshold = r.clickTimeThreshold || e.DEFAULT_SETTINGS.clickTimeThreshold, this.clickDistThreshold = r.clickDistThreshold || e.DEFAULT_SETTINGS.clickDistThreshold, this.dblClickTimeThreshold = r.dblClickTimeThreshold || e.DEFAULT_SETTINGS.dblClickTimeThreshold, this.dblClickDistThreshold = r.dblClickDistThreshold || e.DEFAULT_SETTINGS.dblClickDistThreshold, this.userData = r.userData || null, this.stopDelay = r.stopDelay || 50, this.preProcessEventHandler = r.preProcessEventHandler || null, this.contextMenuHandler = r.contextMenuHandler || null, this.enterHandler = r.enterHandler || null, this.leaveHandler = r.leaveHandler || null, this.exitHandler = r.exitHandler || null, this.overHandler = r.overHandler || null, this.outHandler = r.outHandler || null, this.pressHandler = r.pressHandler || null, this.nonPrimaryPressHandler = r.nonPrimaryPressHandler || null, this.releaseHandler = r.releaseHandler || null, this.nonPrimaryReleaseHandler = r.nonPrimaryReleaseHandler || null, this.moveHandler = r.moveHandler || null, this.scrollHandler = r.scrollHandler || null, this.clickHandler = r.clickHandler || null, this.dblClickHandler = r.dblClickHandler || null, this.dragHandler = r.dragHandler || null, this.dragEndHandler = r.dragEndHandler || null, this.pinchHandler = r.pinchHandler || null, this.stopHandler = r.stopHandler || null, this.keyDownHandler = r.keyDownHandler || null, this.keyUpHandler = r.keyUpHandler || null, this.keyHandler = r.keyHandler || null, this.focusHandler = r.focusHandler || null, this.blurHandler = r.blurHandler || null, this.cooperativeGestureHandling = r.cooperativeGestureHandling || !1;
 			let a = this;
 			n[this.hash] = {
 				click: function(e) {
@@ -4939,109 +5001,109 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					S(a, e);
 				},
 				keypress: function(e) {
-					C(a, e);
-				},
-				focus: function(e) {
-					w(a, e);
-				},
-				blur: function(e) {
-					T(a, e);
-				},
-				contextmenu: function(e) {
-					E(a, e);
-				},
-				wheel: function(e) {
 					ee(a, e);
 				},
-				mousewheel: function(e) {
+				focus: function(e) {
+					C(a, e);
+				},
+				blur: function(e) {
+					w(a, e);
+				},
+				contextmenu: function(e) {
+					T(a, e);
+				},
+				wheel: function(e) {
 					te(a, e);
+				},
+				mousewheel: function(e) {
+					ne(a, e);
 				},
 				DOMMouseScroll: function(e) {
-					te(a, e);
+					ne(a, e);
 				},
 				MozMousePixelScroll: function(e) {
-					te(a, e);
+					ne(a, e);
 				},
 				losecapture: function(e) {
-					re(a, e);
-				},
-				mouseenter: function(e) {
-					O(a, e);
-				},
-				mouseleave: function(e) {
-					fe(a, e);
-				},
-				mouseover: function(e) {
-					pe(a, e);
-				},
-				mouseout: function(e) {
-					me(a, e);
-				},
-				mousedown: function(e) {
-					he(a, e);
-				},
-				mouseup: function(e) {
-					ge(a, e);
-				},
-				mousemove: function(e) {
-					ye(a, e);
-				},
-				touchstart: function(e) {
 					ie(a, e);
 				},
-				touchend: function(e) {
-					D(a, e);
+				mouseenter: function(e) {
+					E(a, e);
 				},
-				touchmove: function(e) {
-					ae(a, e);
-				},
-				touchcancel: function(e) {
-					se(a, e);
-				},
-				cooperativeTouchMove: function(e) {
-					oe(a, e);
-				},
-				gesturestart: function(e) {
-					ce(a, e);
-				},
-				gesturechange: function(e) {
-					le(a, e);
-				},
-				gotpointercapture: function(e) {
-					ue(a, e);
-				},
-				lostpointercapture: function(e) {
-					de(a, e);
-				},
-				pointerenter: function(e) {
-					O(a, e);
-				},
-				pointerleave: function(e) {
-					fe(a, e);
-				},
-				pointerover: function(e) {
-					pe(a, e);
-				},
-				pointerout: function(e) {
+				mouseleave: function(e) {
 					me(a, e);
 				},
-				pointerdown: function(e) {
+				mouseover: function(e) {
 					he(a, e);
 				},
-				pointerup: function(e) {
+				mouseout: function(e) {
 					ge(a, e);
 				},
-				pointermove: function(e) {
-					ye(a, e);
-				},
-				pointercancel: function(e) {
-					k(a, e);
-				},
-				pointerupcaptured: function(e) {
+				mousedown: function(e) {
 					_e(a, e);
 				},
+				mouseup: function(e) {
+					ve(a, e);
+				},
+				mousemove: function(e) {
+					xe(a, e);
+				},
+				touchstart: function(e) {
+					ae(a, e);
+				},
+				touchend: function(e) {
+					oe(a, e);
+				},
+				touchmove: function(e) {
+					se(a, e);
+				},
+				touchcancel: function(e) {
+					le(a, e);
+				},
+				cooperativeTouchMove: function(e) {
+					ce(a, e);
+				},
+				gesturestart: function(e) {
+					ue(a, e);
+				},
+				gesturechange: function(e) {
+					de(a, e);
+				},
+				gotpointercapture: function(e) {
+					fe(a, e);
+				},
+				lostpointercapture: function(e) {
+					pe(a, e);
+				},
+				pointerenter: function(e) {
+					E(a, e);
+				},
+				pointerleave: function(e) {
+					me(a, e);
+				},
+				pointerover: function(e) {
+					he(a, e);
+				},
+				pointerout: function(e) {
+					ge(a, e);
+				},
+				pointerdown: function(e) {
+					_e(a, e);
+				},
+				pointerup: function(e) {
+					ve(a, e);
+				},
+				pointermove: function(e) {
+					xe(a, e);
+				},
+				pointercancel: function(e) {
+					D(a, e);
+				},
+				pointerupcaptured: function(e) {
+					ye(a, e);
+				},
 				pointermovecaptured: function(e) {
-					be(a, e);
+					Se(a, e);
 				},
 				tracking: !1,
 				activePointersLists: [],
@@ -5224,7 +5286,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				if (r.getLength() > 0) {
 					let t = [], n = r.asArray();
 					for (let e = 0; e < n.length; e++) t.push(n[e]);
-					for (let n = 0; n < t.length; n++) Ce(e, r, t[n]);
+					for (let n = 0; n < t.length; n++) Te(e, r, t[n]);
 				}
 			}
 			for (let e = 0; e < r; e++) t.activePointersLists.pop();
@@ -5285,7 +5347,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				let a = c(t, e.MouseTracker.havePointerEvents ? "pointerevent" : n.type);
 				r && i(window.top) && e.addEvent(window.top, a.upName, a.upHandler, !0), e.addEvent(e.MouseTracker.captureElement, a.upName, a.upHandler, !0), e.addEvent(e.MouseTracker.captureElement, a.moveName, a.moveHandler, !0);
 			}
-			Te(t, n, !0);
+			De(t, n, !0);
 		}
 		function u(t, n) {
 			if (e.MouseTracker.havePointerCapture) {
@@ -5300,7 +5362,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				let a = c(t, e.MouseTracker.havePointerEvents ? "pointerevent" : n.type);
 				r && i(window.top) && e.removeEvent(window.top, a.upName, a.upHandler, !0), e.removeEvent(e.MouseTracker.captureElement, a.moveName, a.moveHandler, !0), e.removeEvent(e.MouseTracker.captureElement, a.upName, a.upHandler, !0);
 			}
-			Te(t, n, !1);
+			De(t, n, !1);
 		}
 		function d(t) {
 			return e.MouseTracker.havePointerEvents ? t.pointerId : e.MouseTracker.mousePointerId;
@@ -5337,7 +5399,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "mouse",
 				isEmulated: !1
 			};
-			A(t, r), r.preventDefault && !r.defaultPrevented && e.cancelEvent(n), v(r, n);
+			O(t, r), r.preventDefault && !r.defaultPrevented && e.cancelEvent(n), v(r, n);
 		}
 		function b(t, n) {
 			let r = {
@@ -5346,7 +5408,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "mouse",
 				isEmulated: !1
 			};
-			A(t, r), r.preventDefault && !r.defaultPrevented && e.cancelEvent(n), v(r, n);
+			O(t, r), r.preventDefault && !r.defaultPrevented && e.cancelEvent(n), v(r, n);
 		}
 		function x(t, n) {
 			let r = null, i = {
@@ -5355,7 +5417,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "",
 				isEmulated: !1
 			};
-			A(t, i), t.keyDownHandler && !i.preventGesture && !i.defaultPrevented && (r = {
+			O(t, i), t.keyDownHandler && !i.preventGesture && !i.defaultPrevented && (r = {
 				eventSource: t,
 				keyCode: n.keyCode ? n.keyCode : n.charCode,
 				ctrl: n.ctrlKey,
@@ -5374,7 +5436,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "",
 				isEmulated: !1
 			};
-			A(t, i), t.keyUpHandler && !i.preventGesture && !i.defaultPrevented && (r = {
+			O(t, i), t.keyUpHandler && !i.preventGesture && !i.defaultPrevented && (r = {
 				eventSource: t,
 				keyCode: n.keyCode ? n.keyCode : n.charCode,
 				ctrl: n.ctrlKey,
@@ -5386,14 +5448,14 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: t.userData
 			}, t.keyUpHandler(r)), (r && r.preventDefault || i.preventDefault && !i.defaultPrevented) && e.cancelEvent(n), v(i, n);
 		}
-		function C(t, n) {
+		function ee(t, n) {
 			let r = null, i = {
 				originalEvent: n,
 				eventType: "keypress",
 				pointerType: "",
 				isEmulated: !1
 			};
-			A(t, i), t.keyHandler && !i.preventGesture && !i.defaultPrevented && (r = {
+			O(t, i), t.keyHandler && !i.preventGesture && !i.defaultPrevented && (r = {
 				eventSource: t,
 				keyCode: n.keyCode ? n.keyCode : n.charCode,
 				ctrl: n.ctrlKey,
@@ -5405,40 +5467,40 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: t.userData
 			}, t.keyHandler(r)), (r && r.preventDefault || i.preventDefault && !i.defaultPrevented) && e.cancelEvent(n), v(i, n);
 		}
-		function w(e, t) {
+		function C(e, t) {
 			let n = {
 				originalEvent: t,
 				eventType: "focus",
 				pointerType: "",
 				isEmulated: !1
 			};
-			A(e, n), e.focusHandler && !n.preventGesture && e.focusHandler({
+			O(e, n), e.focusHandler && !n.preventGesture && e.focusHandler({
 				eventSource: e,
 				originalEvent: t,
 				userData: e.userData
 			});
 		}
-		function T(e, t) {
+		function w(e, t) {
 			let n = {
 				originalEvent: t,
 				eventType: "blur",
 				pointerType: "",
 				isEmulated: !1
 			};
-			A(e, n), e.blurHandler && !n.preventGesture && e.blurHandler({
+			O(e, n), e.blurHandler && !n.preventGesture && e.blurHandler({
 				eventSource: e,
 				originalEvent: t,
 				userData: e.userData
 			});
 		}
-		function E(t, n) {
+		function T(t, n) {
 			let r = null, i = {
 				originalEvent: n,
 				eventType: "contextmenu",
 				pointerType: "mouse",
 				isEmulated: !1
 			};
-			A(t, i), t.contextMenuHandler && !i.preventGesture && !i.defaultPrevented && (r = {
+			O(t, i), t.contextMenuHandler && !i.preventGesture && !i.defaultPrevented && (r = {
 				eventSource: t,
 				position: g(m(n), t.element),
 				originalEvent: i.originalEvent,
@@ -5446,10 +5508,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: t.userData
 			}, t.contextMenuHandler(r)), (r && r.preventDefault || i.preventDefault && !i.defaultPrevented) && e.cancelEvent(n), v(i, n);
 		}
-		function ee(e, t) {
-			ne(e, t, t);
+		function te(e, t) {
+			re(e, t, t);
 		}
-		function te(t, n) {
+		function ne(t, n) {
 			let r = {
 				target: n.target || n.srcElement,
 				type: "wheel",
@@ -5462,16 +5524,16 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				deltaX: 0,
 				deltaZ: 0
 			};
-			r.deltaY = e.MouseTracker.wheelEventName === "mousewheel" ? -n.wheelDelta / e.DEFAULT_SETTINGS.pixelsPerWheelLine : n.detail, ne(t, r, n);
+			r.deltaY = e.MouseTracker.wheelEventName === "mousewheel" ? -n.wheelDelta / e.DEFAULT_SETTINGS.pixelsPerWheelLine : n.detail, re(t, r, n);
 		}
-		function ne(t, n, r) {
+		function re(t, n, r) {
 			let i = 0, a, o = null;
 			i = n.deltaY ? n.deltaY < 0 ? 1 : -1 : 0, a = {
 				originalEvent: n,
 				eventType: "wheel",
 				pointerType: "mouse",
 				isEmulated: n !== r
-			}, A(t, a), t.scrollHandler && !a.preventGesture && !a.defaultPrevented && (o = {
+			}, O(t, a), t.scrollHandler && !a.preventGesture && !a.defaultPrevented && (o = {
 				eventSource: t,
 				pointerType: "mouse",
 				position: h(n, t.element),
@@ -5483,7 +5545,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: t.userData
 			}, t.scrollHandler(o)), v(a, r), (o && o.preventDefault || a.preventDefault && !a.defaultPrevented) && e.cancelEvent(r);
 		}
-		function re(t, n) {
+		function ie(t, n) {
 			let r = {
 				id: e.MouseTracker.mousePointerId,
 				type: "mouse"
@@ -5493,9 +5555,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "mouse",
 				isEmulated: !1
 			};
-			A(t, i), n.target === t.element && Te(t, r, !1), v(i, n);
+			O(t, i), n.target === t.element && De(t, r, !1), v(i, n);
 		}
-		function ie(t, n) {
+		function ae(t, n) {
 			let r = n.changedTouches.length, i = t.getActivePointersListByType("touch"), a = e.now();
 			i.getLength() > n.touches.length - r && e.console.warn("Tracked touch contact count doesn't match event.touches.length");
 			let o = {
@@ -5504,7 +5566,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: "touch",
 				isEmulated: !1
 			};
-			A(t, o);
+			O(t, o);
 			for (let e = 0; e < r; e++) {
 				let r = {
 					id: n.changedTouches[e].identifier,
@@ -5513,18 +5575,18 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					currentPos: m(n.changedTouches[e]),
 					currentTime: a
 				};
-				j(t, o, r), Oe(t, o, r, 0), Te(t, r, !0);
+				k(t, o, r), Ae(t, o, r, 0), De(t, r, !0);
 			}
 			o.preventDefault && !o.defaultPrevented && e.cancelEvent(n), v(o, n);
 		}
-		function D(t, n) {
+		function oe(t, n) {
 			let r = n.changedTouches.length, i = e.now(), a = {
 				originalEvent: n,
 				eventType: "pointerup",
 				pointerType: "touch",
 				isEmulated: !1
 			};
-			A(t, a);
+			O(t, a);
 			for (let e = 0; e < r; e++) {
 				let r = {
 					id: n.changedTouches[e].identifier,
@@ -5532,19 +5594,19 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					currentPos: m(n.changedTouches[e]),
 					currentTime: i
 				};
-				N(t, a, r, 0), Te(t, r, !1), Ee(t, a, r);
+				j(t, a, r, 0), De(t, r, !1), Oe(t, a, r);
 			}
 			a.preventDefault && !a.defaultPrevented && e.cancelEvent(n), v(a, n);
 		}
-		function ae(t, n) {
+		function se(t, n) {
 			let r = n.changedTouches.length, i = e.now(), a = {
 				originalEvent: n,
 				eventType: "pointermove",
 				pointerType: "touch",
 				isEmulated: !1
 			};
-			A(t, a);
-			for (let e = 0; e < r; e++) ke(t, a, {
+			O(t, a);
+			for (let e = 0; e < r; e++) je(t, a, {
 				id: n.changedTouches[e].identifier,
 				type: "touch",
 				currentPos: m(n.changedTouches[e]),
@@ -5552,54 +5614,54 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 			});
 			a.preventDefault && !a.defaultPrevented && e.cancelEvent(n), v(a, n);
 		}
-		function oe(e, t) {
+		function ce(e, t) {
 			t.touches && t.touches.length >= 2 && t.preventDefault();
 		}
-		function se(e, t) {
+		function le(e, t) {
 			let n = t.changedTouches.length, r = {
 				originalEvent: t,
 				eventType: "pointercancel",
 				pointerType: "touch",
 				isEmulated: !1
 			};
-			A(e, r);
-			for (let i = 0; i < n; i++) Ae(e, r, {
+			O(e, r);
+			for (let i = 0; i < n; i++) Me(e, r, {
 				id: t.changedTouches[i].identifier,
 				type: "touch"
 			});
 			v(r, t);
 		}
-		function ce(t, n) {
+		function ue(t, n) {
 			return e.eventIsCanceled(n) || n.preventDefault(), !1;
 		}
-		function le(t, n) {
+		function de(t, n) {
 			return e.eventIsCanceled(n) || n.preventDefault(), !1;
 		}
-		function ue(e, t) {
+		function fe(e, t) {
 			let n = {
 				originalEvent: t,
 				eventType: "gotpointercapture",
 				pointerType: f(t),
 				isEmulated: !1
 			};
-			A(e, n), t.target === e.element && Te(e, {
+			O(e, n), t.target === e.element && De(e, {
 				id: t.pointerId,
 				type: f(t)
 			}, !0), v(n, t);
 		}
-		function de(e, t) {
+		function pe(e, t) {
 			let n = {
 				originalEvent: t,
 				eventType: "lostpointercapture",
 				pointerType: f(t),
 				isEmulated: !1
 			};
-			A(e, n), t.target === e.element && Te(e, {
+			O(e, n), t.target === e.element && De(e, {
 				id: t.pointerId,
 				type: f(t)
 			}, !1), v(n, t);
 		}
-		function O(t, n) {
+		function E(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5612,9 +5674,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			A(t, i), j(t, i, r);
+			O(t, i), k(t, i, r);
 		}
-		function fe(t, n) {
+		function me(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5627,9 +5689,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			A(t, i), Ee(t, i, r);
+			O(t, i), Oe(t, i, r);
 		}
-		function pe(t, n) {
+		function he(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5642,9 +5704,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			A(t, i), M(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
+			O(t, i), A(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
 		}
-		function me(t, n) {
+		function ge(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5657,9 +5719,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			A(t, i), De(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
+			O(t, i), ke(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
 		}
-		function he(t, n) {
+		function _e(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5672,15 +5734,15 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			A(t, a), Oe(t, a, r, n.button), a.preventDefault && !a.defaultPrevented && e.cancelEvent(n), v(a, n), a.shouldCapture && (i ? Te(t, r, !0) : l(t, r));
+			O(t, a), Ae(t, a, r, n.button), a.preventDefault && !a.defaultPrevented && e.cancelEvent(n), v(a, n), a.shouldCapture && (i ? De(t, r, !0) : l(t, r));
 		}
-		function ge(e, t) {
-			ve(e, t);
+		function ve(e, t) {
+			be(e, t);
 		}
-		function _e(t, n) {
-			t.getActivePointersListByType(f(n)).getById(n.pointerId) && ve(t, n), e.stopEvent(n);
+		function ye(t, n) {
+			t.getActivePointersListByType(f(n)).getById(n.pointerId) && be(t, n), e.stopEvent(n);
 		}
-		function ve(t, n) {
+		function be(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5693,15 +5755,15 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			A(t, i), N(t, i, r, n.button), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n), i.shouldReleaseCapture && (n.target === t.element ? u(t, r) : Te(t, r, !1));
+			O(t, i), j(t, i, r, n.button), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n), i.shouldReleaseCapture && (n.target === t.element ? u(t, r) : De(t, r, !1));
 		}
-		function ye(e, t) {
-			xe(e, t);
+		function xe(e, t) {
+			Ce(e, t);
 		}
-		function be(t, n) {
-			t.getActivePointersListByType(f(n)).getById(n.pointerId) && xe(t, n), e.stopEvent(n);
+		function Se(t, n) {
+			t.getActivePointersListByType(f(n)).getById(n.pointerId) && Ce(t, n), e.stopEvent(n);
 		}
-		function xe(t, n) {
+		function Ce(t, n) {
 			let r = {
 				id: d(n),
 				type: f(n),
@@ -5714,9 +5776,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: r.type,
 				isEmulated: !1
 			};
-			A(t, i), ke(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
+			O(t, i), je(t, i, r), i.preventDefault && !i.defaultPrevented && e.cancelEvent(n), v(i, n);
 		}
-		function k(e, t) {
+		function D(e, t) {
 			let n = {
 				id: t.pointerId,
 				type: f(t)
@@ -5726,16 +5788,16 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				pointerType: n.type,
 				isEmulated: !1
 			};
-			A(e, r), Ae(e, r, n), v(r, t);
+			O(e, r), Me(e, r, n), v(r, t);
 		}
-		function Se(e, t) {
+		function we(e, t) {
 			return t.speed = 0, t.direction = 0, t.contactPos = t.currentPos, t.contactTime = t.currentTime, t.lastPos = t.currentPos, t.lastTime = t.currentTime, e.add(t);
 		}
-		function Ce(t, n, r) {
+		function Te(t, n, r) {
 			let i, a = n.getById(r.id);
 			return a ? (a.captured && (t.cooperativeGestureHandling || e.console.warn("stopTrackingPointer() called on captured pointer"), u(t, a)), n.removeContact(), i = n.removeById(r.id)) : i = n.getLength(), i;
 		}
-		function we(e, t) {
+		function Ee(e, t) {
 			switch (t.stopPropagation = !1, t.stopImmediatePropagation = !1, t.eventType) {
 				case "pointermove":
 					t.isStoppable = !0, t.isCancelable = !0, t.preventDefault = !1, t.preventGesture = !e.hasGestureHandlers;
@@ -5771,16 +5833,16 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				default: t.isStoppable = !1, t.isCancelable = !1, t.preventDefault = !1, t.preventGesture = !1;
 			}
 		}
-		function A(t, n) {
-			n.eventSource = t, n.eventPhase = n.originalEvent ? n.originalEvent.eventPhase === void 0 ? 0 : n.originalEvent.eventPhase : 0, n.defaultPrevented = e.eventIsCanceled(n.originalEvent), n.shouldCapture = !1, n.shouldReleaseCapture = !1, n.userData = t.userData, we(t, n), t.preProcessEventHandler && t.preProcessEventHandler(n);
+		function O(t, n) {
+			n.eventSource = t, n.eventPhase = n.originalEvent ? n.originalEvent.eventPhase === void 0 ? 0 : n.originalEvent.eventPhase : 0, n.defaultPrevented = e.eventIsCanceled(n.originalEvent), n.shouldCapture = !1, n.shouldReleaseCapture = !1, n.userData = t.userData, Ee(t, n), t.preProcessEventHandler && t.preProcessEventHandler(n);
 		}
-		function Te(t, n, r) {
+		function De(t, n, r) {
 			let i = t.getActivePointersListByType(n.type), a = i.getById(n.id);
 			a ? r && !a.captured ? (a.captured = !0, i.captureCount++) : !r && a.captured && (a.captured = !1, i.captureCount--, i.captureCount < 0 && (i.captureCount = 0, e.console.warn("updatePointerCaptured() - pointsList.captureCount went negative"))) : t.cooperativeGestureHandling || e.console.warn("updatePointerCaptured() called on untracked pointer");
 		}
-		function j(e, t, n) {
+		function k(e, t, n) {
 			let r = e.getActivePointersListByType(n.type), i = r.getById(n.id);
-			i ? (i.insideElement = !0, i.lastPos = i.currentPos, i.lastTime = i.currentTime, i.currentPos = n.currentPos, i.currentTime = n.currentTime, n = i) : (n.captured = !1, n.insideElementPressed = !1, n.insideElement = !0, Se(r, n)), e.enterHandler && e.enterHandler({
+			i ? (i.insideElement = !0, i.lastPos = i.currentPos, i.lastTime = i.currentTime, i.currentPos = n.currentPos, i.currentTime = n.currentTime, n = i) : (n.captured = !1, n.insideElementPressed = !1, n.insideElement = !0, we(r, n)), e.enterHandler && e.enterHandler({
 				eventSource: e,
 				pointerType: n.type,
 				position: g(n.currentPos, e.element),
@@ -5793,9 +5855,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: e.userData
 			});
 		}
-		function Ee(e, t, n) {
+		function Oe(e, t, n) {
 			let r = e.getActivePointersListByType(n.type), i = r.getById(n.id);
-			if (i ? (i.captured ? (i.insideElement = !1, i.lastPos = i.currentPos, i.lastTime = i.currentTime, i.currentPos = n.currentPos, i.currentTime = n.currentTime) : Ce(e, r, i), n = i) : (n.captured = !1, n.insideElementPressed = !1), e.leaveHandler || e.exitHandler) {
+			if (i ? (i.captured ? (i.insideElement = !1, i.lastPos = i.currentPos, i.lastTime = i.currentTime, i.currentPos = n.currentPos, i.currentTime = n.currentTime) : Te(e, r, i), n = i) : (n.captured = !1, n.insideElementPressed = !1), e.leaveHandler || e.exitHandler) {
 				let i = {
 					eventSource: e,
 					pointerType: n.type,
@@ -5811,7 +5873,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				e.leaveHandler && e.leaveHandler(i), e.exitHandler && e.exitHandler(i);
 			}
 		}
-		function M(e, t, n) {
+		function A(e, t, n) {
 			let r = e.getActivePointersListByType(n.type), i = r.getById(n.id);
 			i ? n = i : (n.captured = !1, n.insideElementPressed = !1), e.overHandler && e.overHandler({
 				eventSource: e,
@@ -5826,7 +5888,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: e.userData
 			});
 		}
-		function De(e, t, n) {
+		function ke(e, t, n) {
 			let r = e.getActivePointersListByType(n.type), i = r.getById(n.id);
 			i ? n = i : (n.captured = !1, n.insideElementPressed = !1), e.outHandler && e.outHandler({
 				eventSource: e,
@@ -5841,7 +5903,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: e.userData
 			});
 		}
-		function Oe(t, r, i, a) {
+		function Ae(t, r, i, a) {
 			let o = n[t.hash], s = t.getActivePointersListByType(i.type);
 			if (r.originalEvent.buttons === void 0 ? a === 0 ? s.buttons |= 1 : a === 1 ? s.buttons |= 4 : a === 2 ? s.buttons |= 2 : a === 3 ? s.buttons |= 8 : a === 4 ? s.buttons |= 16 : a === 5 && (s.buttons |= 32) : s.buttons = r.originalEvent.buttons, a !== 0) {
 				r.shouldCapture = !1, r.shouldReleaseCapture = !1, t.nonPrimaryPressHandler && !r.preventGesture && !r.defaultPrevented && (r.preventDefault = !0, t.nonPrimaryPressHandler({
@@ -5857,7 +5919,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				return;
 			}
 			let c = s.getById(i.id);
-			if (c ? (c.insideElementPressed = !0, c.insideElement = !0, c.originalTarget = r.originalEvent.target, c.contactPos = i.currentPos, c.contactTime = i.currentTime, c.lastPos = c.currentPos, c.lastTime = c.currentTime, c.currentPos = i.currentPos, c.currentTime = i.currentTime, i = c) : (i.captured = !1, i.insideElementPressed = !0, i.insideElement = !0, i.originalTarget = r.originalEvent.target, Se(s, i)), s.addContact(), !r.preventGesture && !r.defaultPrevented) {
+			if (c ? (c.insideElementPressed = !0, c.insideElement = !0, c.originalTarget = r.originalEvent.target, c.contactPos = i.currentPos, c.contactTime = i.currentTime, c.lastPos = c.currentPos, c.lastTime = c.currentTime, c.currentPos = i.currentPos, c.currentTime = i.currentTime, i = c) : (i.captured = !1, i.insideElementPressed = !0, i.insideElement = !0, i.originalTarget = r.originalEvent.target, we(s, i)), s.addContact(), !r.preventGesture && !r.defaultPrevented) {
 				if (t.cooperativeGestureHandling && i.type === "touch" && s.contacts < 2 || (r.shouldCapture = !0, r.shouldReleaseCapture = !1, r.preventDefault = !0), (t.dragHandler || t.dragEndHandler || t.pinchHandler) && e.MouseTracker.gesturePointVelocityTracker.addPoint(t, i), s.contacts === 1) t.pressHandler && !r.preventGesture && t.pressHandler({
 					eventSource: t,
 					pointerType: i.type,
@@ -5876,7 +5938,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				}
 			} else r.shouldCapture = !1, r.shouldReleaseCapture = !1;
 		}
-		function N(t, r, i, a) {
+		function j(t, r, i, a) {
 			let o = n[t.hash], s = t.getActivePointersListByType(i.type), c, l, u = !1, d;
 			if (r.originalEvent.buttons === void 0 ? a === 0 ? s.buttons ^= -2 : a === 1 ? s.buttons ^= -5 : a === 2 ? s.buttons ^= -3 : a === 3 ? s.buttons ^= -9 : a === 4 ? s.buttons ^= -17 : a === 5 && (s.buttons ^= -33) : s.buttons = r.originalEvent.buttons, r.shouldCapture = !1, a !== 0) {
 				r.shouldReleaseCapture = !1, t.nonPrimaryReleaseHandler && !r.preventGesture && !r.defaultPrevented && (r.preventDefault = !0, t.nonPrimaryReleaseHandler({
@@ -5892,7 +5954,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				return;
 			}
 			let f = s.getById(i.id);
-			f ? (s.removeContact(), f.captured && (u = !0), f.lastPos = f.currentPos, f.lastTime = f.currentTime, f.currentPos = i.currentPos, f.currentTime = i.currentTime, f.insideElement || Ce(t, s, f), c = f.currentPos, l = f.currentTime) : (i.captured = !1, i.insideElementPressed = !1, i.insideElement = !0, Se(s, i), f = i), !r.preventGesture && !r.defaultPrevented && (u ? (r.shouldReleaseCapture = !0, r.preventDefault = !0, (t.dragHandler || t.dragEndHandler || t.pinchHandler) && e.MouseTracker.gesturePointVelocityTracker.removePoint(t, f), s.contacts === 0 ? (t.releaseHandler && c && t.releaseHandler({
+			f ? (s.removeContact(), f.captured && (u = !0), f.lastPos = f.currentPos, f.lastTime = f.currentTime, f.currentPos = i.currentPos, f.currentTime = i.currentTime, f.insideElement || Te(t, s, f), c = f.currentPos, l = f.currentTime) : (i.captured = !1, i.insideElementPressed = !1, i.insideElement = !0, we(s, i), f = i), !r.preventGesture && !r.defaultPrevented && (u ? (r.shouldReleaseCapture = !0, r.preventDefault = !0, (t.dragHandler || t.dragEndHandler || t.pinchHandler) && e.MouseTracker.gesturePointVelocityTracker.removePoint(t, f), s.contacts === 0 ? (t.releaseHandler && c && t.releaseHandler({
 				eventSource: t,
 				pointerType: f.type,
 				position: g(c, t.element),
@@ -5944,14 +6006,14 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: t.userData
 			}), r.preventDefault = !0)));
 		}
-		function ke(e, t, r) {
+		function je(e, t, r) {
 			let i = n[e.hash], a = e.getActivePointersListByType(r.type), o;
 			t.originalEvent.buttons !== void 0 && (a.buttons = t.originalEvent.buttons);
 			let s = a.getById(r.id);
 			if (s) s.lastPos = s.currentPos, s.lastTime = s.currentTime, s.currentPos = r.currentPos, s.currentTime = r.currentTime;
 			else return;
 			if (t.shouldCapture = !1, t.shouldReleaseCapture = !1, e.stopHandler && r.type === "mouse" && (clearTimeout(e.stopTimeOut), e.stopTimeOut = setTimeout(function() {
-				je(e, t.originalEvent, r.type);
+				Ne(e, t.originalEvent, r.type);
 			}, e.stopDelay)), a.contacts === 0) e.moveHandler && e.moveHandler({
 				eventSource: e,
 				pointerType: r.type,
@@ -6009,11 +6071,11 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				}), t.preventDefault = !0));
 			}
 		}
-		function Ae(e, t, n) {
+		function Me(e, t, n) {
 			let r = e.getActivePointersListByType(n.type), i = r.getById(n.id);
-			i && Ce(e, r, i);
+			i && Te(e, r, i);
 		}
-		function je(e, t, n) {
+		function Ne(e, t, n) {
 			e.stopHandler && e.stopHandler({
 				eventSource: e,
 				pointerType: n,
@@ -6024,7 +6086,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				userData: e.userData
 			});
 		}
-		function Me() {
+		function Pe() {
 			let e = Date.now().toString(36) + Math.random().toString(36).substring(2);
 			for (; e in n;) e = Date.now().toString(36) + Math.random().toString(36).substring(2);
 			return e;
@@ -6297,16 +6359,16 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				dblClickHandler: e.delegate(this, b),
 				dragHandler: e.delegate(this, x),
 				dragEndHandler: e.delegate(this, S),
-				enterHandler: e.delegate(this, C),
-				leaveHandler: e.delegate(this, w),
-				pressHandler: e.delegate(this, T),
-				releaseHandler: e.delegate(this, E),
-				nonPrimaryPressHandler: e.delegate(this, ee),
-				nonPrimaryReleaseHandler: e.delegate(this, te),
-				scrollHandler: e.delegate(this, D),
-				pinchHandler: e.delegate(this, ne),
-				focusHandler: e.delegate(this, re),
-				blurHandler: e.delegate(this, ie)
+				enterHandler: e.delegate(this, ee),
+				leaveHandler: e.delegate(this, C),
+				pressHandler: e.delegate(this, w),
+				releaseHandler: e.delegate(this, T),
+				nonPrimaryPressHandler: e.delegate(this, te),
+				nonPrimaryReleaseHandler: e.delegate(this, ne),
+				scrollHandler: e.delegate(this, oe),
+				pinchHandler: e.delegate(this, re),
+				focusHandler: e.delegate(this, ie),
+				blurHandler: e.delegate(this, ae)
 			}), this._updateCooperativeGestureHandling(), this.outerTracker = new e.MouseTracker({
 				userData: "Viewer.outerTracker",
 				element: this.container,
@@ -6315,12 +6377,12 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				clickDistThreshold: this.clickDistThreshold,
 				dblClickTimeThreshold: this.dblClickTimeThreshold,
 				dblClickDistThreshold: this.dblClickDistThreshold,
-				enterHandler: e.delegate(this, ae),
-				leaveHandler: e.delegate(this, oe)
+				enterHandler: e.delegate(this, se),
+				leaveHandler: e.delegate(this, ce)
 			}), this.toolbar &&= new e.ControlDock({ element: this.toolbar }), this.bindStandardControls(), t[this.hash].prevContainerSize = i(this.container), window.ResizeObserver ? (this._autoResizePolling = !1, this._resizeObserver = new ResizeObserver(function() {
 				t[o.hash].needsResize = !0;
 			}), this._resizeObserver.observe(this.container, {})) : this._autoResizePolling = !0, this.world = new e.World({ viewer: this }), this.world.addHandler("add-item", function(e) {
-				o.source = o.world.getItemAt(0).source, t[o.hash].forceRedraw = !0, o._updateRequestId ||= s(o, se);
+				o.source = o.world.getItemAt(0).source, t[o.hash].forceRedraw = !0, o._updateRequestId ||= s(o, le);
 				let n = e.item, r = function() {
 					let e = o._areAllFullyLoaded();
 					e !== o._fullyLoaded && (o._fullyLoaded = e, o.raiseEvent("fully-loaded-change", { fullyLoaded: e }));
@@ -6364,10 +6426,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 			}), Object.prototype.hasOwnProperty.call(this.drawerOptions, "useCanvas") && (e.console.error("useCanvas is deprecated, use the \"drawer\" option to indicate preferred drawer(s)"), this.drawerOptions.useCanvas || (this.drawer = e.HTMLDrawer), delete this.drawerOptions.useCanvas);
 			let u = Array.isArray(this.drawer) ? this.drawer : [this.drawer];
 			u.length === 0 && (u = [e.DEFAULT_SETTINGS.drawer].flat(), e.console.warn("No valid drawers were selected. Using the default value.")), u = u.flatMap(function(e) {
-				return e === "auto" ? xe() : [e];
+				return e === "auto" ? Ce() : [e];
 			}), u = u.filter(function(e, t, n) {
 				return n.indexOf(e) === t;
-			}), this.drawerCandidates = u.map(be).filter(Boolean), this.drawer = null;
+			}), this.drawerCandidates = u.map(Se).filter(Boolean), this.drawer = null;
 			for (let e of u) if (this.requestDrawer(e, {
 				mainDrawer: !0,
 				redrawImmediately: !1
@@ -6559,7 +6621,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 							display: t.style.display
 						}), t.style.display = "none");
 					}
-					this.toolbar && this.toolbar.element && (this.toolbar.parentNode = this.toolbar.element.parentNode, this.toolbar.nextSibling = this.toolbar.element.nextSibling, r.appendChild(this.toolbar.element), e.addClass(this.toolbar.element, "fullpage")), e.addClass(this.element, "fullpage"), r.appendChild(this.element), this.element.style.height = "100vh", this.element.style.width = "100vw", this.toolbar && this.toolbar.element && (this.element.style.height = e.getElementSize(this.element).y - e.getElementSize(this.toolbar.element).y + "px"), t[this.hash].fullPage = !0, e.delegate(this, ae)({});
+					this.toolbar && this.toolbar.element && (this.toolbar.parentNode = this.toolbar.element.parentNode, this.toolbar.nextSibling = this.toolbar.element.nextSibling, r.appendChild(this.toolbar.element), e.addClass(this.toolbar.element, "fullpage")), e.addClass(this.element, "fullpage"), r.appendChild(this.element), this.element.style.height = "100vh", this.element.style.width = "100vw", this.toolbar && this.toolbar.element && (this.element.style.height = e.getElementSize(this.element).y - e.getElementSize(this.toolbar.element).y + "px"), t[this.hash].fullPage = !0, e.delegate(this, se)({});
 				} else {
 					this.element.style.margin = this.elementMargin, this.element.style.padding = this.elementPadding, i.margin = this.bodyMargin, a.margin = this.docMargin, i.padding = this.bodyPadding, a.padding = this.docPadding, i.width = this.bodyWidth, a.width = this.docWidth, i.height = this.bodyHeight, a.height = this.docHeight, i.display = this.bodyDisplay, r.removeChild(this.element), s = this.previousDisplayValuesOfBodyChildren.length;
 					for (let e = 0; e < s; e++) {
@@ -6572,7 +6634,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 						let t = e.getPageScroll();
 						n++, n < 10 && (t.x !== o.pageScroll.x || t.y !== o.pageScroll.y) && e.requestAnimationFrame(c);
 					};
-					e.requestAnimationFrame(c), t[this.hash].fullPage = !1, e.delegate(this, oe)({});
+					e.requestAnimationFrame(c), t[this.hash].fullPage = !1, e.delegate(this, ce)({});
 				}
 				return this.navigator && this.viewport && this.navigator.update(this.viewport), this.raiseEvent("full-page", { fullPage: n }), this;
 			},
@@ -6812,10 +6874,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.PreviousPage"),
-					srcRest: O(this.prefixUrl, a.previous.REST),
-					srcGroup: O(this.prefixUrl, a.previous.GROUP),
-					srcHover: O(this.prefixUrl, a.previous.HOVER),
-					srcDown: O(this.prefixUrl, a.previous.DOWN),
+					srcRest: E(this.prefixUrl, a.previous.REST),
+					srcGroup: E(this.prefixUrl, a.previous.GROUP),
+					srcHover: E(this.prefixUrl, a.previous.HOVER),
+					srcDown: E(this.prefixUrl, a.previous.DOWN),
 					onRelease: i,
 					onFocus: t,
 					onBlur: n
@@ -6824,10 +6886,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.NextPage"),
-					srcRest: O(this.prefixUrl, a.next.REST),
-					srcGroup: O(this.prefixUrl, a.next.GROUP),
-					srcHover: O(this.prefixUrl, a.next.HOVER),
-					srcDown: O(this.prefixUrl, a.next.DOWN),
+					srcRest: E(this.prefixUrl, a.next.REST),
+					srcGroup: E(this.prefixUrl, a.next.GROUP),
+					srcHover: E(this.prefixUrl, a.next.HOVER),
+					srcDown: E(this.prefixUrl, a.next.DOWN),
 					onRelease: r,
 					onFocus: t,
 					onBlur: n
@@ -6838,16 +6900,16 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				}), this.pagingControl = this.paging.element, this.toolbar ? this.toolbar.addControl(this.pagingControl, { anchor: e.ControlAnchor.BOTTOM_RIGHT }) : this.addControl(this.pagingControl, { anchor: this.sequenceControlAnchor || e.ControlAnchor.TOP_LEFT }))), this;
 			},
 			bindStandardControls: function() {
-				let t = e.delegate(this, this.startZoomInAction), n = e.delegate(this, this.endZoomAction), r = e.delegate(this, this.singleZoomInAction), i = e.delegate(this, this.startZoomOutAction), a = e.delegate(this, this.singleZoomOutAction), o = e.delegate(this, he), s = e.delegate(this, ge), c = e.delegate(this, _e), l = e.delegate(this, ve), u = e.delegate(this, ye), d = e.delegate(this, f), m = e.delegate(this, p), h = this.navImages, g = [], _ = !0;
+				let t = e.delegate(this, this.startZoomInAction), n = e.delegate(this, this.endZoomAction), r = e.delegate(this, this.singleZoomInAction), i = e.delegate(this, this.startZoomOutAction), a = e.delegate(this, this.singleZoomOutAction), o = e.delegate(this, _e), s = e.delegate(this, ve), c = e.delegate(this, ye), l = e.delegate(this, be), u = e.delegate(this, xe), d = e.delegate(this, f), m = e.delegate(this, p), h = this.navImages, g = [], _ = !0;
 				return this.showNavigationControl && ((this.zoomInButton || this.zoomOutButton || this.homeButton || this.fullPageButton || this.rotateLeftButton || this.rotateRightButton || this.flipButton) && (_ = !1), this.showZoomControl && (g.push(this.zoomInButton = new e.Button({
 					element: this.zoomInButton ? e.getElement(this.zoomInButton) : null,
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.ZoomIn"),
-					srcRest: O(this.prefixUrl, h.zoomIn.REST),
-					srcGroup: O(this.prefixUrl, h.zoomIn.GROUP),
-					srcHover: O(this.prefixUrl, h.zoomIn.HOVER),
-					srcDown: O(this.prefixUrl, h.zoomIn.DOWN),
+					srcRest: E(this.prefixUrl, h.zoomIn.REST),
+					srcGroup: E(this.prefixUrl, h.zoomIn.GROUP),
+					srcHover: E(this.prefixUrl, h.zoomIn.HOVER),
+					srcDown: E(this.prefixUrl, h.zoomIn.DOWN),
 					onPress: t,
 					onRelease: n,
 					onClick: r,
@@ -6860,10 +6922,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.ZoomOut"),
-					srcRest: O(this.prefixUrl, h.zoomOut.REST),
-					srcGroup: O(this.prefixUrl, h.zoomOut.GROUP),
-					srcHover: O(this.prefixUrl, h.zoomOut.HOVER),
-					srcDown: O(this.prefixUrl, h.zoomOut.DOWN),
+					srcRest: E(this.prefixUrl, h.zoomOut.REST),
+					srcGroup: E(this.prefixUrl, h.zoomOut.GROUP),
+					srcHover: E(this.prefixUrl, h.zoomOut.HOVER),
+					srcDown: E(this.prefixUrl, h.zoomOut.DOWN),
 					onPress: i,
 					onRelease: n,
 					onClick: a,
@@ -6876,10 +6938,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.Home"),
-					srcRest: O(this.prefixUrl, h.home.REST),
-					srcGroup: O(this.prefixUrl, h.home.GROUP),
-					srcHover: O(this.prefixUrl, h.home.HOVER),
-					srcDown: O(this.prefixUrl, h.home.DOWN),
+					srcRest: E(this.prefixUrl, h.home.REST),
+					srcGroup: E(this.prefixUrl, h.home.GROUP),
+					srcHover: E(this.prefixUrl, h.home.HOVER),
+					srcDown: E(this.prefixUrl, h.home.DOWN),
 					onRelease: o,
 					onFocus: d,
 					onBlur: m
@@ -6888,10 +6950,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.FullPage"),
-					srcRest: O(this.prefixUrl, h.fullpage.REST),
-					srcGroup: O(this.prefixUrl, h.fullpage.GROUP),
-					srcHover: O(this.prefixUrl, h.fullpage.HOVER),
-					srcDown: O(this.prefixUrl, h.fullpage.DOWN),
+					srcRest: E(this.prefixUrl, h.fullpage.REST),
+					srcGroup: E(this.prefixUrl, h.fullpage.GROUP),
+					srcHover: E(this.prefixUrl, h.fullpage.HOVER),
+					srcDown: E(this.prefixUrl, h.fullpage.DOWN),
 					onRelease: s,
 					onFocus: d,
 					onBlur: m
@@ -6900,10 +6962,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.RotateLeft"),
-					srcRest: O(this.prefixUrl, h.rotateleft.REST),
-					srcGroup: O(this.prefixUrl, h.rotateleft.GROUP),
-					srcHover: O(this.prefixUrl, h.rotateleft.HOVER),
-					srcDown: O(this.prefixUrl, h.rotateleft.DOWN),
+					srcRest: E(this.prefixUrl, h.rotateleft.REST),
+					srcGroup: E(this.prefixUrl, h.rotateleft.GROUP),
+					srcHover: E(this.prefixUrl, h.rotateleft.HOVER),
+					srcDown: E(this.prefixUrl, h.rotateleft.DOWN),
 					onRelease: c,
 					onFocus: d,
 					onBlur: m
@@ -6912,10 +6974,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.RotateRight"),
-					srcRest: O(this.prefixUrl, h.rotateright.REST),
-					srcGroup: O(this.prefixUrl, h.rotateright.GROUP),
-					srcHover: O(this.prefixUrl, h.rotateright.HOVER),
-					srcDown: O(this.prefixUrl, h.rotateright.DOWN),
+					srcRest: E(this.prefixUrl, h.rotateright.REST),
+					srcGroup: E(this.prefixUrl, h.rotateright.GROUP),
+					srcHover: E(this.prefixUrl, h.rotateright.HOVER),
+					srcDown: E(this.prefixUrl, h.rotateright.DOWN),
 					onRelease: l,
 					onFocus: d,
 					onBlur: m
@@ -6924,10 +6986,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold,
 					tooltip: e.getString("Tooltips.Flip"),
-					srcRest: O(this.prefixUrl, h.flip.REST),
-					srcGroup: O(this.prefixUrl, h.flip.GROUP),
-					srcHover: O(this.prefixUrl, h.flip.HOVER),
-					srcDown: O(this.prefixUrl, h.flip.DOWN),
+					srcRest: E(this.prefixUrl, h.flip.REST),
+					srcGroup: E(this.prefixUrl, h.flip.GROUP),
+					srcHover: E(this.prefixUrl, h.flip.HOVER),
+					srcDown: E(this.prefixUrl, h.flip.DOWN),
 					onRelease: u,
 					onFocus: d,
 					onBlur: m
@@ -6935,7 +6997,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					buttons: g,
 					clickTimeThreshold: this.clickTimeThreshold,
 					clickDistThreshold: this.clickDistThreshold
-				}), this.navControl = this.buttonGroup.element, this.addHandler("open", e.delegate(this, me)), this.toolbar ? this.toolbar.addControl(this.navControl, { anchor: this.navigationControlAnchor || e.ControlAnchor.TOP_LEFT }) : this.addControl(this.navControl, { anchor: this.navigationControlAnchor || e.ControlAnchor.TOP_LEFT })) : this.customButtons = g), this;
+				}), this.navControl = this.buttonGroup.element, this.addHandler("open", e.delegate(this, ge)), this.toolbar ? this.toolbar.addControl(this.navControl, { anchor: this.navigationControlAnchor || e.ControlAnchor.TOP_LEFT }) : this.addControl(this.navControl, { anchor: this.navigationControlAnchor || e.ControlAnchor.TOP_LEFT })) : this.customButtons = g), this;
 			},
 			currentPage: function() {
 				return this._sequenceIndex;
@@ -7093,10 +7155,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				return t[this.hash].animating;
 			},
 			startZoomInAction: function() {
-				t[this.hash].lastZoomTime = e.now(), t[this.hash].zoomFactor = this.zoomPerSecond, t[this.hash].zooming = !0, fe(this);
+				t[this.hash].lastZoomTime = e.now(), t[this.hash].zoomFactor = this.zoomPerSecond, t[this.hash].zooming = !0, me(this);
 			},
 			startZoomOutAction: function() {
-				t[this.hash].lastZoomTime = e.now(), t[this.hash].zoomFactor = 1 / this.zoomPerSecond, t[this.hash].zooming = !0, fe(this);
+				t[this.hash].lastZoomTime = e.now(), t[this.hash].zoomFactor = 1 / this.zoomPerSecond, t[this.hash].zooming = !0, me(this);
 			},
 			endZoomAction: function() {
 				t[this.hash].zooming = !1;
@@ -7329,7 +7391,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 			}
 			r.dblClickDragToZoom && t[this.hash].draggingToZoom === !0 && (t[this.hash].draggingToZoom = !1);
 		}
-		function C(e) {
+		function ee(e) {
 			this.raiseEvent("canvas-enter", {
 				tracker: e.eventSource,
 				pointerType: e.pointerType,
@@ -7341,7 +7403,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function w(e) {
+		function C(e) {
 			this.raiseEvent("canvas-exit", {
 				tracker: e.eventSource,
 				pointerType: e.pointerType,
@@ -7353,7 +7415,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function T(n) {
+		function w(n) {
 			if (this.raiseEvent("canvas-press", {
 				tracker: n.eventSource,
 				pointerType: n.pointerType,
@@ -7365,7 +7427,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				r - n < this.dblClickTimeThreshold && (t[this.hash].draggingToZoom = !0), t[this.hash].lastClickTime = null;
 			}
 		}
-		function E(e) {
+		function T(e) {
 			this.raiseEvent("canvas-release", {
 				tracker: e.eventSource,
 				pointerType: e.pointerType,
@@ -7375,7 +7437,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function ee(e) {
+		function te(e) {
 			this.raiseEvent("canvas-nonprimary-press", {
 				tracker: e.eventSource,
 				position: e.position,
@@ -7385,7 +7447,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function te(e) {
+		function ne(e) {
 			this.raiseEvent("canvas-nonprimary-release", {
 				tracker: e.eventSource,
 				position: e.position,
@@ -7395,7 +7457,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function ne(e) {
+		function re(e) {
 			let t, n, r, i = {
 				tracker: e.eventSource,
 				pointerType: e.pointerType,
@@ -7418,13 +7480,13 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				}
 			}
 		}
-		function re(e) {
+		function ie(e) {
 			this.raiseEvent("canvas-focus", {
 				tracker: e.eventSource,
 				originalEvent: e.originalEvent
 			});
 		}
-		function ie(e) {
+		function ae(e) {
 			for (let e in this._activeActions) this._activeActions[e] = !1;
 			for (let e in this._navActionVirtuallyHeld) this._navActionVirtuallyHeld[e] = !1;
 			this.raiseEvent("canvas-blur", {
@@ -7432,7 +7494,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function D(t) {
+		function oe(t) {
 			let n, r, i, a = this._isCooperative && !t.originalEvent.ctrlKey && !t.originalEvent.metaKey, o = e.now();
 			if (o - this._lastScrollTime > this.minScrollDeltaTime) {
 				if (this._lastScrollTime = o, n = {
@@ -7452,7 +7514,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				t.preventDefault = n.preventDefault;
 			} else t.preventDefault = !a;
 		}
-		function ae(e) {
+		function se(e) {
 			t[this.hash].mouseInside = !0, d(this), this.raiseEvent("container-enter", {
 				tracker: e.eventSource,
 				pointerType: e.pointerType,
@@ -7464,7 +7526,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function oe(e) {
+		function ce(e) {
 			e.pointers < 1 && (t[this.hash].mouseInside = !1, t[this.hash].animating || l(this)), this.raiseEvent("container-exit", {
 				tracker: e.eventSource,
 				pointerType: e.pointerType,
@@ -7476,10 +7538,10 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				originalEvent: e.originalEvent
 			});
 		}
-		function se(e) {
-			ue(e), e._updateRequestId = e.isOpen() ? s(e, se) : !1;
+		function le(e) {
+			fe(e), e._updateRequestId = e.isOpen() ? s(e, le) : !1;
 		}
-		function ce(n, r) {
+		function ue(n, r) {
 			let i = n.viewport, a = i.getZoom(), o = i.getCenter();
 			i.resize(r, n.preserveImageSizeOnResize), i.panTo(o, !0);
 			let s;
@@ -7490,7 +7552,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 			}
 			i.zoomTo(a * s, null, !0), t[n.hash].prevContainerSize = r, t[n.hash].forceRedraw = !0, t[n.hash].needsResize = !1, t[n.hash].forceResize = !1;
 		}
-		function le(e) {
+		function de(e) {
 			for (let t in e._activeActions) (e._activeActions[t] || e._navActionVirtuallyHeld[t]) && (e._navActionFrames[t]++, e._navActionFrames[t] >= e._minNavActionFrames && (e._navActionVirtuallyHeld[t] = !1));
 			function t(t) {
 				return e._activeActions[t] || e._navActionVirtuallyHeld[t];
@@ -7507,8 +7569,8 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 			let a = 0, o = 0;
 			e.preventVerticalPan || (t("panUp") && (o -= i.y), t("panDown") && (o += i.y)), e.preventHorizontalPan || (t("panLeft") && (a -= i.x), t("panRight") && (a += i.x)), (a !== 0 || o !== 0) && (e.viewport.panBy(new r.Point(a, o), !0), e.viewport.applyConstraints());
 		}
-		function ue(e) {
-			if (le(e), e._opening || !t[e.hash]) return;
+		function fe(e) {
+			if (de(e), e._opening || !t[e.hash]) return;
 			let n = !1;
 			if (e.autoResize || t[e.hash].forceResize) {
 				let r;
@@ -7517,65 +7579,65 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 					let n = t[e.hash].prevContainerSize;
 					r.equals(n) || (t[e.hash].needsResize = !0);
 				}
-				t[e.hash].needsResize && (ce(e, r || i(e.container)), n = !0);
+				t[e.hash].needsResize && (ue(e, r || i(e.container)), n = !0);
 			}
 			let r = e.viewport.update() || n, a = e.world.update(r) || r;
 			r && e.raiseEvent("viewport-change"), e.referenceStrip && (a = e.referenceStrip.update(e.viewport) || a);
 			let o = t[e.hash].animating;
 			!o && a && (e.raiseEvent("animation-start"), d(e));
 			let s = o && !a;
-			s && (t[e.hash].animating = !1), (a || s || t[e.hash].forceRedraw || e.world.needsDraw()) && (de(e), e._drawOverlays(), e.navigator && e.navigator.update(e.viewport), t[e.hash].forceRedraw = !1, a && e.raiseEvent("animation")), s && (e.raiseEvent("animation-finish"), t[e.hash].mouseInside || l(e)), t[e.hash].animating = a;
+			s && (t[e.hash].animating = !1), (a || s || t[e.hash].forceRedraw || e.world.needsDraw()) && (pe(e), e._drawOverlays(), e.navigator && e.navigator.update(e.viewport), t[e.hash].forceRedraw = !1, a && e.raiseEvent("animation")), s && (e.raiseEvent("animation-finish"), t[e.hash].mouseInside || l(e)), t[e.hash].animating = a;
 		}
-		function de(e) {
+		function pe(e) {
 			e.imageLoader.clear(), e.world.draw(), e.raiseEvent("update-viewport", {});
 		}
-		function O(e, t) {
+		function E(e, t) {
 			return e ? e + t : t;
 		}
-		function fe(t) {
-			e.requestAnimationFrame(e.delegate(t, pe));
-		}
-		function pe() {
-			if (t[this.hash].zooming && this.viewport) {
-				let n = e.now(), r = n - t[this.hash].lastZoomTime, i = t[this.hash].zoomFactor ** (r / 1e3);
-				this.viewport.zoomBy(i), this.viewport.applyConstraints(), t[this.hash].lastZoomTime = n, fe(this);
-			}
-		}
-		function me() {
-			this.buttonGroup && (this.buttonGroup.emulateEnter(), this.buttonGroup.emulateLeave());
+		function me(t) {
+			e.requestAnimationFrame(e.delegate(t, he));
 		}
 		function he() {
-			this.viewport && this.viewport.goHome();
+			if (t[this.hash].zooming && this.viewport) {
+				let n = e.now(), r = n - t[this.hash].lastZoomTime, i = t[this.hash].zoomFactor ** (r / 1e3);
+				this.viewport.zoomBy(i), this.viewport.applyConstraints(), t[this.hash].lastZoomTime = n, me(this);
+			}
 		}
 		function ge() {
-			this.isFullPage() && !e.isFullScreen() ? this.setFullPage(!1) : this.setFullScreen(!this.isFullPage()), this.buttonGroup && this.buttonGroup.emulateLeave(), this.fullPageButton.element.focus(), this.viewport && this.viewport.applyConstraints();
+			this.buttonGroup && (this.buttonGroup.emulateEnter(), this.buttonGroup.emulateLeave());
 		}
 		function _e() {
+			this.viewport && this.viewport.goHome();
+		}
+		function ve() {
+			this.isFullPage() && !e.isFullScreen() ? this.setFullPage(!1) : this.setFullScreen(!this.isFullPage()), this.buttonGroup && this.buttonGroup.emulateLeave(), this.fullPageButton.element.focus(), this.viewport && this.viewport.applyConstraints();
+		}
+		function ye() {
 			if (this.viewport) {
 				let e = this.viewport.getRotation();
 				this.viewport.flipped ? e += this.rotationIncrement : e -= this.rotationIncrement, this.viewport.setRotation(e);
 			}
 		}
-		function ve() {
+		function be() {
 			if (this.viewport) {
 				let e = this.viewport.getRotation();
 				this.viewport.flipped ? e -= this.rotationIncrement : e += this.rotationIncrement, this.viewport.setRotation(e);
 			}
 		}
-		function ye() {
+		function xe() {
 			this.viewport.toggleFlip();
 		}
-		function be(t) {
+		function Se(t) {
 			if (typeof t == "string") return t;
 			let n = t && t.prototype;
 			if (n && n instanceof r.DrawerBase && e.isFunction(n.getType)) return n.getType.call(t);
 		}
-		function xe() {
+		function Ce() {
 			let e = window.matchMedia("(pointer: coarse)").matches;
 			return /iPad|iPhone|iPod|Mac/.test(navigator.userAgent) && e ? ["canvas"] : ["webgl", "canvas"];
 		}
 		e.determineDrawer = function(t) {
-			t === "auto" && (t = xe()[0]);
+			t === "auto" && (t = Ce()[0]);
 			for (let n in r) {
 				let i = r[n], a = i.prototype;
 				if (a && a instanceof r.DrawerBase && e.isFunction(a.getType) && a.getType.call(i) === t) return i;
@@ -12936,7 +12998,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 			}
 		});
 	})(r);
-})))(), 1), Wo = 480, Go = ({ pool: e, level: t, row: n, column: r }) => `${e}/${t}/${n}/${r}`, Ko = class {
+})))(), 1), Qo = 480, $o = ({ pool: e, level: t, row: n, column: r }) => `${e}/${t}/${n}/${r}`, es = class {
 	source;
 	place;
 	info;
@@ -12967,7 +13029,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 		let i = document.createElement("canvas");
 		[i.height, i.width] = n.shape;
 		let a = i.getContext("2d");
-		return this.refresh(Go(e), a), a;
+		return this.refresh($o(e), a), a;
 	}
 	refresh(e, t) {
 		let n = `${this.#e}/${this.tops.version}`, r = this.#t.get(e);
@@ -12986,7 +13048,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				level: 0,
 				row: Math.floor(e / n),
 				column: Math.floor(t / n)
-			}, a = this.#t.get(Go(i));
+			}, a = this.#t.get($o(i));
 			if (a) return a.block.values[e % n * a.block.shape[1] + t % n];
 		}
 	}
@@ -12998,6 +13060,9 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 	estimated(e) {
 		for (let t of e) if (this.#t.get(t)?.block.exact === !1) return !0;
 		return !1;
+	}
+	get rough() {
+		return this.estimated(this.#t.keys());
 	}
 	async renew() {
 		let e = [...this.#t.values()].filter((e) => !e.block.exact);
@@ -13012,7 +13077,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 		this.#e++, this.changed();
 	}
 	async #a(e, t) {
-		let n = Go(e), r = this.#t.get(n);
+		let n = $o(e), r = this.#t.get(n);
 		if (r) return this.#t.delete(n), this.#t.set(n, r), r;
 		let i = await this.#o(e, t), a = {
 			...e,
@@ -13021,7 +13086,7 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 		};
 		this.#t.set(n, a);
 		for (let e of this.#t.keys()) {
-			if (this.#t.size <= Wo) break;
+			if (this.#t.size <= Qo) break;
 			this.#t.delete(e);
 		}
 		return a;
@@ -13040,14 +13105,14 @@ var Uo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 		let a = this.source.peaks(this.place, e, t, n);
 		return this.#n.set(r, a), a.then((e) => this.#n.set(r, e), () => this.#n.delete(r)), a;
 	}
-}, qo = 96;
-function Jo() {
+}, ts = 96;
+function ns() {
 	let e = "data-openseadragon-mobile-css";
 	if (document.querySelector(`style[${e}]`)) return;
 	let t = document.createElementNS("https://regard.invalid", "style");
 	t.setAttribute(e, "true"), document.head.append(t);
 }
-var Yo = class {
+var rs = class {
 	element;
 	sheet;
 	still;
@@ -13064,7 +13129,7 @@ var Yo = class {
 	constructor(e, t, n, r, i) {
 		this.element = e, this.sheet = t, this.still = i, this.#e = n;
 		let { n: a, m: o } = t.info;
-		Jo(), this.#t = (0, Uo.default)({
+		ns(), this.#t = (0, Zo.default)({
 			element: e,
 			tileSources: this.#s(),
 			drawer: "canvas",
@@ -13077,7 +13142,7 @@ var Yo = class {
 			springStiffness: 9,
 			visibilityRatio: .6,
 			minZoomImageRatio: .7,
-			maxZoomPixelRatio: Math.max(qo, 1600 / Math.max(1, Math.min(a, o))),
+			maxZoomPixelRatio: Math.max(ts, 1600 / Math.max(1, Math.min(a, o))),
 			zoomPerScroll: 1.35,
 			imageLoaderLimit: 6,
 			maxImageCacheCount: 256,
@@ -13108,7 +13173,7 @@ var Yo = class {
 		}), s.addHandler("canvas-click", (e) => {
 			let t = e.quick ? this.cellAt(e.position) : null;
 			t && this.onpick(t);
-		}), new Uo.default.MouseTracker({
+		}), new Zo.default.MouseTracker({
 			element: s.canvas,
 			moveHandler: (e) => this.onmove(this.cellAt(e.position)),
 			leaveHandler: () => this.onmove(null)
@@ -13137,7 +13202,7 @@ var Yo = class {
 		};
 	}
 	get level() {
-		let e = this.frame.size * Uo.default.pixelDensityRatio, t = Math.floor(Math.log2(Math.max(1, 1 / e)) + 1e-6);
+		let e = this.frame.size * Zo.default.pixelDensityRatio, t = Math.floor(Math.log2(Math.max(1, 1 / e)) + 1e-6);
 		return Math.min(t, this.sheet.info.levels - 1);
 	}
 	get canvas() {
@@ -13148,7 +13213,7 @@ var Yo = class {
 	}
 	look({ x: e, y: t, zoom: n }, r = this.still) {
 		let { viewport: i } = this.#t, { m: a } = this.sheet.info;
-		n ? (i.zoomTo(n * a / this.element.clientWidth, void 0, r), i.panTo(new Uo.default.Point(e / a, t / a), r), i.applyConstraints(r)) : i.goHome(r);
+		n ? (i.zoomTo(n * a / this.element.clientWidth, void 0, r), i.panTo(new Zo.default.Point(e / a, t / a), r), i.applyConstraints(r)) : i.goHome(r);
 	}
 	follow(e) {
 		let t = e.#t.viewport.getBounds(!0), { viewport: n } = this.#t;
@@ -13161,7 +13226,7 @@ var Yo = class {
 		let { left: n, top: r, size: i, width: a, height: o } = this.frame, [s, c] = [(t + .5 - n) * i, (e + .5 - r) * i];
 		if (s > 24 && s < a - 24 && c > 24 && c < o - 24) return;
 		let { m: l } = this.sheet.info;
-		this.#t.viewport.panTo(new Uo.default.Point((t + .5) / l, (e + .5) / l), this.still);
+		this.#t.viewport.panTo(new Zo.default.Point((t + .5) / l, (e + .5) / l), this.still);
 	}
 	cellAt(e) {
 		let { left: t, top: n, size: r } = this.frame, { n: i, m: a } = this.sheet.info, [o, s] = [Math.floor(n + e.y / r), Math.floor(t + e.x / r)];
@@ -13193,8 +13258,8 @@ var Yo = class {
 			tileOverlap: 0,
 			minLevel: 0,
 			maxLevel: i - 1,
-			getTileUrl: (e, t, n) => Go(a(e, t, n)),
-			getTileHashKey: (e, t, n) => Go(a(e, t, n)),
+			getTileUrl: (e, t, n) => $o(a(e, t, n)),
+			getTileHashKey: (e, t, n) => $o(a(e, t, n)),
 			async downloadTileStart(t) {
 				let n = new AbortController();
 				o.set(t, n);
@@ -13210,97 +13275,232 @@ var Yo = class {
 			}
 		};
 	}
-}, Xo = /* @__PURE__ */ J("<p class=\"estimate svelte-14mjpko\" role=\"status\"><span class=\"mark svelte-14mjpko\" aria-hidden=\"true\"></span> <span class=\"bar svelte-14mjpko\" aria-hidden=\"true\"><span class=\"svelte-14mjpko\"></span></span> <span> </span></p>");
-function Zo(e, t) {
-	P(t, !0);
-	let n = /* @__PURE__ */ I(() => qi.of(ja));
-	var r = Xo(), i = H(B(r)), a = H(i), o = B(a);
-	let s;
-	N(a);
-	var c = V(H(a, 2), !0);
-	N(r), U((e) => {
-		Q(r, "data-testid", `${t.testid ?? ""}-estimate`), Q(r, "data-estimated", t.estimated), Q(r, "data-value", t.progress), X(i, ` ${(t.estimated ? K(n).estimate : K(n).refining) ?? ""} `), s = _i(o, "", s, { "inline-size": `${t.progress * 100}%` }), X(c, e);
-	}, [() => Ca(t.progress)]), Y(e, r), F();
-}
-//#endregion
-//#region src/viewer/Drawing.svelte
-var Qo = /* @__PURE__ */ J("<span class=\"drawing svelte-116k48c\" aria-hidden=\"true\"><canvas class=\"svelte-116k48c\"></canvas></span>");
-function $o(e, t) {
-	P(t, !0);
-	let n = $(t, "area", 3, "auto"), r = /* @__PURE__ */ R(0), i = /* @__PURE__ */ R(0);
-	var a = Qo();
-	let o;
-	oi(B(a), () => (e) => {
-		ra.dark, K(r) && K(i) && t.draw?.(e);
-	}), N(a), U(() => {
-		Q(a, "title", t.title), o = _i(a, "", o, { "grid-area": n() });
-	}), zi(a, "clientWidth", (e) => z(r, e)), zi(a, "clientHeight", (e) => z(i, e)), Y(e, a), F();
-}
-//#endregion
-//#region src/viewer/gutter.ts
-var es = 11, ts = 44;
-function ns(e, t) {
-	let n = $a(e), { context: r } = n, i = t.vertical ? n.height : n.width, a = (t.vertical ? n.width : n.height) - 8, o = Math.max(0, Math.round(t.start)), s = Math.min(t.count - 1, Math.round(t.start + i / t.size) - 1), c = [], l = t.size >= es, u = l ? 1 : rs(ts / t.size), d = Math.min(13, l ? Math.max(10, t.size * .8) : 11);
-	for (let e = Math.ceil(o / u) * u; e <= s; e += u) !l && t.at >= 0 && Math.abs(e - t.at) * t.size < d * 1.3 || p(e, l);
-	!l && t.at >= o && t.at <= s && p(t.at, !0), ro(e, n, c);
-	function f(e, n) {
-		return !n || !t.texts ? String(e) : l ? _a(t.texts[e]) : `${_a(t.texts[e])} · ${e}`;
+}, is = {
+	ArrowUp: [-1, 0],
+	ArrowDown: [1, 0],
+	ArrowLeft: [0, -1],
+	ArrowRight: [0, 1]
+}, as = 1.6;
+function os(e, t, n, r, i) {
+	if (e.ctrlKey || e.metaKey || e.altKey) return null;
+	let a = (e, t) => ({ to: {
+		row: wa(e, 0, n - 1),
+		column: wa(t, 0, r - 1)
+	} }), o = is[e.key], s = e.shiftKey ? i : 1;
+	if (o) return a(t.row + o[0] * s, t.column + o[1] * s);
+	switch (e.key) {
+		case "Home": return a(t.row, 0);
+		case "End": return a(t.row, r - 1);
+		case "PageUp": return a(0, t.column);
+		case "PageDown": return a(n - 1, t.column);
+		case "+":
+		case "=": return { zoom: as };
+		case "-": return { zoom: 1 / as };
+		case "0": return "all";
+		case "Escape": return "leave";
+		default: return null;
 	}
-	function p(e, o) {
-		let s = d / 2 + 1, l = Math.min(i - s, Math.max(s, (e + .5 - t.start) * t.size)), u = e === t.at, p = u ? "620" : "400";
-		r.font = `${p} ${d}px ${n.font}`, c.push({
-			text: eo(r, f(e, o), a),
-			x: t.vertical ? n.width - 6 : l,
-			y: t.vertical ? l : n.height - 6,
-			size: d,
-			weight: p,
-			colour: u ? n.accent : n.ink,
-			align: t.vertical ? "end" : "start",
-			turned: !t.vertical
+}
+//#endregion
+//#region src/viewer/mapping.svelte.ts
+var ss = 700, cs = {
+	x: 0,
+	y: 0,
+	zoom: 0
+}, ls = (e) => new Promise((t) => setTimeout(t, e)), us = class {
+	source;
+	place;
+	shared;
+	first;
+	#e = /* @__PURE__ */ L(null);
+	get info() {
+		return G(this.#e);
+	}
+	set info(e) {
+		R(this.#e, e);
+	}
+	#t = /* @__PURE__ */ L(null);
+	get refusal() {
+		return G(this.#t);
+	}
+	set refusal(e) {
+		R(this.#t, e);
+	}
+	#n = /* @__PURE__ */ L(null);
+	get deep() {
+		return G(this.#n);
+	}
+	set deep(e) {
+		R(this.#n, e);
+	}
+	#r = /* @__PURE__ */ L(null);
+	get cursor() {
+		return G(this.#r);
+	}
+	set cursor(e) {
+		R(this.#r, e);
+	}
+	#i = /* @__PURE__ */ L(null);
+	get frame() {
+		return G(this.#i);
+	}
+	set frame(e) {
+		R(this.#i, e);
+	}
+	#a = /* @__PURE__ */ L(0);
+	get tick() {
+		return G(this.#a);
+	}
+	set tick(e) {
+		R(this.#a, e, !0);
+	}
+	#o = /* @__PURE__ */ L(!1);
+	get estimated() {
+		return G(this.#o);
+	}
+	set estimated(e) {
+		R(this.#o, e, !0);
+	}
+	constructor(e, t, n, r) {
+		this.source = e, this.place = t, this.shared = n, this.first = r, this.open();
+	}
+	get cell() {
+		return this.cursor?.cell ?? null;
+	}
+	get held() {
+		let { cell: e } = this.shared.view.now;
+		return e[0] >= 0 && e[1] >= 0;
+	}
+	async open() {
+		try {
+			this.info = await this.source.info(this.place), this.refusal = null;
+		} catch (e) {
+			this.refusal = e instanceof qi ? e : new qi(String(e), 0);
+		}
+	}
+	begin(e, t) {
+		let { view: n, tops: r, link: i } = this.shared, a = matchMedia("(prefers-reduced-motion: reduce)").matches, o = new es(this.source, this.place, this.info, r, new Po(t)), s = new rs(e, o, n.now.pool, { ...n.now }, a), c = new Yo(o), l = i.join(s), u = new AbortController();
+		return s.onframe = (e) => {
+			this.frame = e, i.moved(s), this.first && i.leads(s) && Object.assign(n.now, s.camera);
+		}, s.onload = () => {
+			this.tick++, this.estimated = s.estimated;
+		}, s.onmove = (e) => {
+			this.held || c.move(e);
+		}, s.onpick = ({ row: e, column: t }) => {
+			let r = n.now.cell[0] === e && n.now.cell[1] === t;
+			n.now.cell = r ? [-1, -1] : [e, t];
+		}, [this.deep, this.cursor] = [s, c], this.#s(o, u.signal), () => {
+			u.abort(), l(), c.leave(), s.destroy(), [this.deep, this.cursor, this.frame] = [
+				null,
+				null,
+				null
+			];
+		};
+	}
+	async #s(e, t) {
+		for (; !this.info.exact || e.rough;) {
+			if (await ls(ss), t.aborted) return;
+			try {
+				let n = await this.source.info(this.place, t);
+				(n.progress > this.info.progress || n.exact) && await e.renew(), this.info = e.info = n;
+			} catch (e) {
+				if (Ji(e)) return;
+				await ls(4 * ss);
+			}
+		}
+	}
+	hold(e, t) {
+		!this.cursor || !this.info || e < 0 || t < 0 || this.cursor.move({
+			row: wa(e, 0, this.info.n - 1),
+			column: wa(t, 0, this.info.m - 1)
 		});
 	}
-}
-function rs(e) {
-	let t = 10 ** Math.floor(Math.log10(Math.max(1, e)));
-	return [
-		1,
-		2,
-		5,
-		10
-	].map((e) => e * t).find((t) => t >= e) ?? 10 * t;
+	go(e, t, n) {
+		if (!this.deep || !this.first) return;
+		let r = this.deep.camera;
+		Math.abs(r.zoom - n) < 1e-6 && Math.abs(r.x - e) + Math.abs(r.y - t) < 1e-6 || this.deep.look({
+			x: e,
+			y: t,
+			zoom: n
+		});
+	}
+	all() {
+		this.deep?.look(cs);
+	}
+	zoom(e) {
+		this.deep?.zoomBy(e);
+		let { cell: t } = this;
+		t && requestAnimationFrame(() => this.deep?.reveal(t.row, t.column));
+	}
+	lead() {
+		this.deep && this.shared.link.lead(this.deep);
+	}
+	key(e) {
+		let { deep: t, info: n, frame: r } = this;
+		if (!t || !n || !r) return;
+		let i = Math.max(1, Math.round(64 / r.size)), a = os(e, this.cell ?? ds(r), n.n, n.m, i);
+		a !== null && (e.preventDefault(), e.stopPropagation(), a === "all" ? this.all() : a === "leave" ? (this.shared.view.now.cell = [-1, -1], this.cursor?.move(null)) : "zoom" in a ? this.zoom(a.zoom) : (this.shared.view.now.cell = [a.to.row, a.to.column], t.reveal(a.to.row, a.to.column)));
+	}
+	axes({ queries: e, keys: t }) {
+		let { left: n, top: r, size: i } = this.frame, { n: a, m: o } = this.info;
+		return {
+			across: {
+				start: n,
+				size: i,
+				count: o,
+				texts: t,
+				at: this.cell?.column ?? -1,
+				vertical: !1
+			},
+			down: {
+				start: r,
+				size: i,
+				count: a,
+				texts: e,
+				at: this.cell?.row ?? -1,
+				vertical: !0
+			}
+		};
+	}
+};
+function ds({ left: e, top: t, size: n, width: r, height: i }) {
+	return {
+		row: Math.floor(t + i / n / 2),
+		column: Math.floor(e + r / n / 2)
+	};
 }
 //#endregion
 //#region src/viewer/overlay.ts
-var is = 42;
-function as(e, t, n, r, i, a) {
-	let o = $a(e), { context: s } = o, { n: c, m: l, empty: u } = n.info, d = (e) => (e - t.left) * t.size, f = (e) => (e - t.top) * t.size, [p, m] = [Math.max(0, d(0)), Math.min(o.width, d(l))];
-	s.fillStyle = os(s, o.faint);
+var fs = 42;
+function ps(e, t, n, r, i, a) {
+	let o = Qa(e), { context: s } = o, { n: c, m: l, empty: u } = n.info, d = (e) => (e - t.left) * t.size, f = (e) => (e - t.top) * t.size, [p, m] = [Math.max(0, d(0)), Math.min(o.width, d(l))];
+	s.fillStyle = ms(s, o.faint);
 	for (let [e, t] of u) {
 		let [n, r] = [Math.max(0, f(e)), Math.min(o.height, f(t))];
 		r > n && s.fillRect(p, n, m - p, r - n);
 	}
-	if (t.size >= is && h(), a) {
+	if (t.size >= fs && h(), a) {
 		let e = Math.max(t.size, 4), [n, r] = [d(a.column + .5) - e / 2, f(a.row + .5) - e / 2];
 		s.strokeStyle = "#000000", s.lineWidth = 4, s.strokeRect(n, r, e, e), s.strokeStyle = "#ffffff", s.lineWidth = 2, s.strokeRect(n, r, e, e);
 	}
 	function h() {
-		let e = Ga(r.map, r.dark);
+		let e = Wa(r.map, r.dark);
 		s.font = `500 ${Math.min(14, t.size / 3.4)}px ${o.font}`, s.textAlign = "center", s.textBaseline = "middle";
 		let [a, u] = [Math.max(0, Math.floor(t.top)), Math.min(c - 1, Math.floor(t.top + o.height / t.size))], [p, m] = [Math.max(0, Math.floor(t.left)), Math.min(l - 1, Math.floor(t.left + o.width / t.size))];
 		for (let t = a; t <= u; t++) for (let a = p; a <= m; a++) {
 			let o = n.weight(t, a);
-			o === void 0 || g(t) || (s.fillStyle = Ja(e, Math.round(255 * Mo(o, i(t), r))), s.fillText(o === 0 ? "0" : o < 5e-4 ? "<.001" : o.toFixed(3).replace(/^0/, ""), d(a + .5), f(t + .5)));
+			o === void 0 || g(t) || (s.fillStyle = qa(e, Math.round(255 * Mo(o, n.topOfRow(i, t), r))), s.fillText(o === 0 ? "0" : o < 5e-4 ? "<.001" : o.toFixed(3).replace(/^0/, ""), d(a + .5), f(t + .5)));
 		}
 	}
 	function g(e) {
 		return u.some(([t, n]) => e >= t && e < n);
 	}
 }
-function os(e, t) {
+function ms(e, t) {
 	let n = document.createElement("canvas");
 	n.width = n.height = 8;
 	let r = n.getContext("2d");
-	r.fillStyle = qa(Ga("reds", !1), 0), r.fillRect(0, 0, 8, 8), r.strokeStyle = t, r.lineWidth = 1.5;
+	r.fillStyle = Ka(Wa("reds", !1), 0), r.fillRect(0, 0, 8, 8), r.strokeStyle = t, r.lineWidth = 1.5;
 	for (let e of [
 		-8,
 		0,
@@ -13310,51 +13510,51 @@ function os(e, t) {
 }
 //#endregion
 //#region src/viewer/Readout.svelte
-var ss = /* @__PURE__ */ J("<span class=\"note\"> </span>"), cs = /* @__PURE__ */ J("<span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <span class=\"arrow svelte-1fd2u9a\">→</span> <span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <b class=\"svelte-1fd2u9a\"> </b> <!> <!>", 1), ls = /* @__PURE__ */ J("<output aria-live=\"polite\" class=\"svelte-1fd2u9a\"><!></output>");
-function us(e, t) {
-	P(t, !0);
-	let n = /* @__PURE__ */ I(() => qi.of(ja)), r = /* @__PURE__ */ I(() => t.cell !== null && t.empty.some(([e, n]) => t.cell.row >= e && t.cell.row < n)), i = (e, t) => e ? _a(e[t]) : "";
-	var a = ls(), o = B(a), s = (e) => {
-		var a = cs(), o = fn(a), s = B(o, !0), c = V(H(s), !0);
-		N(o);
-		var l = H(o, 2), u = H(l, 2), d = B(u, !0), f = V(H(d), !0);
-		N(u);
-		var p = H(u, 2), m = V(p, !0), h = H(p, 2), g = (e) => {
-			var t = ss(), r = V(t, !0);
-			U(() => X(r, K(n).emptyRow)), Y(e, t);
+var hs = /* @__PURE__ */ J("<span class=\"note\"> </span>"), gs = /* @__PURE__ */ J("<span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <span class=\"arrow svelte-1fd2u9a\" aria-hidden=\"true\">→</span><span class=\"hidden-text\"> </span> <span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <b class=\"svelte-1fd2u9a\"> </b> <!> <!>", 1), _s = /* @__PURE__ */ J("<output aria-live=\"polite\" class=\"svelte-1fd2u9a\"><!></output>");
+function vs(e, t) {
+	M(t, !0);
+	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = /* @__PURE__ */ F(() => t.cell !== null && t.empty.some(([e, n]) => t.cell.row >= e && t.cell.row < n)), i = (e, t) => e ? ga(e[t]) : "";
+	var a = _s(), o = z(a), s = (e) => {
+		var a = gs(), o = fn(a), s = z(o, !0), c = B(V(s), !0);
+		j(o);
+		var l = V(o, 3), u = B(l, !0), d = V(l, 2), f = z(d, !0), p = B(V(f), !0);
+		j(d);
+		var m = V(d, 2), h = B(m, !0), g = V(m, 2), _ = (e) => {
+			var t = hs(), r = B(t, !0);
+			H(() => X(r, G(n).emptyRow)), Y(e, t);
 		};
-		Z(h, (e) => {
-			K(r) && e(g);
+		Z(g, (e) => {
+			G(r) && e(_);
 		});
-		var _ = H(h, 2), v = (e) => {
-			var t = ss(), r = V(t, !0);
-			U(() => X(r, K(n).held)), Y(e, t);
+		var v = V(g, 2), y = (e) => {
+			var t = hs(), r = B(t, !0);
+			H(() => X(r, G(n).held)), Y(e, t);
 		};
-		Z(_, (e) => {
-			t.pinned && e(v);
-		}), U((e, r, i) => {
-			X(s, e), X(c, t.cell.row), Q(l, "aria-label", K(n).attendsTo), X(d, r), X(f, t.cell.column), X(m, i);
+		Z(v, (e) => {
+			t.pinned && e(y);
+		}), H((e, r, i) => {
+			X(s, e), X(c, t.cell.row), X(u, G(n).attendsTo), X(f, r), X(p, t.cell.column), X(h, i);
 		}, [
 			() => i(t.tokens.queries, t.cell.row),
 			() => i(t.tokens.keys, t.cell.column),
-			() => t.weight === void 0 ? "…" : Number.isNaN(t.weight) ? "NaN" : Sa(t.weight, 6)
+			() => t.weight === void 0 ? "…" : Number.isNaN(t.weight) ? "NaN" : xa(t.weight, 6)
 		]), Y(e, a);
 	}, c = (e) => {
-		var t = ss(), r = V(t, !0);
-		U(() => X(r, K(n).pointHere)), Y(e, t);
+		var t = hs(), r = B(t, !0);
+		H(() => X(r, G(n).pointHere)), Y(e, t);
 	};
 	Z(o, (e) => {
 		t.cell ? e(s) : e(c, -1);
-	}), N(a), U(() => {
+	}), j(a), H(() => {
 		Q(a, "id", t.id), Q(a, "data-testid", `${t.testid ?? ""}-readout`), Q(a, "data-row", t.cell?.row ?? ""), Q(a, "data-column", t.cell?.column ?? ""), Q(a, "data-value", t.weight ?? "");
-	}), Y(e, a), F();
+	}), Y(e, a), N();
 }
 //#endregion
 //#region src/viewer/strip.ts
-function ds(e, t) {
-	let n = $a(e), { context: r } = n, { values: i, start: a, size: o, vertical: s } = t;
+function ys(e, t) {
+	let n = Qa(e), { context: r } = n, { values: i, start: a, size: o, vertical: s } = t;
 	if (!i?.length) return;
-	let c = s ? n.height : n.width, l = (s ? n.width : n.height) - 6, u = fs(i, 0, i.length) || 1, d = (e, t, n) => {
+	let c = s ? n.height : n.width, l = (s ? n.width : n.height) - 6, u = bs(i, 0, i.length) || 1, d = (e, t, n) => {
 		let i = Math.max(n > 0 ? .5 : 0, l * n / u);
 		s ? r.fillRect(0, e, i, t - e) : r.fillRect(e, 0, t - e, i);
 	};
@@ -13364,328 +13564,192 @@ function ds(e, t) {
 	} else {
 		for (let e = 0; e < c; e++) {
 			let t = Math.max(0, Math.floor(a + e / o)), n = Math.min(i.length, Math.ceil(a + (e + 1) / o));
-			t < n && d(e, e + 1, fs(i, t, n));
+			t < n && d(e, e + 1, bs(i, t, n));
 		}
 		r.fillStyle = n.accent;
 		let e = (t.at + .5 - a) * o;
 		d(e - 1, e + 1, i[t.at] ?? 0);
 	}
 }
-function fs(e, t, n) {
+function bs(e, t, n) {
 	let r = 0;
 	for (let i = t; i < n; i++) e[i] > r && (r = e[i]);
 	return r;
 }
 //#endregion
 //#region src/viewer/Pane.svelte
-var ps = /* @__PURE__ */ J("<h2 class=\"svelte-1hzji7s\"> </h2>"), ms = /* @__PURE__ */ J("<div><span class=\"corner svelte-1hzji7s\" aria-hidden=\"true\"><span class=\"k svelte-1hzji7s\"> </span><span class=\"q svelte-1hzji7s\"> </span></span> <!> <!> <div class=\"stage svelte-1hzji7s\" role=\"application\" tabindex=\"0\"><div class=\"deep svelte-1hzji7s\"></div> <div class=\"over svelte-1hzji7s\"><!></div> <!></div> <!> <!></div> <div class=\"foot svelte-1hzji7s\"><!> <!></div>", 1), hs = /* @__PURE__ */ J("<p class=\"note\"> </p>"), gs = /* @__PURE__ */ J("<section class=\"pane svelte-1hzji7s\"><!> <!> <!></section>");
-function _s(e, t) {
-	P(t, !0);
-	let n = $(t, "view", 7), r = $(t, "named", 3, !1), i = $(t, "first", 3, !0), a = $(t, "testid", 3, "map"), o = $(t, "shown", 15, null), s = /* @__PURE__ */ I(() => qi.of(ja)), c = /* @__PURE__ */ R(null), l = /* @__PURE__ */ R(null), u = /* @__PURE__ */ R(null), d = /* @__PURE__ */ R(null), f = /* @__PURE__ */ R(null), p = /* @__PURE__ */ R(0), m = /* @__PURE__ */ R(!1), h = /* @__PURE__ */ I(() => n().now.cell[0] >= 0 && n().now.cell[1] >= 0), g = /* @__PURE__ */ I(() => K(d)?.cell ?? null);
-	async function _() {
-		try {
-			z(c, await t.source.info(t.place)), z(l, null);
-		} catch (e) {
-			z(l, e instanceof Ji ? e : new Ji(String(e), 0));
-		}
-	}
-	_r(() => void _());
-	function v(e) {
-		let r = matchMedia("(prefers-reduced-motion: reduce)").matches, a = _r(() => new Yo(e, new Ko(t.source, t.place, K(c), t.tops, new Po(t.ink)), n().now.pool, n().now, r)), s = new Vo(a.sheet), l = t.link.join(a);
-		a.onframe = (e) => {
-			z(f, e), t.link.moved(a), i() && t.link.leads(a) && Object.assign(n().now, a.camera);
-		}, a.onload = () => {
-			Zt(p), z(m, a.estimated, !0);
-		}, a.onmove = (e) => {
-			K(h) || s.move(e);
-		}, a.onpick = (e) => b(e.row, e.column), ((e) => {
-			var t = C(e, 3);
-			z(u, t[0]), z(d, t[1]), o(t[2]);
-		})([
-			a,
-			s,
-			{
-				deep: a,
-				cursor: s
-			}
-		]);
-		let g = _r(() => K(c).exact ? () => {} : y(a));
-		return () => {
-			g(), l(), s.leave(), a.destroy(), ((e) => {
-				var t = C(e, 4);
-				z(u, t[0]), z(d, t[1]), z(f, t[2]), o(t[3]);
-			})([
-				null,
-				null,
-				null,
-				null
-			]);
-		};
-	}
-	function y(e) {
-		let n = new AbortController();
-		return (async () => {
-			for (; !n.signal.aborted && !K(c).exact;) {
-				await new Promise((e) => setTimeout(e, 700));
-				try {
-					let r = await t.source.info(t.place, n.signal);
-					(r.progress > K(c).progress || r.exact) && await e.sheet.renew(), z(c, r);
-				} catch (e) {
-					Yi(e) || await new Promise((e) => setTimeout(e, 2800));
-				}
-			}
-			z(m, e.estimated, !0);
-		})(), () => n.abort();
-	}
-	function b(e, t) {
-		let r = n().now.cell[0] === e && n().now.cell[1] === t;
-		n().now.cell = r ? [-1, -1] : [e, t];
-	}
-	wn(() => {
-		let [e, t] = n().now.cell;
-		K(d) && K(c) && e >= 0 && t >= 0 && K(d).move({
-			row: Ta(e, 0, K(c).n - 1),
-			column: Ta(t, 0, K(c).m - 1)
-		});
-	}), wn(() => K(u)?.setPool(n().now.pool)), wn(() => {
+var xs = /* @__PURE__ */ J("<h2 class=\"svelte-1hzji7s\"> </h2>"), Ss = /* @__PURE__ */ J("<div><span class=\"corner svelte-1hzji7s\" aria-hidden=\"true\"><span class=\"k svelte-1hzji7s\"> </span><span class=\"q svelte-1hzji7s\"> </span></span> <!> <!> <div class=\"stage svelte-1hzji7s\" role=\"application\" tabindex=\"0\"><div class=\"deep svelte-1hzji7s\"></div> <div class=\"over svelte-1hzji7s\"><!></div> <!></div> <!> <!></div> <div class=\"foot svelte-1hzji7s\"><!> <!></div>", 1), Cs = /* @__PURE__ */ J("<p class=\"note\"> </p>"), ws = /* @__PURE__ */ J("<section class=\"pane svelte-1hzji7s\"><!> <!> <!></section>");
+function Ts(e, t) {
+	M(t, !0);
+	let n = $(t, "named", 3, !1), r = $(t, "first", 3, !0), i = $(t, "testid", 3, "map"), a = $(t, "shown", 15, null), o = /* @__PURE__ */ F(() => Ki.of(Aa)), s = K(() => new us(t.source, t.place, t.shared, r())), { view: c, tops: l } = K(() => t.shared), u = /* @__PURE__ */ F(() => s.frame && s.info ? s.axes(t.tokens) : null);
+	wn(() => (a(s), () => a(null))), wn(() => s.hold(c.now.cell[0], c.now.cell[1])), wn(() => s.deep?.setPool(c.now.pool)), wn(() => {
 		let e = new Po(t.ink);
-		_r(() => K(u) && (K(u).sheet.colours = e));
+		K(() => s.deep && (s.deep.sheet.colours = e));
 	}), wn(() => {
-		let e = {
-			x: n().now.x,
-			y: n().now.y,
-			zoom: n().now.zoom
-		};
-		_r(() => {
-			if (!K(u) || !i()) return;
-			let t = K(u).camera;
-			Math.abs(t.zoom - e.zoom) < 1e-6 && Math.abs(t.x - e.x) + Math.abs(t.y - e.y) < 1e-6 || K(u).look(e);
-		});
+		let { x: e, y: t, zoom: n } = c.now;
+		K(() => s.go(e, t, n));
 	});
-	let x = {
-		ArrowUp: [-1, 0],
-		ArrowDown: [1, 0],
-		ArrowLeft: [0, -1],
-		ArrowRight: [0, 1]
+	var d = ws(), f = z(d), p = (e) => {
+		var n = xs(), r = B(n, !0);
+		H(() => X(r, t.title)), Y(e, n);
 	};
-	function S(e) {
-		if (!K(u) || !K(c) || e.ctrlKey || e.metaKey || e.altKey) return;
-		let { n: t, m: r } = K(c), i = x[e.key];
-		if (i) {
-			let t = e.shiftKey ? Math.max(1, Math.round(64 / (K(f)?.size ?? 1))) : 1, n = K(g) ?? T();
-			E(n.row + i[0] * t, n.column + i[1] * t);
-		} else if (e.key === "Home") E(K(g)?.row ?? 0, 0);
-		else if (e.key === "End") E(K(g)?.row ?? 0, r - 1);
-		else if (e.key === "PageUp") E(0, K(g)?.column ?? 0);
-		else if (e.key === "PageDown") E(t - 1, K(g)?.column ?? 0);
-		else if (e.key === "+" || e.key === "=") w(1.6);
-		else if (e.key === "-") w(1 / 1.6);
-		else if (e.key === "0") K(u).look({
-			x: 0,
-			y: 0,
-			zoom: 0
-		});
-		else if (e.key === "Escape") n().now.cell = [-1, -1], K(d)?.move(null);
-		else return;
-		e.preventDefault(), e.stopPropagation();
-	}
-	function w(e) {
-		K(u).zoomBy(e), K(g) && requestAnimationFrame(() => K(u)?.reveal(K(g).row, K(g).column));
-	}
-	function T() {
-		let { left: e, top: t, size: n, width: r, height: i } = K(f);
-		return {
-			row: Math.floor(t + i / n / 2),
-			column: Math.floor(e + r / n / 2)
-		};
-	}
-	function E(e, t) {
-		let r = [Ta(e, 0, K(c).n - 1), Ta(t, 0, K(c).m - 1)];
-		n().now.cell = r, K(u).reveal(r[0], r[1]);
-	}
-	let ee = (e) => K(u).sheet.topOfRow(n().now.pool, e), te = ({ left: e, size: n }) => ({
-		start: e,
-		size: n,
-		count: K(c).m,
-		texts: t.tokens.keys,
-		at: K(g)?.column ?? -1,
-		vertical: !1
-	}), ne = ({ top: e, size: n }) => ({
-		start: e,
-		size: n,
-		count: K(c).n,
-		texts: t.tokens.queries,
-		at: K(g)?.row ?? -1,
-		vertical: !0
+	Z(f, (e) => {
+		n() && e(p);
 	});
-	function re(e) {
-		e === "all" ? K(u)?.look({
-			x: 0,
-			y: 0,
-			zoom: 0
-		}) : w(e === "in" ? 1.6 : 1 / 1.6);
-	}
-	var ie = { control: re }, D = gs(), ae = B(D), oe = (e) => {
-		var n = ps(), r = V(n, !0);
-		U(() => X(r, t.title)), Y(e, n);
-	};
-	Z(ae, (e) => {
-		r() && e(oe);
-	});
-	var se = H(ae, 2), ce = (e) => {
-		ca(e, {
+	var m = V(f, 2), h = (e) => {
+		sa(e, {
 			get refusal() {
-				return K(l);
+				return s.refusal;
 			},
-			again: _
+			again: () => s.open()
 		});
 	};
-	Z(se, (e) => {
-		K(l) && e(ce);
+	Z(m, (e) => {
+		s.refusal && e(h);
 	});
-	var le = H(se, 2), ue = (e) => {
-		var n = ms(), r = fn(n);
-		let i;
-		var o = B(r), l = B(o), _ = V(l), y = V(H(l));
-		N(o);
-		var b = H(o, 2);
+	var g = V(m, 2), _ = (e) => {
+		var n = Ss(), r = fn(n);
+		let a;
+		var d = z(r), f = z(d), p = B(f), m = B(V(f));
+		j(d);
+		var h = V(d, 2);
 		{
-			let e = /* @__PURE__ */ I(() => K(f) && ((e) => ns(e, te(K(f)))));
-			$o(b, {
+			let e = /* @__PURE__ */ F(() => G(u) && ((e) => Go(e, G(u).across)));
+			Bo(h, {
 				area: "1 / 2",
 				get draw() {
-					return K(e);
+					return G(e);
 				}
 			});
 		}
-		var x = H(b, 2);
+		var g = V(h, 2);
 		{
-			let e = /* @__PURE__ */ I(() => K(f) && ((e) => ns(e, ne(K(f)))));
-			$o(x, {
+			let e = /* @__PURE__ */ F(() => G(u) && ((e) => Go(e, G(u).down)));
+			Bo(g, {
 				area: "2 / 1",
 				get draw() {
-					return K(e);
+					return G(e);
 				}
 			});
 		}
-		var C = H(x, 2), w = B(C);
-		oi(w, () => v);
-		var T = H(w, 2), E = B(T);
+		var _ = V(g, 2), v = z(_);
+		ai(v, () => (e) => K(() => s.begin(e, t.ink)));
+		var y = V(v, 2), b = z(y);
 		{
-			let e = /* @__PURE__ */ I(() => K(f) && K(u) && ((e) => (K(p), as(e, K(f), K(u).sheet, t.ink, ee, K(g)))));
-			$o(E, { get draw() {
-				return K(e);
+			let e = /* @__PURE__ */ F(() => s.frame && s.deep && ((e) => (s.tick, ps(e, s.frame, s.deep.sheet, t.ink, c.now.pool, s.cell))));
+			Bo(b, { get draw() {
+				return G(e);
 			} });
 		}
-		N(T);
-		var re = H(T, 2), ie = (e) => {
-			Zo(e, {
+		j(y);
+		var x = V(y, 2), S = (e) => {
+			Ho(e, {
 				get estimated() {
-					return K(m);
+					return s.estimated;
 				},
 				get progress() {
-					return K(c).progress;
+					return s.info.progress;
 				},
 				get testid() {
-					return a();
+					return i();
 				}
 			});
 		};
-		Z(re, (e) => {
-			(K(m) || !K(c).exact) && e(ie);
-		}), N(C);
-		var D = H(C, 2);
+		Z(x, (e) => {
+			(s.estimated || !s.info.exact) && e(S);
+		}), j(_);
+		var ee = V(_, 2);
 		{
-			let e = /* @__PURE__ */ I(() => K(f) && ((e) => ds(e, {
-				...ne(K(f)),
-				values: K(d)?.column ?? null
+			let e = /* @__PURE__ */ F(() => G(u) && ((e) => ys(e, {
+				...G(u).down,
+				values: s.cursor?.column ?? null
 			})));
-			$o(D, {
+			Bo(ee, {
 				area: "2 / 3",
 				get title() {
-					return K(s).columnProfile;
+					return G(o).columnProfile;
 				},
 				get draw() {
-					return K(e);
+					return G(e);
 				}
 			});
 		}
-		var ae = H(D, 2);
+		var C = V(ee, 2);
 		{
-			let e = /* @__PURE__ */ I(() => K(f) && ((e) => ds(e, {
-				...te(K(f)),
-				values: K(d)?.row ?? null
+			let e = /* @__PURE__ */ F(() => G(u) && ((e) => ys(e, {
+				...G(u).across,
+				values: s.cursor?.row ?? null
 			})));
-			$o(ae, {
+			Bo(C, {
 				area: "3 / 2",
 				get title() {
-					return K(s).rowProfile;
+					return G(o).rowProfile;
 				},
 				get draw() {
-					return K(e);
+					return G(e);
 				}
 			});
 		}
-		N(r);
-		var oe = H(r, 2), se = B(oe);
+		j(r);
+		var w = V(r, 2), T = z(w);
 		{
-			let e = /* @__PURE__ */ I(() => K(d)?.weight);
-			us(se, {
+			let e = /* @__PURE__ */ F(() => s.cursor?.weight);
+			vs(T, {
 				get cell() {
-					return K(g);
+					return s.cell;
 				},
 				get weight() {
-					return K(e);
+					return G(e);
 				},
 				get tokens() {
 					return t.tokens;
 				},
 				get pinned() {
-					return K(h);
+					return s.held;
 				},
 				get empty() {
-					return K(c).empty;
+					return s.info.empty;
 				},
 				get id() {
-					return `${a() ?? ""}-readout`;
+					return `${i() ?? ""}-readout`;
 				},
 				get testid() {
-					return a();
+					return i();
 				}
 			});
 		}
-		var ce = H(se, 2);
+		var te = V(T, 2);
 		{
-			let e = /* @__PURE__ */ I(() => t.ink.rows ? 1 : (K(p), t.tops.now));
-			Ro(ce, {
+			let e = /* @__PURE__ */ F(() => t.ink.rows ? 1 : (s.tick, l.now));
+			Ro(te, {
 				get ink() {
 					return t.ink;
 				},
 				get top() {
-					return K(e);
+					return G(e);
 				}
 			});
 		}
-		N(oe), U(() => {
-			i = hi(r, 1, "grid svelte-1hzji7s", null, i, { named: t.tokens.queries || t.tokens.keys }), X(_, `${K(s).keys ?? ""} →`), X(y, `${K(s).queries ?? ""} ↓`), Q(C, "aria-label", `${t.title ?? ""}. ${K(s).mapHelp ?? ""}`), Q(C, "aria-describedby", `${a() ?? ""}-readout`), Q(C, "data-testid", `${a() ?? ""}-stage`), Q(C, "data-level", K(f) && K(u) ? K(u).level : ""), Q(C, "data-size", K(f)?.size ?? ""), Q(C, "data-left", K(f)?.left ?? ""), Q(C, "data-top", K(f)?.top ?? "");
-		}), wr("keydown", C, S, !0), wr("pointerenter", C, () => K(u) && t.link.lead(K(u))), q("pointerdown", C, () => K(u) && t.link.lead(K(u))), wr("focus", C, () => K(u) && t.link.lead(K(u))), Y(e, n);
-	}, de = (e) => {
-		var t = hs(), n = V(t, !0);
-		U(() => X(n, K(s).loading)), Y(e, t);
+		j(w), H(() => {
+			a = mi(r, 1, "grid svelte-1hzji7s", null, a, { named: t.tokens.queries || t.tokens.keys }), X(p, `${G(o).keys ?? ""} →`), X(m, `${G(o).queries ?? ""} ↓`), Q(_, "aria-label", `${t.title ?? ""}. ${G(o).mapHelp ?? ""}`), Q(_, "aria-describedby", `${i() ?? ""}-readout`), Q(_, "data-testid", `${i() ?? ""}-stage`), Q(_, "data-level", s.frame && s.deep ? s.deep.level : ""), Q(_, "data-size", s.frame?.size ?? ""), Q(_, "data-left", s.frame?.left ?? ""), Q(_, "data-top", s.frame?.top ?? "");
+		}), Cr("keydown", _, (e) => s.key(e), !0), Cr("pointerenter", _, () => s.lead()), q("pointerdown", _, () => s.lead()), Cr("focus", _, () => s.lead()), Y(e, n);
+	}, v = (e) => {
+		var t = Cs(), n = B(t, !0);
+		H(() => X(n, G(o).loading)), Y(e, t);
 	};
-	return Z(le, (e) => {
-		K(c) ? e(ue) : K(l) || e(de, 1);
-	}), N(D), U(() => {
-		Q(D, "aria-label", t.title), Q(D, "data-testid", a()), Q(D, "data-exact", K(c)?.exact), Q(D, "data-estimated", K(m));
-	}), Y(e, D), F(ie);
+	Z(g, (e) => {
+		s.info ? e(_) : s.refusal || e(v, 1);
+	}), j(d), H(() => {
+		Q(d, "aria-label", t.title), Q(d, "data-testid", i()), Q(d, "data-exact", s.info?.exact), Q(d, "data-estimated", s.estimated);
+	}), Y(e, d), N();
 }
-Tr(["pointerdown"]);
+wr(["pointerdown"]);
 //#endregion
 //#region src/viewer/Lines.svelte
-var vs = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\"> </button></li>"), ys = /* @__PURE__ */ Pr("<path></path>"), bs = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\" tabindex=\"-1\"> </button></li>"), xs = /* @__PURE__ */ J("<section class=\"lines\"><h3 class=\"svelte-1bm6nrl\"> </h3> <p class=\"note\"> </p> <div class=\"columns svelte-1bm6nrl\" role=\"group\"><ul class=\"left svelte-1bm6nrl\"></ul> <svg preserveAspectRatio=\"none\" aria-hidden=\"true\" data-testid=\"lines\" class=\"svelte-1bm6nrl\"></svg> <ul class=\"right svelte-1bm6nrl\"></ul></div></section>");
-function Ss(e, t) {
-	P(t, !0);
-	let n = /* @__PURE__ */ I(() => qi.of(ja)), r = /* @__PURE__ */ I(() => Math.max(t.queries.length, t.keys.length) * 26), i = (e) => (e + .5) * 26, a = /* @__PURE__ */ I(() => {
+var Es = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\"> </button></li>"), Ds = /* @__PURE__ */ Nr("<path></path>"), Os = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\" tabindex=\"-1\"> </button></li>"), ks = /* @__PURE__ */ J("<section class=\"lines\"><h3 class=\"svelte-1bm6nrl\"> </h3> <p class=\"note\"> </p> <div class=\"columns svelte-1bm6nrl\" role=\"group\"><ul class=\"left svelte-1bm6nrl\"></ul> <svg preserveAspectRatio=\"none\" aria-hidden=\"true\" data-testid=\"lines\" class=\"svelte-1bm6nrl\"></svg> <ul class=\"right svelte-1bm6nrl\"></ul></div></section>");
+function As(e, t) {
+	M(t, !0);
+	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = /* @__PURE__ */ F(() => Math.max(t.queries.length, t.keys.length) * 26), i = (e) => (e + .5) * 26, a = /* @__PURE__ */ F(() => {
 		let e = [], n = t.keys.length;
 		for (let r = 0; r < t.queries.length; r++) for (let i = 0; i < n; i++) {
 			let a = t.values[r * n + i];
@@ -13697,24 +13761,24 @@ function Ss(e, t) {
 		}
 		return e.sort((e, t) => e.weight - t.weight);
 	});
-	var o = xs(), s = B(o), c = V(s, !0), l = H(s, 2), u = V(l, !0), d = H(l, 2);
+	var o = ks(), s = z(o), c = B(s, !0), l = V(s, 2), u = B(l, !0), d = V(l, 2);
 	let f;
-	var p = B(d);
-	ei(p, 21, () => t.queries, Xr, (e, n, r) => {
-		var i = vs(), a = B(i);
+	var p = z(d);
+	$r(p, 21, () => t.queries, Yr, (e, n, r) => {
+		var i = Es(), a = z(i);
 		let o;
-		var s = V(a, !0);
-		N(i), U((e, n) => {
-			Q(a, "tabindex", e), o = hi(a, 1, "svelte-1bm6nrl", null, o, { held: r === t.held }), X(s, n);
-		}, [() => r === Math.max(0, t.held) ? 0 : -1, () => _a(K(n))]), wr("pointerenter", a, () => t.point(r)), wr("focus", a, () => t.point(r)), q("click", a, () => t.hold(r)), Y(e, i);
-	}), N(p);
-	var m = H(p, 2);
-	ei(m, 21, () => K(a), ({ i: e, j: t, weight: n }) => `${e}/${t}`, (e, n) => {
-		let r = () => K(n).i, a = () => K(n).j, o = () => K(n).weight;
-		var s = ys();
+		var s = B(a, !0);
+		j(i), H((e, n) => {
+			Q(a, "tabindex", e), o = mi(a, 1, "svelte-1bm6nrl", null, o, { held: r === t.held }), X(s, n);
+		}, [() => r === Math.max(0, t.held) ? 0 : -1, () => ga(G(n))]), Cr("pointerenter", a, () => t.point(r)), Cr("focus", a, () => t.point(r)), q("click", a, () => t.hold(r)), Y(e, i);
+	}), j(p);
+	var m = V(p, 2);
+	$r(m, 21, () => G(a), ({ i: e, j: t, weight: n }) => `${e}/${t}`, (e, n) => {
+		let r = () => G(n).i, a = () => G(n).j, o = () => G(n).weight;
+		var s = Ds();
 		let c;
-		U((e, n, i, l, u) => {
-			Q(s, "d", `M0 ${e ?? ""}C128 ${n ?? ""} 192 ${i ?? ""} 320 ${l ?? ""}`), Q(s, "stroke-width", u), Q(s, "opacity", t.held < 0 ? .15 + .85 * o() : .25 + .75 * o()), Q(s, "data-row", r()), Q(s, "data-column", a()), Q(s, "data-value", o()), c = hi(s, 0, "svelte-1bm6nrl", null, c, { gets: t.held >= 0 && a() === t.held && r() !== t.held });
+		H((e, n, i, l, u) => {
+			Q(s, "d", `M0 ${e ?? ""}C128 ${n ?? ""} 192 ${i ?? ""} 320 ${l ?? ""}`), Q(s, "stroke-width", u), Q(s, "opacity", t.held < 0 ? .15 + .85 * o() : .25 + .75 * o()), Q(s, "data-row", r()), Q(s, "data-column", a()), Q(s, "data-value", o()), c = mi(s, 0, "svelte-1bm6nrl", null, c, { gets: t.held >= 0 && a() === t.held && r() !== t.held });
 		}, [
 			() => i(r()),
 			() => i(r()),
@@ -13722,26 +13786,26 @@ function Ss(e, t) {
 			() => i(a()),
 			() => Math.max(.5, o() * 14)
 		]), Y(e, s);
-	}), N(m);
-	var h = H(m, 2);
-	ei(h, 21, () => t.keys, Xr, (e, n, r) => {
-		var i = bs(), a = B(i);
+	}), j(m);
+	var h = V(m, 2);
+	$r(h, 21, () => t.keys, Yr, (e, n, r) => {
+		var i = Os(), a = z(i);
 		let o;
-		var s = V(a, !0);
-		N(i), U((e) => {
-			o = hi(a, 1, "svelte-1bm6nrl", null, o, { held: r === t.held }), X(s, e);
-		}, [() => _a(K(n))]), wr("pointerenter", a, () => t.point(r)), q("click", a, () => t.hold(r)), Y(e, i);
-	}), N(h), N(d), N(o), U(() => {
-		Q(o, "aria-label", K(n).lines), X(c, K(n).lines), X(u, K(n).linesHelp), Q(d, "aria-label", K(n).lines), f = _i(d, "", f, { "--height": `${K(r) ?? ""}px` }), Q(m, "viewBox", `0 0 320 ${K(r) ?? ""}`);
-	}), wr("pointerleave", d, () => t.point(-1)), Y(e, o), F();
+		var s = B(a, !0);
+		j(i), H((e) => {
+			o = mi(a, 1, "svelte-1bm6nrl", null, o, { held: r === t.held }), X(s, e);
+		}, [() => ga(G(n))]), Cr("pointerenter", a, () => t.point(r)), q("click", a, () => t.hold(r)), Y(e, i);
+	}), j(h), j(d), j(o), H(() => {
+		Q(o, "aria-label", G(n).lines), X(c, G(n).lines), X(u, G(n).linesHelp), Q(d, "aria-label", G(n).lines), f = gi(d, "", f, { "--height": `${G(r) ?? ""}px` }), Q(m, "viewBox", `0 0 320 ${G(r) ?? ""}`);
+	}), Cr("pointerleave", d, () => t.point(-1)), Y(e, o), N();
 }
-Tr(["click"]);
+wr(["click"]);
 //#endregion
 //#region src/viewer/Passage.svelte
-var Cs = /* @__PURE__ */ J("<button type=\"button\"> </button>"), ws = /* @__PURE__ */ J("<section><h3 class=\"svelte-14gkunm\"> </h3> <div class=\"passage svelte-14gkunm\" role=\"group\"></div></section>");
-function Ts(e, t) {
-	P(t, !0);
-	let n = /* @__PURE__ */ I(() => {
+var js = /* @__PURE__ */ J("<button type=\"button\"> </button>"), Ms = /* @__PURE__ */ J("<section><h3 class=\"svelte-14gkunm\"> </h3> <div class=\"passage svelte-14gkunm\" role=\"group\"></div></section>");
+function Ns(e, t) {
+	M(t, !0);
+	let n = /* @__PURE__ */ F(() => {
 		let e = 0;
 		for (let n of t.values ?? []) n > e && (e = n);
 		return e || 1;
@@ -13759,32 +13823,32 @@ function Ts(e, t) {
 		}[e.key];
 		n === void 0 || t < 0 || (e.preventDefault(), e.currentTarget.querySelector(`[data-token="${t + n}"]`)?.focus());
 	}
-	var a = ws(), o = B(a), s = V(o, !0), c = H(o, 2);
-	ei(c, 21, () => t.texts, Xr, (e, r, i) => {
-		let a = /* @__PURE__ */ I(() => t.from + i), o = /* @__PURE__ */ I(() => t.values?.[K(a)] ?? 0);
-		var s = Cs();
+	var a = Ms(), o = z(a), s = B(o, !0), c = V(o, 2);
+	$r(c, 21, () => t.texts, Yr, (e, r, i) => {
+		let a = /* @__PURE__ */ F(() => t.from + i), o = /* @__PURE__ */ F(() => t.values?.[G(a)] ?? 0);
+		var s = js();
 		let c, l;
-		var u = V(s, !0);
-		U((e, n, r, i, d) => {
-			c = hi(s, 1, "token svelte-14gkunm", null, c, { held: K(a) === t.held }), Q(s, "tabindex", K(a) === (t.held < t.from || t.held >= t.from + t.texts.length ? t.from : t.held) ? 0 : -1), Q(s, "data-token", K(a)), Q(s, "data-value", t.values ? K(o) : ""), Q(s, "title", e), Q(s, "aria-label", `${n ?? ""}, ${r ?? ""}`), l = _i(s, "", l, { "--heat": i }), X(u, d);
+		var u = B(s, !0);
+		H((e, n, r, i, d) => {
+			c = mi(s, 1, "token svelte-14gkunm", null, c, { held: G(a) === t.held }), Q(s, "tabindex", G(a) === (t.held < t.from || t.held >= t.from + t.texts.length ? t.from : t.held) ? 0 : -1), Q(s, "data-token", G(a)), Q(s, "data-value", t.values ? G(o) : ""), Q(s, "title", e), Q(s, "aria-label", `${n ?? ""}, ${r ?? ""}`), l = gi(s, "", l, { "--heat": i }), X(u, d);
 		}, [
-			() => t.values ? `${K(a)}: ${xa(K(o), 4)}` : String(K(a)),
-			() => _a(K(r)),
-			() => t.values ? Ca(K(o), 1) : "",
-			() => t.values ? Math.sqrt(K(o) / K(n)) : 0,
-			() => _a(K(r))
+			() => t.values ? `${G(a)}: ${ba(G(o), 4)}` : String(G(a)),
+			() => ga(G(r)),
+			() => t.values ? Sa(G(o), 1) : "",
+			() => t.values ? Math.sqrt(G(o) / G(n)) : 0,
+			() => ga(G(r))
 		]), Y(e, s);
-	}), N(c), N(a), U(() => {
+	}), j(c), j(a), H(() => {
 		Q(a, "aria-label", t.title), X(s, t.title), Q(c, "aria-label", t.title), Q(c, "data-testid", t.testid);
 	}), q("pointerover", c, (e) => {
 		let n = r(e);
 		n >= 0 && t.point(n);
-	}), wr("pointerleave", c, () => t.point(-1)), q("click", c, (e) => {
+	}), Cr("pointerleave", c, () => t.point(-1)), q("click", c, (e) => {
 		let n = r(e);
 		n >= 0 && t.hold(n);
-	}), q("focusin", c, (e) => t.point(r(e))), q("keydown", c, i), Y(e, a), F();
+	}), q("focusin", c, (e) => t.point(r(e))), q("keydown", c, i), Y(e, a), N();
 }
-Tr([
+wr([
 	"pointerover",
 	"click",
 	"focusin",
@@ -13792,31 +13856,31 @@ Tr([
 ]);
 //#endregion
 //#region src/viewer/text.svelte.ts
-var Es = class {
+var Ps = class {
 	source;
 	place;
 	n;
 	m;
-	#e = /* @__PURE__ */ R(-1);
+	#e = /* @__PURE__ */ L(-1);
 	get token() {
-		return K(this.#e);
+		return G(this.#e);
 	}
 	set token(e) {
-		z(this.#e, e, !0);
+		R(this.#e, e, !0);
 	}
-	#t = /* @__PURE__ */ R(null);
+	#t = /* @__PURE__ */ L(null);
 	get gives() {
-		return K(this.#t);
+		return G(this.#t);
 	}
 	set gives(e) {
-		z(this.#t, e);
+		R(this.#t, e);
 	}
-	#n = /* @__PURE__ */ R(null);
+	#n = /* @__PURE__ */ L(null);
 	get gets() {
-		return K(this.#n);
+		return G(this.#n);
 	}
 	set gets(e) {
-		z(this.#n, e);
+		R(this.#n, e);
 	}
 	#r = null;
 	constructor(e, t, n, r) {
@@ -13831,12 +13895,12 @@ var Es = class {
 	async #i(e) {
 		let { signal: t } = this.#r = new AbortController(), n = Promise.resolve(null), [r, i] = await Promise.allSettled([e < this.n ? this.source.row(this.place, e, t) : n, e < this.m ? this.source.column(this.place, e, t) : n]);
 		if (!t.aborted) {
-			for (let e of [r, i]) e.status === "rejected" && !Yi(e.reason) && console.warn(e.reason);
+			for (let e of [r, i]) e.status === "rejected" && !Ji(e.reason) && console.warn(e.reason);
 			this.gives = r.status === "fulfilled" ? r.value?.values ?? null : null, this.gets = i.status === "fulfilled" ? i.value?.values ?? null : null;
 		}
 	}
 };
-function Ds(e, t) {
+function Fs(e, t) {
 	let n = [];
 	for (let r = 0; r < e.length; r++) {
 		if (!(e[r] > 0) || n.length === t && e[r] <= e[n[t - 1]]) continue;
@@ -13848,140 +13912,144 @@ function Ds(e, t) {
 }
 //#endregion
 //#region src/viewer/TextView.svelte
-var Os = /* @__PURE__ */ J("<div class=\"parts svelte-1ipajn8\"><button class=\"button\" type=\"button\"> </button> <span> </span> <button class=\"button\" type=\"button\"> </button> <label><span class=\"label\"> </span> <input type=\"number\" min=\"0\" data-testid=\"go-to\" class=\"svelte-1ipajn8\"/></label></div>"), ks = /* @__PURE__ */ J("<li class=\"svelte-1ipajn8\"><span class=\"bar svelte-1ipajn8\"></span> <span class=\"what svelte-1ipajn8\"> <small class=\"svelte-1ipajn8\"> </small></span><b class=\"svelte-1ipajn8\"> </b></li>"), As = /* @__PURE__ */ J("<section class=\"ranks svelte-1ipajn8\"><h3 class=\"label\"> </h3> <ol class=\"svelte-1ipajn8\"></ol></section>"), js = /* @__PURE__ */ J("<div class=\"text svelte-1ipajn8\" data-testid=\"text-view\"><p class=\"note\"> </p> <!> <div class=\"two svelte-1ipajn8\"><!> <!> <!></div> <!></div>");
-function Ms(e, t) {
-	P(t, !0);
-	let n = $(t, "view", 7), r = $(t, "shown", 15, null), i = /* @__PURE__ */ I(() => qi.of(ja)), [a, o] = _r(() => [t.entry.shape[2], t.entry.shape[3]]), s = _r(() => new Es(t.source, t.place, a, o)), c = (e) => Array.from({ length: e }, (e, t) => String(t)), l = /* @__PURE__ */ I(() => t.tokens.queries ?? c(a)), u = /* @__PURE__ */ I(() => t.tokens.keys ?? c(o)), d = /* @__PURE__ */ R(en(_r(() => Math.floor(Math.max(0, n().now.token) / 400) * 400))), f = /* @__PURE__ */ R(null), p = /* @__PURE__ */ I(() => n().now.token), m = /* @__PURE__ */ I(() => s.token), h = /* @__PURE__ */ I(() => K(m) < 0 ? K(i).anyToken : `“${_a(K(l)[K(m)] ?? K(u)[K(m)] ?? "")}”`);
+var Is = /* @__PURE__ */ J("<div class=\"parts svelte-1ipajn8\"><button class=\"button\" type=\"button\"> </button> <span> </span> <button class=\"button\" type=\"button\"> </button> <label><span class=\"label\"> </span> <input type=\"number\" min=\"0\" data-testid=\"go-to\" class=\"svelte-1ipajn8\"/></label></div>"), Ls = /* @__PURE__ */ J("<li class=\"svelte-1ipajn8\"><span class=\"bar svelte-1ipajn8\"></span> <span class=\"what svelte-1ipajn8\"> <small class=\"svelte-1ipajn8\"> </small></span><b class=\"svelte-1ipajn8\"> </b></li>"), Rs = /* @__PURE__ */ J("<section class=\"ranks svelte-1ipajn8\"><h3 class=\"label\"> </h3> <ol class=\"svelte-1ipajn8\"></ol></section>"), zs = /* @__PURE__ */ J("<div class=\"text svelte-1ipajn8\" data-testid=\"text-view\"><p class=\"note\"> </p> <!> <div class=\"two svelte-1ipajn8\"><!> <!> <!></div> <!></div>");
+function Bs(e, t) {
+	M(t, !0);
+	let n = $(t, "view", 7), r = $(t, "shown", 15, null), i = /* @__PURE__ */ F(() => Ki.of(Aa)), [a, o] = K(() => [t.entry.shape[2], t.entry.shape[3]]), s = K(() => new Ps(t.source, t.place, a, o)), c = (e) => Array.from({ length: e }, (e, t) => String(t)), l = /* @__PURE__ */ F(() => t.tokens.queries ?? c(a)), u = /* @__PURE__ */ F(() => t.tokens.keys ?? c(o)), d = /* @__PURE__ */ L(en(K(() => Math.floor(Math.max(0, n().now.token) / 400) * 400))), f = /* @__PURE__ */ L(null), p = /* @__PURE__ */ F(() => n().now.token), m = /* @__PURE__ */ F(() => s.token), h = /* @__PURE__ */ F(() => G(m) < 0 ? G(i).anyToken : `“${ga(G(l)[G(m)] ?? G(u)[G(m)] ?? "")}”`);
 	function g(e) {
-		s.at(e < 0 || K(p) >= 0 ? K(p) : e);
+		s.at(e < 0 || G(p) >= 0 ? G(p) : e);
 	}
 	function _(e) {
 		n().now.token = n().now.token === e ? -1 : e;
 	}
 	wn(() => {
 		let e = Math.min(n().now.token, Math.max(a, o) - 1);
-		_r(() => s.at(e));
-	}), wn(() => (r(s), () => s.leave())), _r(() => {
-		a <= 60 && o <= 60 && t.source.tile(t.place, "mean", 0, 0, 0).then(({ values: e }) => z(f, e), () => {});
+		K(() => s.at(e));
+	}), wn(() => (r(s), () => s.leave())), K(() => {
+		a <= 60 && o <= 60 && t.source.tile(t.place, "mean", 0, 0, 0).then(({ values: e }) => R(f, e), () => {});
 	});
-	let v = /* @__PURE__ */ I(() => [{
-		title: K(i).attends(K(h)),
+	let v = /* @__PURE__ */ F(() => [{
+		title: G(i).attends(G(h)),
 		values: s.gives,
-		texts: K(u),
+		texts: G(u),
 		testid: "rank-gives"
 	}, {
-		title: K(i).attended(K(h)),
+		title: G(i).attended(G(h)),
 		values: s.gets,
-		texts: K(l),
+		texts: G(l),
 		testid: "rank-gets"
 	}].map((e) => ({
 		...e,
-		best: e.values ? Ds(e.values, 8) : []
-	}))), y = /* @__PURE__ */ I(() => Math.max(a, o));
-	var b = js(), x = B(b), S = V(x, !0), C = H(x, 2), w = (e) => {
-		var t = Os(), r = B(t), a = V(r, !0), o = H(r, 2), s = V(o, !0), c = H(o, 2), l = V(c, !0), u = H(c, 2), f = B(u), p = V(f, !0), m = H(f, 2);
-		N(u), N(t), U((e) => {
-			r.disabled = K(d) === 0, X(a, K(i).earlier), X(s, e), c.disabled = K(d) + 400 >= K(y), X(l, K(i).later), X(p, K(i).goTo), Q(m, "max", K(y) - 1);
-		}, [() => K(i).part(K(d), Math.min(K(y), K(d) + 400) - 1, K(y))]), q("click", r, () => z(d, Math.max(0, K(d) - 400), !0)), q("click", c, () => z(d, K(d) + 400)), q("change", m, (e) => {
-			let t = Ta(Math.round(e.currentTarget.valueAsNumber || 0), 0, K(y) - 1);
-			z(d, Math.floor(t / 400) * 400), n().now.token = t;
+		best: e.values ? Fs(e.values, 8) : []
+	}))), y = /* @__PURE__ */ F(() => Math.max(a, o));
+	var b = zs(), x = z(b), S = B(x, !0), ee = V(x, 2), C = (e) => {
+		var t = Is(), r = z(t), a = B(r, !0), o = V(r, 2), s = B(o, !0), c = V(o, 2), l = B(c, !0), u = V(c, 2), f = z(u), p = B(f, !0), m = V(f, 2);
+		j(u), j(t), H((e) => {
+			r.disabled = G(d) === 0, X(a, G(i).earlier), X(s, e), c.disabled = G(d) + 400 >= G(y), X(l, G(i).later), X(p, G(i).goTo), Q(m, "max", G(y) - 1);
+		}, [() => G(i).part(G(d), Math.min(G(y), G(d) + 400) - 1, G(y))]), q("click", r, () => R(d, Math.max(0, G(d) - 400), !0)), q("click", c, () => R(d, G(d) + 400)), q("change", m, (e) => {
+			let t = wa(Math.round(e.currentTarget.valueAsNumber || 0), 0, G(y) - 1);
+			R(d, Math.floor(t / 400) * 400), n().now.token = t;
 		}), Y(e, t);
 	};
-	Z(C, (e) => {
-		K(y) > 400 && e(w);
+	Z(ee, (e) => {
+		G(y) > 400 && e(C);
 	});
-	var T = H(C, 2), E = B(T);
+	var w = V(ee, 2), T = z(w);
 	{
-		let e = /* @__PURE__ */ I(() => K(u).slice(K(d), K(d) + 400)), t = /* @__PURE__ */ I(() => K(i).attends(K(h)));
-		Ts(E, {
+		let e = /* @__PURE__ */ F(() => G(u).slice(G(d), G(d) + 400)), t = /* @__PURE__ */ F(() => G(i).attends(G(h)));
+		Ns(T, {
 			get texts() {
-				return K(e);
+				return G(e);
 			},
 			get from() {
-				return K(d);
+				return G(d);
 			},
 			get values() {
 				return s.gives;
 			},
 			get held() {
-				return K(m);
+				return G(m);
 			},
 			get title() {
-				return K(t);
+				return G(t);
 			},
 			point: g,
 			hold: _,
 			testid: "gives"
 		});
 	}
-	var ee = H(E, 2);
+	var te = V(T, 2);
 	{
-		let e = /* @__PURE__ */ I(() => K(l).slice(K(d), K(d) + 400)), t = /* @__PURE__ */ I(() => K(i).attended(K(h)));
-		Ts(ee, {
+		let e = /* @__PURE__ */ F(() => G(l).slice(G(d), G(d) + 400)), t = /* @__PURE__ */ F(() => G(i).attended(G(h)));
+		Ns(te, {
 			get texts() {
-				return K(e);
+				return G(e);
 			},
 			get from() {
-				return K(d);
+				return G(d);
 			},
 			get values() {
 				return s.gets;
 			},
 			get held() {
-				return K(m);
+				return G(m);
 			},
 			get title() {
-				return K(t);
+				return G(t);
 			},
 			point: g,
 			hold: _,
 			testid: "gets"
 		});
 	}
-	ei(H(ee, 2), 17, () => K(v), ({ title: e, values: t, texts: n, best: r, testid: i }) => i, (e, t) => {
-		let n = () => K(t).title, r = () => K(t).values, a = () => K(t).texts, o = () => K(t).best, s = () => K(t).testid;
-		var c = As(), l = B(c), u = V(l, !0), d = H(l, 2);
-		ei(d, 20, o, (e) => e, (e, t) => {
-			var n = ks(), i = B(n);
+	$r(V(te, 2), 17, () => G(v), ({ title: e, values: t, texts: n, best: r, testid: i }) => i, (e, t) => {
+		let n = () => G(t).title, r = () => G(t).values, a = () => G(t).texts, o = () => G(t).best, s = () => G(t).testid;
+		var c = Rs(), l = z(c), u = B(l, !0), d = V(l, 2);
+		$r(d, 20, o, (e) => e, (e, t) => {
+			var n = Ls(), i = z(n);
 			let s;
-			var c = H(i, 2), l = B(c, !0), u = V(H(l), !0);
-			N(c);
-			var d = V(H(c), !0);
-			N(n), U((e, a) => {
-				Q(n, "data-token", t), Q(n, "data-value", r()[t]), s = _i(i, "", s, { "inline-size": `${100 * r()[t] / r()[o()[0]]}%` }), X(l, e), X(u, t), X(d, a);
-			}, [() => _a(a()[t]), () => Sa(r()[t], 4)]), Y(e, n);
-		}), N(d), N(c), U(() => {
-			Q(c, "aria-label", `${K(i).rank ?? ""}. ${n() ?? ""}`), X(u, K(i).rank), Q(d, "data-testid", s());
+			var c = V(i, 2), l = z(c, !0), u = B(V(l), !0);
+			j(c);
+			var d = B(V(c), !0);
+			j(n), H((e, a) => {
+				Q(n, "data-token", t), Q(n, "data-value", r()[t]), s = gi(i, "", s, { "inline-size": `${100 * r()[t] / r()[o()[0]]}%` }), X(l, e), X(u, t), X(d, a);
+			}, [() => ga(a()[t]), () => xa(r()[t], 4)]), Y(e, n);
+		}), j(d), j(c), H(() => {
+			Q(c, "aria-label", `${G(i).rank ?? ""}. ${n() ?? ""}`), X(u, G(i).rank), Q(d, "data-testid", s());
 		}), Y(e, c);
-	}), N(T);
-	var te = H(T, 2), ne = (e) => {
-		Ss(e, {
+	}), j(w);
+	var ne = V(w, 2), re = (e) => {
+		As(e, {
 			get values() {
-				return K(f);
+				return G(f);
 			},
 			get queries() {
-				return K(l);
+				return G(l);
 			},
 			get keys() {
-				return K(u);
+				return G(u);
 			},
 			get held() {
-				return K(m);
+				return G(m);
 			},
 			point: g,
 			hold: _
 		});
 	};
-	Z(te, (e) => {
-		K(f) && e(ne);
-	}), N(b), U(() => {
-		Q(b, "data-token", K(m)), X(S, K(i).textHelp);
-	}), Y(e, b), F();
+	Z(ne, (e) => {
+		G(f) && e(re);
+	}), j(b), H(() => {
+		Q(b, "data-token", G(m)), X(S, G(i).textHelp);
+	}), q("keydown", b, (e) => e.key === "Escape" && (n().now.token = -1)), Y(e, b), N();
 }
-Tr(["click", "change"]);
+wr([
+	"keydown",
+	"click",
+	"change"
+]);
 //#endregion
 //#region src/viewer/tops.ts
-var Ns = .4, Ps = class {
+var Vs = .4, Hs = class {
 	now = 0;
 	version = 0;
 	#e = /* @__PURE__ */ new Map();
@@ -13997,83 +14065,92 @@ var Ns = .4, Ps = class {
 	}
 	#n() {
 		let e = Math.max(0, ...this.#e.values());
-		if (!(e === this.now || e < this.now && e > Ns * this.now && this.#e.size)) {
+		if (!(e === this.now || e < this.now && e > Vs * this.now && this.#e.size)) {
 			this.now = e, this.version++;
 			for (let e of this.#t.values()) e();
 		}
 	}
-}, Fs = /* @__PURE__ */ J("<ul class=\"measures svelte-u5h35q\"><li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li></ul>"), Is = /* @__PURE__ */ J("<span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"zoom-out\">−</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-in\">+</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-all\"> </button></span>"), Ls = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"compare\"> </button>"), Rs = /* @__PURE__ */ J("<div><!></div>"), zs = /* @__PURE__ */ J("<div><div><!> <!></div> <!></div>"), Bs = /* @__PURE__ */ J("<header class=\"svelte-u5h35q\"><div class=\"name svelte-u5h35q\"><h1 data-testid=\"head-title\" class=\"svelte-u5h35q\"> </h1> <span class=\"path svelte-u5h35q\"> </span></div> <!></header> <div class=\"bar svelte-u5h35q\"><!> <span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"before\">←</button> <button class=\"button\" type=\"button\" data-testid=\"after\">→</button></span> <!> <!> <!></div> <!> <!>", 1);
-function Vs(e, t) {
-	P(t, !0);
-	let n = $(t, "view", 7), r = /* @__PURE__ */ I(() => qi.of(ja)), i = /* @__PURE__ */ I(() => t.opened.meta), a = /* @__PURE__ */ I(() => K(i).entries[n().now.entry]), o = /* @__PURE__ */ I(() => ({
+}, Us = /* @__PURE__ */ J("<ul class=\"measures svelte-u5h35q\"><li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li></ul>"), Ws = /* @__PURE__ */ J("<span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"zoom-out\">−</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-in\">+</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-all\"> </button></span>"), Gs = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"compare\"> </button>"), Ks = /* @__PURE__ */ J("<div><!></div>"), qs = /* @__PURE__ */ J("<div><div><!> <!></div> <!></div>"), Js = /* @__PURE__ */ J("<header class=\"svelte-u5h35q\"><div class=\"name svelte-u5h35q\"><h1 tabindex=\"-1\" data-testid=\"head-title\" class=\"svelte-u5h35q\"> </h1> <span class=\"path svelte-u5h35q\"> </span></div> <!></header> <div class=\"bar svelte-u5h35q\"><!> <span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"before\">←</button> <button class=\"button\" type=\"button\" data-testid=\"after\">→</button></span> <!> <!> <!></div> <!> <!>", 1);
+function Ys(e, t) {
+	M(t, !0);
+	let n = $(t, "view", 7), r = /* @__PURE__ */ F(() => Ki.of(Aa)), i = /* @__PURE__ */ F(() => t.opened.meta), a = /* @__PURE__ */ F(() => G(i).entries[n().now.entry]), o = /* @__PURE__ */ F(() => ({
 		id: t.opened.id,
 		entry: n().now.entry,
 		batch: n().now.batch,
 		head: n().now.head
-	})), s = /* @__PURE__ */ I(() => `${K(o).id}/${K(o).entry}/${K(o).batch}/${K(o).head}`), c = /* @__PURE__ */ I(() => t.heads.findIndex((e) => e.entry === n().now.entry && e.head === n().now.head)), l = /* @__PURE__ */ I(() => K(a)?.heads?.[n().now.head] ?? n().now.head), u = /* @__PURE__ */ I(() => K(a) ? K(r).head(ua(K(i)).get(K(a).layer), K(l)) : ""), d = /* @__PURE__ */ I(() => K(a) ? ga(K(i), K(a), n().now.batch) : {
+	})), s = /* @__PURE__ */ F(() => `${G(o).id}/${G(o).entry}/${G(o).batch}/${G(o).head}`), c = /* @__PURE__ */ F(() => t.heads.findIndex((e) => e.entry === n().now.entry && e.head === n().now.head)), l = /* @__PURE__ */ F(() => G(a)?.heads?.[n().now.head] ?? n().now.head), u = /* @__PURE__ */ F(() => G(a) ? G(r).head(la(G(i)).get(G(a).layer), G(l)) : ""), d = /* @__PURE__ */ F(() => G(a) ? ha(G(i), G(a), n().now.batch) : {
 		queries: null,
 		keys: null
-	}), f = /* @__PURE__ */ I(() => t.opened.profiles.get(fa(K(o)))), p = /* @__PURE__ */ R(null), m = /* @__PURE__ */ I(() => K(p) && `${K(p).place.id}/${K(p).place.entry}/${K(p).place.batch}/${K(p).place.head}`), h = new Ps(), g = new ko(), _ = /* @__PURE__ */ R(void 0), v = /* @__PURE__ */ R(null), y = /* @__PURE__ */ R(null), b = /* @__PURE__ */ R(void 0);
+	}), f = /* @__PURE__ */ F(() => t.opened.profiles.get(da(G(o)))), p = /* @__PURE__ */ L(null), m = /* @__PURE__ */ F(() => G(p) && `${G(p).place.id}/${G(p).place.entry}/${G(p).place.batch}/${G(p).place.head}`), h = K(() => ({
+		view: n(),
+		tops: new Hs(),
+		link: new ko()
+	})), g = /* @__PURE__ */ L(null), _ = /* @__PURE__ */ L(null), v = /* @__PURE__ */ L(void 0);
 	wn(() => void t.opened.measure());
-	function x(e) {
-		let r = t.heads[(K(c) + e + t.heads.length) % t.heads.length];
+	function y(e) {
+		let r = t.heads[(G(c) + e + t.heads.length) % t.heads.length];
 		n().open({
 			entry: r.entry,
 			head: r.head
 		});
 	}
-	async function S() {
-		if (n().now.show === "map") return K(v) ? bo(await yo(K(v).deep, n().now.pool), K(d).queries, K(d).keys) : [];
-		let e = (e) => Array.from({ length: e }, (e, t) => String(t)), [, , t, r] = K(a).shape;
-		return So(K(d).queries ?? e(t), K(d).keys ?? e(r), K(y)?.gives ?? null, K(y)?.gets ?? null);
+	function b(e) {
+		document.activeElement === document.body && e.focus({ preventScroll: !0 });
 	}
-	function C() {
-		let e = (n().now.head + 1) % K(a).shape[1];
+	async function x() {
+		if (n().now.show === "map") return G(g)?.deep ? bo(await yo(G(g).deep, n().now.pool), G(d).queries, G(d).keys) : [];
+		let e = (e) => Array.from({ length: e }, (e, t) => String(t)), [, , t, r] = G(a).shape;
+		return So(G(d).queries ?? e(t), G(d).keys ?? e(r), G(_)?.gives ?? null, G(_)?.gets ?? null);
+	}
+	function S() {
+		let e = (n().now.head + 1) % G(a).shape[1];
 		n().now.with = n().now.with ? "" : `${t.opened.id}/${n().now.entry}/${n().now.batch}/${e}`;
 	}
-	let w = /* @__PURE__ */ I(() => {
-		let e = K(p)?.opened.meta?.entries[K(p).place.entry];
-		return e ? ga(K(p).opened.meta, e, K(p).place.batch) : {
+	let ee = /* @__PURE__ */ F(() => {
+		let e = G(p)?.opened.meta?.entries[G(p).place.entry];
+		return e ? ha(G(p).opened.meta, e, G(p).place.batch) : {
 			queries: null,
 			keys: null
 		};
 	});
-	var T = Ir(), E = fn(T), ee = (e) => {
-		var c = Bs(), l = fn(c), T = B(l), E = B(T), ee = V(E, !0), te = V(H(E, 2));
-		N(T);
-		var ne = H(T, 2), re = (e) => {
-			var t = Fs(), n = B(t), i = B(n), a = H(i), o = V(a, !0);
-			N(n);
-			var s = H(n, 2), c = B(s), l = H(c), u = V(l, !0);
-			N(s);
-			var d = H(s, 2), p = B(d), m = H(p), h = V(m, !0);
-			N(d), N(t), U((e, t, g) => {
-				Q(n, "title", K(r).measureHelp.entropy), X(i, `${K(r).measures.entropy ?? ""} `), Q(a, "data-value", K(f).entropy), X(o, e), Q(s, "title", K(r).measureHelp.distance), X(c, `${K(r).measures.distance ?? ""} `), Q(l, "data-value", K(f).distance), X(u, t), Q(d, "title", K(r).measureHelp.sink), X(p, `${K(r).measures.sink ?? ""} `), Q(m, "data-value", K(f).sink), X(h, g);
+	var C = Fr(), w = fn(C), T = (e) => {
+		var c = Js(), l = fn(c), C = z(l), w = z(C), T = B(w, !0);
+		ai(w, () => b);
+		var te = B(V(w, 2));
+		j(C);
+		var ne = V(C, 2), re = (e) => {
+			var t = Us(), n = z(t), i = z(n), a = V(i), o = B(a, !0);
+			j(n);
+			var s = V(n, 2), c = z(s), l = V(c), u = B(l, !0);
+			j(s);
+			var d = V(s, 2), p = z(d), m = V(p), h = B(m, !0);
+			j(d), j(t), H((e, t, g) => {
+				Q(n, "title", G(r).measureHelp.entropy), X(i, `${G(r).measures.entropy ?? ""} `), Q(a, "data-value", G(f).entropy), X(o, e), Q(s, "title", G(r).measureHelp.distance), X(c, `${G(r).measures.distance ?? ""} `), Q(l, "data-value", G(f).distance), X(u, t), Q(d, "title", G(r).measureHelp.sink), X(p, `${G(r).measures.sink ?? ""} `), Q(m, "data-value", G(f).sink), X(h, g);
 			}, [
-				() => xa(K(f).entropy, 2),
-				() => Sa(K(f).distance, 3),
-				() => Ca(K(f).sink)
+				() => ba(G(f).entropy, 2),
+				() => xa(G(f).distance, 3),
+				() => Sa(G(f).sink)
 			]), Y(e, t);
 		};
 		Z(ne, (e) => {
-			K(f) && e(re);
-		}), N(l);
-		var ie = H(l, 2), D = B(ie);
+			G(f) && e(re);
+		}), j(l);
+		var ie = V(l, 2), ae = z(ie);
 		{
-			let e = /* @__PURE__ */ I(() => [{
+			let e = /* @__PURE__ */ F(() => [{
 				value: "map",
-				label: K(r).shows.map
+				label: G(r).shows.map
 			}, {
 				value: "text",
-				label: K(r).shows.text
+				label: G(r).shows.text
 			}]);
-			ba(D, {
+			ya(ae, {
 				quiet: !0,
 				get label() {
-					return K(r).show;
+					return G(r).show;
 				},
 				get options() {
-					return K(e);
+					return G(e);
 				},
 				testid: "show",
 				get value() {
@@ -14084,40 +14161,40 @@ function Vs(e, t) {
 				}
 			});
 		}
-		var ae = H(D, 2), oe = B(ae), se = H(oe, 2);
-		N(ae);
-		var ce = H(ae, 2), le = (e) => {
-			var t = Is(), n = B(t), i = H(n, 2), a = H(i, 2), o = V(a, !0);
-			N(t), U(() => {
-				Q(n, "aria-label", K(r).zoomOut), Q(i, "aria-label", K(r).zoomIn), X(o, K(r).zoomAll);
-			}), q("click", n, () => K(_)?.control("out")), q("click", i, () => K(_)?.control("in")), q("click", a, () => K(_)?.control("all")), Y(e, t);
+		var oe = V(ae, 2), se = z(oe), ce = V(se, 2);
+		j(oe);
+		var le = V(oe, 2), ue = (e) => {
+			var t = Ws(), n = z(t), i = V(n, 2), a = V(i, 2), o = B(a, !0);
+			j(t), H(() => {
+				Q(n, "aria-label", G(r).zoomOut), Q(i, "aria-label", G(r).zoomIn), X(o, G(r).zoomAll);
+			}), q("click", n, () => G(g)?.zoom(1 / 1.6)), q("click", i, () => G(g)?.zoom(1.6)), q("click", a, () => G(g)?.all()), Y(e, t);
 		};
-		Z(ce, (e) => {
-			n().now.show === "map" && e(le);
+		Z(le, (e) => {
+			n().now.show === "map" && e(ue);
 		});
-		var ue = H(ce, 2), de = (e) => {
-			var t = Ls(), i = V(t, !0);
-			U(() => {
-				Q(t, "aria-pressed", n().now.with !== ""), X(i, n().now.with ? K(r).noCompare : K(r).compare);
-			}), q("click", t, C), Y(e, t);
+		var de = V(le, 2), fe = (e) => {
+			var t = Gs(), i = B(t, !0);
+			H(() => {
+				Q(t, "aria-pressed", n().now.with !== ""), X(i, n().now.with ? G(r).noCompare : G(r).compare);
+			}), q("click", t, S), Y(e, t);
 		};
-		Z(ue, (e) => {
-			n().now.show === "map" && e(de);
-		}), Oo(H(ue, 2), {
+		Z(de, (e) => {
+			n().now.show === "map" && e(fe);
+		}), Oo(V(de, 2), {
 			get view() {
 				return n();
 			},
 			get name() {
-				return `${K(i).name ?? ""}-${K(o).entry ?? ""}-${K(o).head ?? ""}`;
+				return `${G(i).name ?? ""}-${G(o).entry ?? ""}-${G(o).head ?? ""}`;
 			},
 			get title() {
-				return `${K(i).name ?? ""} · ${K(u) ?? ""}`;
+				return `${G(i).name ?? ""} · ${G(u) ?? ""}`;
 			},
-			root: () => K(b),
-			table: S
-		}), N(ie);
-		var O = H(ie, 2), fe = (e) => {
-			Fa(e, {
+			root: () => G(v),
+			table: x
+		}), j(ie);
+		var pe = V(ie, 2), E = (e) => {
+			Pa(e, {
 				get opened() {
 					return t.opened;
 				},
@@ -14125,171 +14202,159 @@ function Vs(e, t) {
 					return n();
 				},
 				get other() {
-					return K(p);
+					return G(p);
 				},
 				set other(e) {
-					z(p, e);
+					R(p, e);
 				}
 			});
 		};
-		Z(O, (e) => {
-			n().now.show === "map" && n().now.with && e(fe);
+		Z(pe, (e) => {
+			n().now.show === "map" && n().now.with && e(E);
 		});
-		var pe = H(O, 2), me = (e) => {
-			var r = Rs();
-			Yr(B(r), () => K(s), (e) => {
-				Ms(e, {
+		var me = V(pe, 2), he = (e) => {
+			var r = Ks();
+			Jr(z(r), () => G(s), (e) => {
+				Bs(e, {
 					get source() {
 						return t.opened.source;
 					},
 					get place() {
-						return K(o);
+						return G(o);
 					},
 					get entry() {
-						return K(a);
+						return G(a);
 					},
 					get tokens() {
-						return K(d);
+						return G(d);
 					},
 					get view() {
 						return n();
 					},
 					get shown() {
-						return K(y);
+						return G(_);
 					},
 					set shown(e) {
-						z(y, e);
+						R(_, e);
 					}
 				});
-			}), N(r), Vi(r, (e) => z(b, e), () => K(b)), Y(e, r);
-		}, he = (e) => {
-			var r = zs();
+			}), j(r), Bi(r, (e) => R(v, e), () => G(v)), Y(e, r);
+		}, ge = (e) => {
+			var r = qs();
 			let i;
-			var a = B(r);
+			var a = z(r);
 			let c;
-			var l = B(a);
-			Yr(l, () => K(s), (e) => {
+			var l = z(a);
+			Jr(l, () => G(s), (e) => {
 				{
-					let r = /* @__PURE__ */ I(() => K(p) !== null);
-					Vi(_s(e, {
+					let n = /* @__PURE__ */ F(() => G(p) !== null);
+					Ts(e, {
 						get source() {
 							return t.opened.source;
 						},
 						get place() {
-							return K(o);
+							return G(o);
 						},
 						get tokens() {
-							return K(d);
+							return G(d);
 						},
-						get view() {
-							return n();
+						get shared() {
+							return h;
 						},
 						get ink() {
 							return t.ink;
 						},
-						get tops() {
-							return h;
-						},
-						get link() {
-							return g;
-						},
 						get title() {
-							return K(u);
+							return G(u);
 						},
 						get named() {
-							return K(r);
+							return G(n);
 						},
 						get shown() {
-							return K(v);
+							return G(g);
 						},
 						set shown(e) {
-							z(v, e);
+							R(g, e);
 						}
-					}), (e) => z(_, e, !0), () => K(_));
+					});
 				}
 			});
-			var f = H(l, 2), y = (e) => {
-				var r = Ir();
-				Yr(fn(r), () => K(m), (e) => {
-					_s(e, {
+			var f = V(l, 2), _ = (e) => {
+				var n = Fr();
+				Jr(fn(n), () => G(m), (e) => {
+					Ts(e, {
 						get source() {
 							return t.opened.source;
 						},
 						get place() {
-							return K(p).place;
+							return G(p).place;
 						},
 						get tokens() {
-							return K(w);
+							return G(ee);
 						},
-						get view() {
-							return n();
+						get shared() {
+							return h;
 						},
 						get ink() {
 							return t.ink;
 						},
-						get tops() {
-							return h;
-						},
-						get link() {
-							return g;
-						},
 						get title() {
-							return K(p).title;
+							return G(p).title;
 						},
 						named: !0,
 						first: !1,
 						testid: "other"
 					});
-				}), Y(e, r);
+				}), Y(e, n);
 			};
 			Z(f, (e) => {
-				K(p) && e(y);
-			}), N(a), Vi(a, (e) => z(b, e), () => K(b));
-			var x = H(a, 2);
+				G(p) && e(_);
+			}), j(a), Bi(a, (e) => R(v, e), () => G(v));
+			var y = V(a, 2);
 			{
-				let e = /* @__PURE__ */ I(() => K(p) !== null);
-				Za(x, {
+				let e = /* @__PURE__ */ F(() => G(p) !== null);
+				Xa(y, {
 					get view() {
 						return n();
 					},
 					get wide() {
-						return K(e);
+						return G(e);
 					}
 				});
 			}
-			N(r), U(() => {
-				i = hi(r, 1, "room svelte-u5h35q", null, i, { wide: K(p) }), c = hi(a, 1, "panes svelte-u5h35q", null, c, { two: K(p) });
+			j(r), H(() => {
+				i = mi(r, 1, "room svelte-u5h35q", null, i, { wide: G(p) }), c = mi(a, 1, "panes svelte-u5h35q", null, c, { two: G(p) });
 			}), Y(e, r);
 		};
-		Z(pe, (e) => {
-			n().now.show === "text" ? e(me) : e(he, -1);
-		}), U(() => {
-			X(ee, K(u)), X(te, `${K(a).layer ?? ""}${K(a).mask && K(a).mask !== "everything" ? ` · ${K(a).mask}` : ""}`), Q(oe, "aria-label", K(r).before), Q(se, "aria-label", K(r).next);
-		}), q("click", oe, () => x(-1)), q("click", se, () => x(1)), Y(e, c);
+		Z(me, (e) => {
+			n().now.show === "text" ? e(he) : e(ge, -1);
+		}), H(() => {
+			X(T, G(u)), X(te, `${G(a).layer ?? ""}${G(a).mask && G(a).mask !== "everything" ? ` · ${G(a).mask}` : ""}`), Q(se, "aria-label", G(r).before), Q(ce, "aria-label", G(r).next);
+		}), q("click", se, () => y(-1)), q("click", ce, () => y(1)), Y(e, c);
 	};
-	Z(E, (e) => {
-		K(a) && e(ee);
-	}), Y(e, T), F();
+	Z(w, (e) => {
+		G(a) && e(T);
+	}), Y(e, C), N();
 }
-Tr(["click"]);
+wr(["click"]);
 //#endregion
 //#region src/viewer/Thumb.svelte
-var Hs = /* @__PURE__ */ J("<span class=\"svelte-1twgwdm\"> <b class=\"svelte-1twgwdm\"> </b></span>"), Us = /* @__PURE__ */ J("<a data-testid=\"thumb\" class=\"svelte-1twgwdm\"><span><canvas aria-hidden=\"true\" class=\"svelte-1twgwdm\"></canvas></span> <span class=\"name svelte-1twgwdm\"> </span> <span class=\"numbers svelte-1twgwdm\"></span></a>");
-function Ws(e, t) {
-	P(t, !0);
-	let n = /* @__PURE__ */ I(() => qi.of(ja)), r = /* @__PURE__ */ R(null), i = /* @__PURE__ */ R(!0);
+var Xs = /* @__PURE__ */ J("<span class=\"svelte-1twgwdm\"> <b class=\"svelte-1twgwdm\"> </b></span>"), Zs = /* @__PURE__ */ J("<a data-testid=\"thumb\" class=\"svelte-1twgwdm\"><span><canvas aria-hidden=\"true\" class=\"svelte-1twgwdm\"></canvas></span> <span class=\"name svelte-1twgwdm\"> </span> <span class=\"numbers svelte-1twgwdm\"></span></a>");
+function Qs(e, t) {
+	M(t, !0);
+	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = /* @__PURE__ */ L(null), i = /* @__PURE__ */ L(!0);
 	function a(e) {
 		let [n, a] = [t.head.entry, t.batch], o = new IntersectionObserver((e) => {
 			e.some((e) => e.isIntersecting) && (o.disconnect(), t.opened.thumbs(n, a).then((e) => {
-				z(r, e.values.subarray(t.head.head * 64 * 64, (t.head.head + 1) * 64 * 64)), z(i, e.exact, !0);
+				R(r, e.values.subarray(t.head.head * 64 * 64, (t.head.head + 1) * 64 * 64)), R(i, e.exact, !0);
 			}, () => {}));
 		}, { rootMargin: "300px" });
 		return o.observe(e), () => o.disconnect();
 	}
 	function o(e) {
-		K(r) && (e.width = e.height = 64, e.getContext("2d").putImageData(t.brush.image(K(r), 64, Fo(K(r))), 0, 0));
+		G(r) && (e.width = e.height = 64, e.getContext("2d").putImageData(t.brush.image(G(r), 64, Fo(G(r))), 0, 0));
 	}
-	let s = /* @__PURE__ */ I(() => [
+	let s = /* @__PURE__ */ F(() => [
 		"entropy",
 		"distance",
 		"sink",
@@ -14297,30 +14362,30 @@ function Ws(e, t) {
 	].filter((e, t, n) => e && n.indexOf(e) === t).map((e) => ({
 		name: e,
 		value: t.profile?.[e] ?? null
-	}))), c = (e, t) => e === "entropy" || e === "saturation" ? xa(t, 2) : e === "distance" ? xa(t, +((t ?? 0) < 100)) : Ca(t);
-	var l = Us(), u = B(l);
+	}))), c = (e, t) => e === "entropy" || e === "saturation" ? ba(t, 2) : e === "distance" ? ba(t, +((t ?? 0) < 100)) : Sa(t);
+	var l = Zs(), u = z(l);
 	let d;
-	oi(B(u), () => o), N(u);
-	var f = H(u, 2), p = V(f, !0), m = H(f, 2);
-	ei(m, 21, () => K(s), ({ name: e, value: t }) => e, (e, t) => {
-		let r = () => K(t).name, i = () => K(t).value;
-		var a = Hs(), o = B(a), s = H(o), l = V(s, !0);
-		N(a), U((e) => {
-			Q(a, "title", K(n).measureHelp[r()]), X(o, `${K(n).measures[r()] ?? ""} `), Q(s, "data-value", i() ?? ""), Q(s, "data-testid", `thumb-${r() ?? ""}`), X(l, e);
+	ai(z(u), () => o), j(u);
+	var f = V(u, 2), p = B(f, !0), m = V(f, 2);
+	$r(m, 21, () => G(s), ({ name: e, value: t }) => e, (e, t) => {
+		let r = () => G(t).name, i = () => G(t).value;
+		var a = Xs(), o = z(a), s = V(o), l = B(s, !0);
+		j(a), H((e) => {
+			Q(a, "title", G(n).measureHelp[r()]), X(o, `${G(n).measures[r()] ?? ""} `), Q(s, "data-value", i() ?? ""), Q(s, "data-testid", `thumb-${r() ?? ""}`), X(l, e);
 		}, [() => c(r(), i())]), Y(e, a);
-	}), N(m), N(l), oi(l, () => a), U((e) => {
-		Q(l, "href", t.href), Q(l, "data-entry", t.head.entry), Q(l, "data-head", t.head.head), Q(l, "data-ready", K(r) !== null), d = hi(u, 1, "picture svelte-1twgwdm", null, d, { estimated: !K(i) }), Q(u, "title", K(i) ? void 0 : K(n).estimate), X(p, e);
-	}, [() => K(n).head(t.head.layer, t.head.number)]), q("click", l, (e) => {
-		e.ctrlKey || e.metaKey || e.shiftKey || (e.preventDefault(), t.open());
-	}), Y(e, l), F();
+	}), j(m), j(l), ai(l, () => a), H((e) => {
+		Q(l, "href", t.href), Q(l, "data-entry", t.head.entry), Q(l, "data-head", t.head.head), Q(l, "data-ready", G(r) !== null), d = mi(u, 1, "picture svelte-1twgwdm", null, d, { estimated: !G(i) }), Q(u, "title", G(i) ? void 0 : G(n).estimate), X(p, e);
+	}, [() => G(n).head(t.head.layer, t.head.number)]), q("click", l, (e) => {
+		t.href === "#" && (e.preventDefault(), t.open());
+	}), Y(e, l), N();
 }
-Tr(["click"]);
+wr(["click"]);
 //#endregion
 //#region src/viewer/Wall.svelte
-var Gs = /* @__PURE__ */ J("<h2 class=\"svelte-1bvi2u6\"> <span class=\"path svelte-1bvi2u6\"> </span></h2>"), Ks = /* @__PURE__ */ J("<li><!></li>"), qs = /* @__PURE__ */ J("<section class=\"svelte-1bvi2u6\"><!> <ul class=\"svelte-1bvi2u6\"></ul></section>"), Js = /* @__PURE__ */ J("<div class=\"tools svelte-1bvi2u6\"><!> <div class=\"row svelte-1bvi2u6\"><button class=\"button\" type=\"button\" data-testid=\"direction\"><span aria-hidden=\"true\"> </span> </button> <label class=\"find svelte-1bvi2u6\"><span class=\"hidden-text\"> </span> <input type=\"search\" data-testid=\"find\" class=\"svelte-1bvi2u6\"/></label> <!> <!> <span class=\"note\" role=\"status\" data-testid=\"found\"> <!></span> <!></div></div> <div data-testid=\"wall\"></div>", 1);
-function Ys(e, t) {
-	P(t, !0);
-	let n = $(t, "view", 7), r = /* @__PURE__ */ R(void 0), i = /* @__PURE__ */ I(() => qi.of(ja)), a = [
+var $s = /* @__PURE__ */ J("<h2 class=\"svelte-1bvi2u6\"> <span class=\"path svelte-1bvi2u6\"> </span></h2>"), ec = /* @__PURE__ */ J("<li><!></li>"), tc = /* @__PURE__ */ J("<section class=\"svelte-1bvi2u6\"><!> <ul class=\"svelte-1bvi2u6\"></ul></section>"), nc = /* @__PURE__ */ J("<div class=\"tools svelte-1bvi2u6\"><!> <div class=\"row svelte-1bvi2u6\"><button class=\"button\" type=\"button\" data-testid=\"direction\"><span aria-hidden=\"true\"> </span> </button> <label class=\"find svelte-1bvi2u6\"><span class=\"hidden-text\"> </span> <input type=\"search\" data-testid=\"find\" class=\"svelte-1bvi2u6\"/></label> <!> <!> <span class=\"note\" role=\"status\" data-testid=\"found\"> <!></span> <!></div></div> <div data-testid=\"wall\"></div>", 1);
+function rc(e, t) {
+	M(t, !0);
+	let n = $(t, "view", 7), r = /* @__PURE__ */ L(void 0), i = /* @__PURE__ */ F(() => Ki.of(Aa)), a = [
 		"layer",
 		"entropy",
 		"distance",
@@ -14329,19 +14394,19 @@ function Ys(e, t) {
 		"self",
 		"saturation",
 		"separators"
-	], o = /* @__PURE__ */ I(() => a.filter((e) => e === "layer" || [...t.opened.profiles.values()].some((t) => t[e] !== null))), s = /* @__PURE__ */ I(() => t.opened.heads(t.step)), c = /* @__PURE__ */ I(() => K(s).filter((e) => ma(e, t.opened.profiles.get(fa(e)), K(i).head(e.layer, e.number), n().now.find))), l = /* @__PURE__ */ I(() => pa(K(c), t.opened.profiles, n().now.sort, n().now.up)), u = /* @__PURE__ */ I(() => new Po({
+	], o = /* @__PURE__ */ F(() => a.filter((e) => e === "layer" || [...t.opened.profiles.values()].some((t) => t[e] !== null))), s = /* @__PURE__ */ F(() => t.opened.heads(t.step)), c = /* @__PURE__ */ F(() => G(s).filter((e) => pa(e, t.opened.profiles.get(da(e)), G(i).head(e.layer, e.number), n().now.find))), l = /* @__PURE__ */ F(() => fa(G(c), t.opened.profiles, n().now.sort, n().now.up)), u = /* @__PURE__ */ F(() => new Po({
 		...t.ink,
 		log: !1,
 		gamma: .5,
 		rows: !1
-	})), d = /* @__PURE__ */ I(() => n().now.sort === "layer" ? null : n().now.sort), f = /* @__PURE__ */ I(() => {
+	})), d = /* @__PURE__ */ F(() => n().now.sort === "layer" ? null : n().now.sort), f = /* @__PURE__ */ F(() => {
 		if (n().now.sort !== "layer") return [{
 			name: "",
 			layer: -1,
-			heads: K(l)
+			heads: G(l)
 		}];
 		let e = [];
-		for (let t of K(l)) e.at(-1)?.name !== t.name && e.push({
+		for (let t of G(l)) e.at(-1)?.name !== t.name && e.push({
 			name: t.name,
 			layer: t.layer,
 			heads: []
@@ -14352,18 +14417,18 @@ function Ys(e, t) {
 	function p(e) {
 		e !== n().now.sort && (n().now.up = e === "layer" || e === "entropy"), n().now.sort = e;
 	}
-	var m = Js(), h = fn(m), g = B(h), _ = () => n().now.sort, v = p;
+	var m = nc(), h = fn(m), g = z(h), _ = () => n().now.sort, v = p;
 	{
-		let e = /* @__PURE__ */ I(() => K(o).map((e) => ({
+		let e = /* @__PURE__ */ F(() => G(o).map((e) => ({
 			value: e,
-			label: K(i).orders[e]
+			label: G(i).orders[e]
 		})));
-		ba(g, {
+		ya(g, {
 			get label() {
-				return K(i).sort;
+				return G(i).sort;
 			},
 			get options() {
-				return K(e);
+				return G(e);
 			},
 			get value() {
 				return _();
@@ -14374,19 +14439,19 @@ function Ys(e, t) {
 			testid: "sort"
 		});
 	}
-	var y = H(g, 2), b = B(y), x = B(b), S = V(x, !0), C = H(x, 1, !0);
-	N(b);
-	var w = H(b, 2), T = B(w), E = V(T, !0), ee = H(T, 2);
-	Oi(ee), N(w);
-	var te = H(w, 2), ne = (e) => {
+	var y = V(g, 2), b = z(y), x = z(b), S = B(x, !0), ee = V(x, 1, !0);
+	j(b);
+	var C = V(b, 2), w = z(C), T = B(w, !0), te = V(w, 2);
+	Di(te), j(C);
+	var ne = V(C, 2), re = (e) => {
 		{
-			let r = /* @__PURE__ */ I(() => Array.from({ length: t.batches }, (e, t) => [t, String(t)]));
-			Oa(e, {
+			let r = /* @__PURE__ */ F(() => Array.from({ length: t.batches }, (e, t) => [t, String(t)]));
+			Da(e, {
 				get label() {
-					return K(i).sequence;
+					return G(i).sequence;
 				},
 				get options() {
-					return K(r);
+					return G(r);
 				},
 				testid: "batch",
 				get value() {
@@ -14398,19 +14463,19 @@ function Ys(e, t) {
 			});
 		}
 	};
-	Z(te, (e) => {
-		t.batches > 1 && e(ne);
+	Z(ne, (e) => {
+		t.batches > 1 && e(re);
 	});
-	var re = H(te, 2), ie = (e) => {
+	var ie = V(ne, 2), ae = (e) => {
 		var r = () => t.step, a = (e) => n().now.step = e;
 		{
-			let n = /* @__PURE__ */ I(() => t.steps.map((e) => [e, String(e)]));
-			Oa(e, {
+			let n = /* @__PURE__ */ F(() => t.steps.map((e) => [e, String(e)]));
+			Da(e, {
 				get label() {
-					return K(i).step;
+					return G(i).step;
 				},
 				get options() {
-					return K(n);
+					return G(n);
 				},
 				get value() {
 					return r();
@@ -14422,16 +14487,16 @@ function Ys(e, t) {
 			});
 		}
 	};
-	Z(re, (e) => {
-		t.steps.length > 1 && e(ie);
+	Z(ie, (e) => {
+		t.steps.length > 1 && e(ae);
 	});
-	var D = H(re, 2), ae = B(D, !0), oe = H(ae), se = (e) => {
-		var n = Fr();
-		U((e) => X(n, `· ${e ?? ""}`), [() => K(i).measuring(Ca(t.opened.measured))]), Y(e, n);
+	var oe = V(ie, 2), se = z(oe, !0), ce = V(se), le = (e) => {
+		var n = Pr();
+		H((e) => X(n, `· ${e ?? ""}`), [() => G(i).measuring(Sa(t.opened.measured))]), Y(e, n);
 	};
-	Z(oe, (e) => {
-		t.opened.measured < 1 && e(se);
-	}), N(D), Oo(H(D, 2), {
+	Z(ce, (e) => {
+		t.opened.measured < 1 && e(le);
+	}), j(oe), Oo(V(oe, 2), {
 		get view() {
 			return n();
 		},
@@ -14441,59 +14506,59 @@ function Ys(e, t) {
 		get title() {
 			return t.opened.meta.name;
 		},
-		root: () => K(r),
-		table: () => xo(K(l), t.opened.profiles)
-	}), N(y), N(h);
-	var ce = H(h, 2);
-	ei(ce, 21, () => K(f), (e) => e.name, (e, r) => {
-		var a = qs(), o = B(a), s = (e) => {
-			var t = Gs(), n = B(t), a = V(H(n), !0);
-			N(t), U((e) => {
-				X(n, `${e ?? ""} `), X(a, K(r).name);
-			}, [() => K(i).layer(K(r).layer)]), Y(e, t);
+		root: () => G(r),
+		table: () => xo(G(l), t.opened.profiles)
+	}), j(y), j(h);
+	var ue = V(h, 2);
+	$r(ue, 21, () => G(f), (e) => e.name, (e, r) => {
+		var a = tc(), o = z(a), s = (e) => {
+			var t = $s(), n = z(t), a = B(V(n), !0);
+			j(t), H((e) => {
+				X(n, `${e ?? ""} `), X(a, G(r).name);
+			}, [() => G(i).layer(G(r).layer)]), Y(e, t);
 		};
 		Z(o, (e) => {
-			K(r).name && e(s);
+			G(r).name && e(s);
 		});
-		var c = H(o, 2);
-		ei(c, 21, () => K(r).heads, (e) => fa(e), (e, r) => {
-			var i = Ks();
-			Yr(B(i), () => n().now.batch, (e) => {
+		var c = V(o, 2);
+		$r(c, 21, () => G(r).heads, (e) => da(e), (e, r) => {
+			var i = ec();
+			Jr(z(i), () => n().now.batch, (e) => {
 				{
-					let i = /* @__PURE__ */ I(() => t.opened.profiles.get(fa(K(r)))), a = /* @__PURE__ */ I(() => n().linkTo({
-						entry: K(r).entry,
-						head: K(r).head,
+					let i = /* @__PURE__ */ F(() => t.opened.profiles.get(da(G(r)))), a = /* @__PURE__ */ F(() => n().linkTo({
+						entry: G(r).entry,
+						head: G(r).head,
 						x: 0,
 						y: 0,
 						zoom: 0,
 						cell: [-1, -1],
 						token: -1
 					}));
-					Ws(e, {
+					Qs(e, {
 						get opened() {
 							return t.opened;
 						},
 						get head() {
-							return K(r);
+							return G(r);
 						},
 						get batch() {
 							return n().now.batch;
 						},
 						get profile() {
-							return K(i);
+							return G(i);
 						},
 						get brush() {
-							return K(u);
+							return G(u);
 						},
 						get extra() {
-							return K(d);
+							return G(d);
 						},
 						get href() {
-							return K(a);
+							return G(a);
 						},
 						open: () => n().open({
-							entry: K(r).entry,
-							head: K(r).head,
+							entry: G(r).entry,
+							head: G(r).head,
 							x: 0,
 							y: 0,
 							zoom: 0,
@@ -14502,31 +14567,31 @@ function Ys(e, t) {
 						})
 					});
 				}
-			}), N(i), Y(e, i);
-		}), N(c), N(a), Y(e, a);
-	}), N(ce), Vi(ce, (e) => z(r, e), () => K(r)), U((e) => {
-		X(S, n().now.up ? "↑" : "↓"), X(C, n().now.up ? K(i).up : K(i).down), X(E, K(i).find), Q(ee, "placeholder", K(i).findHelp), Q(D, "data-value", K(l).length), X(ae, e), Q(ce, "data-measured", t.opened.measured);
-	}, [() => K(i).found(K(l).length, K(s).length)]), q("click", b, () => n().now.up = !n().now.up), Pi(ee, () => n().now.find, (e) => n().now.find = e), Y(e, m), F();
+			}), j(i), Y(e, i);
+		}), j(c), j(a), Y(e, a);
+	}), j(ue), Bi(ue, (e) => R(r, e), () => G(r)), H((e) => {
+		X(S, n().now.up ? "↑" : "↓"), X(ee, n().now.up ? G(i).up : G(i).down), X(T, G(i).find), Q(te, "placeholder", G(i).findHelp), Q(oe, "data-value", G(l).length), X(se, e), Q(ue, "data-measured", t.opened.measured);
+	}, [() => G(i).found(G(l).length, G(s).length)]), q("click", b, () => n().now.up = !n().now.up), Ni(te, () => n().now.find, (e) => n().now.find = e), Y(e, m), N();
 }
-Tr(["click"]);
+wr(["click"]);
 //#endregion
 //#region src/viewer/Room.svelte
-var Xs = /* @__PURE__ */ J("<a data-testid=\"to-wall\" class=\"svelte-b272ej\"> </a>"), Zs = /* @__PURE__ */ J("<a data-testid=\"to-shelf\" class=\"svelte-b272ej\"> </a>"), Qs = /* @__PURE__ */ J("<h1 class=\"svelte-b272ej\"> </h1> <p class=\"note\"> </p> <!>", 1), $s = /* @__PURE__ */ J("<p class=\"note\"> </p>"), ec = /* @__PURE__ */ J("<article data-testid=\"viewer\" class=\"svelte-b272ej\"><nav class=\"svelte-b272ej\"><!></nav> <!> <!></article>");
-function tc(e, t) {
-	P(t, !0);
-	let n = /* @__PURE__ */ I(() => qi.of(ja)), r = _r(() => new Aa(t.source, t.id));
+var ic = /* @__PURE__ */ J("<a data-testid=\"to-wall\" class=\"svelte-b272ej\"> </a>"), ac = /* @__PURE__ */ J("<a data-testid=\"to-shelf\" class=\"svelte-b272ej\"> </a>"), oc = /* @__PURE__ */ J("<h1 class=\"svelte-b272ej\"> </h1> <p class=\"note\"> </p> <!>", 1), sc = /* @__PURE__ */ J("<p class=\"note\"> </p>"), cc = /* @__PURE__ */ J("<article data-testid=\"viewer\" class=\"svelte-b272ej\"><nav class=\"svelte-b272ej\"><!></nav> <!> <!></article>");
+function lc(e, t) {
+	M(t, !0);
+	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = K(() => new ka(t.source, t.id));
 	wn(() => () => r.close()), wn(() => t.view.follow());
-	let i = /* @__PURE__ */ I(() => ({
+	let i = /* @__PURE__ */ F(() => ({
 		map: t.view.now.map,
-		dark: ra.dark,
+		dark: na.dark,
 		log: t.view.now.scale === "log",
 		gamma: t.view.now.gamma,
 		rows: t.view.now.rows
-	})), a = /* @__PURE__ */ I(() => r.meta ? da(r.meta) : []), o = /* @__PURE__ */ I(() => r.meta?.entries[t.view.now.entry]), s = /* @__PURE__ */ I(() => K(o) ? K(o).step : K(a).includes(t.view.now.step) ? t.view.now.step : K(a)[0] ?? 0), c = /* @__PURE__ */ I(() => Math.max(1, ...(r.meta?.entries ?? []).map((e) => e.shape[0]))), l = /* @__PURE__ */ I(() => pa(r.heads(K(s)), r.profiles, t.view.now.sort, t.view.now.up)), u = /* @__PURE__ */ I(() => K(l).length === 1 && K(a).length === 1 && K(c) === 1);
+	})), a = /* @__PURE__ */ F(() => r.meta ? ua(r.meta) : []), o = /* @__PURE__ */ F(() => r.meta?.entries[t.view.now.entry]), s = /* @__PURE__ */ F(() => G(o) ? G(o).step : G(a).includes(t.view.now.step) ? t.view.now.step : G(a)[0] ?? 0), c = /* @__PURE__ */ F(() => Math.max(1, ...(r.meta?.entries ?? []).map((e) => e.shape[0]))), l = /* @__PURE__ */ F(() => fa(r.heads(G(s)), r.profiles, t.view.now.sort, t.view.now.up)), u = /* @__PURE__ */ F(() => G(l).length === 1 && G(a).length === 1 && G(c) === 1);
 	wn(() => {
-		K(u) && t.view.now.entry < 0 && Object.assign(t.view.now, {
-			entry: K(l)[0].entry,
-			head: K(l)[0].head
+		G(u) && t.view.now.entry < 0 && Object.assign(t.view.now, {
+			entry: G(l)[0].entry,
+			head: G(l)[0].head
 		});
 	});
 	let d = {
@@ -14540,25 +14605,25 @@ function tc(e, t) {
 		with: ""
 	};
 	function f(e) {
-		e.ctrlKey || e.metaKey || e.shiftKey || (e.preventDefault(), t.view.open(d));
+		t.view.link || (e.preventDefault(), t.view.open(d));
 	}
-	let p = /* @__PURE__ */ I(() => K(o) !== void 0 && t.view.now.head < K(o).shape[1] && t.view.now.batch < K(o).shape[0]);
-	var m = ec(), h = B(m), g = B(h), _ = (e) => {
-		var i = Xs(), a = V(i);
-		U((e) => {
-			Q(i, "href", e), X(a, `← ${r.meta?.name ?? ""} · ${K(n).wall ?? ""}`);
+	let p = /* @__PURE__ */ F(() => G(o) !== void 0 && t.view.now.head < G(o).shape[1] && t.view.now.batch < G(o).shape[0]);
+	var m = cc(), h = z(m), g = z(h), _ = (e) => {
+		var i = ic(), a = B(i);
+		H((e) => {
+			Q(i, "href", e), X(a, `← ${r.meta?.name ?? ""} · ${G(n).wall ?? ""}`);
 		}, [() => t.view.linkTo(d)]), q("click", i, f), Y(e, i);
 	}, v = (e) => {
-		var r = Zs(), i = V(r);
-		U(() => {
-			Q(r, "href", t.back), X(i, `← ${K(n).back ?? ""}`);
+		var r = ac(), i = B(r);
+		H(() => {
+			Q(r, "href", t.back), X(i, `← ${G(n).back ?? ""}`);
 		}), Y(e, r);
 	};
 	Z(g, (e) => {
-		K(p) && !K(u) ? e(_) : t.back && e(v, 1);
-	}), N(h);
-	var y = H(h, 2), b = (e) => {
-		ca(e, {
+		G(p) && !G(u) ? e(_) : t.back && e(v, 1);
+	}), j(h);
+	var y = V(h, 2), b = (e) => {
+		sa(e, {
 			get refusal() {
 				return r.refusal;
 			},
@@ -14568,9 +14633,9 @@ function tc(e, t) {
 	Z(y, (e) => {
 		r.refusal && e(b);
 	});
-	var x = H(y, 2), S = (e) => {
-		var o = Ir(), u = fn(o), d = (e) => {
-			Vs(e, {
+	var x = V(y, 2), S = (e) => {
+		var o = Fr(), u = fn(o), d = (e) => {
+			Ys(e, {
 				get opened() {
 					return r;
 				},
@@ -14578,15 +14643,15 @@ function tc(e, t) {
 					return t.view;
 				},
 				get ink() {
-					return K(i);
+					return G(i);
 				},
 				get heads() {
-					return K(l);
+					return G(l);
 				}
 			});
 		}, f = (e) => {
-			var o = Qs(), l = fn(o), u = V(l, !0), d = H(l, 2), f = V(d, !0);
-			Ys(H(d, 2), {
+			var o = oc(), l = fn(o), u = B(l, !0), d = V(l, 2), f = B(d, !0);
+			rc(V(d, 2), {
 				get opened() {
 					return r;
 				},
@@ -14594,64 +14659,64 @@ function tc(e, t) {
 					return t.view;
 				},
 				get ink() {
-					return K(i);
+					return G(i);
 				},
 				get step() {
-					return K(s);
+					return G(s);
 				},
 				get steps() {
-					return K(a);
+					return G(a);
 				},
 				get batches() {
-					return K(c);
+					return G(c);
 				}
-			}), U((e) => {
+			}), H((e) => {
 				X(u, r.meta.name), X(f, e);
 			}, [() => [
 				r.meta.model,
-				K(n).sizeOf(r.meta.layers, r.meta.heads),
-				K(n).tokensOf(Math.max(0, ...r.meta.entries.map((e) => e.shape[3])))
+				G(n).sizeOf(r.meta.layers, r.meta.heads),
+				G(n).tokensOf(Math.max(0, ...r.meta.entries.map((e) => e.shape[3])))
 			].filter(Boolean).join(" · ")]), Y(e, o);
 		};
 		Z(u, (e) => {
-			K(p) ? e(d) : e(f, -1);
+			G(p) ? e(d) : e(f, -1);
 		}), Y(e, o);
-	}, C = (e) => {
-		var t = $s(), r = V(t, !0);
-		U(() => X(r, K(n).loading)), Y(e, t);
+	}, ee = (e) => {
+		var t = sc(), r = B(t, !0);
+		H(() => X(r, G(n).loading)), Y(e, t);
 	};
 	Z(x, (e) => {
-		r.meta ? e(S) : r.refusal || e(C, 1);
-	}), N(m), U(() => {
-		Q(m, "data-id", t.id), Q(h, "aria-label", K(n).title);
-	}), Y(e, m), F();
+		r.meta ? e(S) : r.refusal || e(ee, 1);
+	}), j(m), H(() => {
+		Q(m, "data-id", t.id), Q(h, "aria-label", G(n).title);
+	}), Y(e, m), N();
 }
-Tr(["click"]);
+wr(["click"]);
 //#endregion
 //#region src/lib/address.ts
-function nc(e, t) {
-	return Object.entries(e).filter(([e, n]) => JSON.stringify(n) !== JSON.stringify(t[e])).map(([e, n]) => `${uc(e)}=${uc(ic(n, t[e]))}`).join("&");
+function uc(e, t) {
+	return Object.entries(e).filter(([e, n]) => JSON.stringify(n) !== JSON.stringify(t[e])).map(([e, n]) => `${vc(e)}=${vc(fc(n, t[e]))}`).join("&");
 }
-function rc(e, t) {
+function dc(e, t) {
 	let n = structuredClone(t);
 	for (let r of e.split("&")) {
-		let e = r.indexOf("="), i = fc(r.slice(0, e));
+		let e = r.indexOf("="), i = bc(r.slice(0, e));
 		if (e < 1 || !Object.hasOwn(t, i)) continue;
-		let a = ac(fc(r.slice(e + 1)), t[i]);
+		let a = pc(bc(r.slice(e + 1)), t[i]);
 		a !== void 0 && (n[i] = a);
 	}
 	return n;
 }
-function ic(e, t) {
-	return cc(t) && cc(e) ? e.join(",") : lc(t) && lc(e) ? e.map((e) => e.join(",")).join(";") : typeof t == "object" || typeof e == "object" ? JSON.stringify(e) : String(e);
+function fc(e, t) {
+	return gc(t) && gc(e) ? e.join(",") : _c(t) && _c(e) ? e.map((e) => e.join(",")).join(";") : typeof t == "object" || typeof e == "object" ? JSON.stringify(e) : String(e);
 }
-function ac(e, t) {
+function pc(e, t) {
 	if (typeof t == "string") return e;
-	if (typeof t == "number") return oc(e);
+	if (typeof t == "number") return mc(e);
 	if (typeof t == "boolean") return e === "true" || e !== "false" && void 0;
-	if (cc(t)) return sc(e);
-	if (lc(t)) {
-		let t = e.split(";").map(sc);
+	if (gc(t)) return hc(e);
+	if (_c(t)) {
+		let t = e.split(";").map(hc);
 		return t.includes(void 0) ? void 0 : t;
 	}
 	try {
@@ -14660,24 +14725,24 @@ function ac(e, t) {
 		return;
 	}
 }
-function oc(e) {
+function mc(e) {
 	let t = Number(e);
 	return e.trim() !== "" && Number.isFinite(t) ? t : void 0;
 }
-function sc(e) {
-	let t = e.split(",").map(oc);
+function hc(e) {
+	let t = e.split(",").map(mc);
 	return t.every((e) => e !== void 0) ? t : void 0;
 }
-function cc(e) {
+function gc(e) {
 	return Array.isArray(e) && e.length > 0 && e.every((e) => typeof e == "number");
 }
-function lc(e) {
-	return Array.isArray(e) && e.length > 0 && e.every(cc);
+function _c(e) {
+	return Array.isArray(e) && e.length > 0 && e.every(gc);
 }
-function uc(e) {
-	return encodeURIComponent(e).replace(/%(2C|3B|3A|5B|5D|20)/g, (e) => dc[e]);
+function vc(e) {
+	return encodeURIComponent(e).replace(/%(2C|3B|3A|5B|5D|20)/g, (e) => yc[e]);
 }
-var dc = {
+var yc = {
 	"%2C": ",",
 	"%3B": ";",
 	"%3A": ":",
@@ -14685,7 +14750,7 @@ var dc = {
 	"%5D": "]",
 	"%20": "+"
 };
-function fc(e) {
+function bc(e) {
 	try {
 		return decodeURIComponent(e.replaceAll("+", " "));
 	} catch {
@@ -14694,7 +14759,7 @@ function fc(e) {
 }
 //#endregion
 //#region src/viewer/view.svelte.ts
-var pc = {
+var xc = {
 	entry: -1,
 	head: 0,
 	batch: 0,
@@ -14714,43 +14779,43 @@ var pc = {
 	sort: "layer",
 	up: !0,
 	find: ""
-}, mc = 200, hc = class {
+}, Sc = 200, Cc = class {
 	keep;
-	#e = /* @__PURE__ */ R(en({ ...pc }));
+	#e = /* @__PURE__ */ L(en({ ...xc }));
 	get now() {
-		return K(this.#e);
+		return G(this.#e);
 	}
 	set now(e) {
-		z(this.#e, e, !0);
+		R(this.#e, e, !0);
 	}
 	#t;
 	constructor(e) {
 		this.keep = e, this.read();
 	}
 	get query() {
-		return nc(qe(this.now), pc);
+		return uc(Ye(this.now), xc);
 	}
 	get link() {
 		return this.keep.link(this.query);
 	}
 	linkTo(e) {
-		return this.keep.link(nc({
-			...qe(this.now),
+		return this.keep.link(uc({
+			...Ye(this.now),
 			...e
-		}, pc)) ?? "#";
+		}, xc)) ?? "#";
 	}
 	read() {
-		Object.assign(this.now, gc(rc(this.keep.read(), pc)));
+		Object.assign(this.now, wc(dc(this.keep.read(), xc)));
 	}
 	follow() {
 		let e = this.query;
-		return this.#t = setTimeout(() => this.keep.write(e), mc), () => clearTimeout(this.#t);
+		return this.#t = setTimeout(() => this.keep.write(e), Sc), () => clearTimeout(this.#t);
 	}
 	open(e) {
 		Object.assign(this.now, e);
 	}
 };
-function gc(e) {
+function wc(e) {
 	let t = (e, t, n) => t.includes(e) ? e : n, n = (e) => Math.max(-1, Math.round(e));
 	return {
 		...e,
@@ -14773,9 +14838,9 @@ function gc(e) {
 }
 //#endregion
 //#region src/widget/Widget.svelte
-function _c(e, t) {
-	P(t, !0);
-	let n = _r(() => String(t.model.get("recording"))), r = new hc({
+function Tc(e, t) {
+	M(t, !0);
+	let n = K(() => String(t.model.get("recording"))), r = new Cc({
 		read: () => String(t.model.get("state") ?? ""),
 		write: (e) => {
 			e !== t.model.get("state") && (t.model.set("state", e), t.model.save_changes());
@@ -14787,7 +14852,7 @@ function _c(e, t) {
 			t.model.get("state") !== r.query && r.read();
 		};
 		return t.model.on("change:state", e), () => t.model.off("change:state", e);
-	}), tc(e, {
+	}), lc(e, {
 		get source() {
 			return t.source;
 		},
@@ -14798,16 +14863,16 @@ function _c(e, t) {
 			return r;
 		},
 		back: null
-	}), F();
+	}), N();
 }
 //#endregion
 //#region src/widget/widget.ts
-function vc({ model: e, el: t }) {
+function Ec({ model: e, el: t }) {
 	let n = e.get("language");
-	(n === "en" || n === "zh") && (qi.now = n);
-	let r = Xi(e), i = document.createElement("div");
-	i.className = "regard-viewer", i.lang = qi.html, t.append(i);
-	let a = ia(i), o = Hr(_c, {
+	(n === "en" || n === "zh") && (Ki.now = n);
+	let r = Yi(e), i = document.createElement("div");
+	i.className = "regard-viewer", i.lang = Ki.html, t.append(i);
+	let a = ra(i), o = Vr(Tc, {
 		target: i,
 		props: {
 			source: r,
@@ -14815,9 +14880,9 @@ function vc({ model: e, el: t }) {
 		}
 	});
 	return () => {
-		a(), r.close(), Kr(o);
+		a(), r.close(), Gr(o);
 	};
 }
-var yc = { render: vc };
+var Dc = { render: Ec };
 //#endregion
-export { yc as default };
+export { Dc as default };
