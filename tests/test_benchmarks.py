@@ -117,13 +117,13 @@ class TestGoals:
         assert len({line.name for line in lines}) == len(lines)
         for line in lines:
             assert all(goal.metric in METRICS for goal in line.parsed_goals())
-            assert line.work.flops > 0
+            assert (line.work.flops > 0) != line.name.endswith("/open"), "to open a file is no arithmetic"
             assert suite.find(line.name, quick=quick).sizes == line.sizes
 
     def test_goals_on_memory_come_with_a_measurement_of_memory(self):
         for line in (line for group in suite.all_lines(quick=False).values() for line in group):
             wants = any(goal.metric.startswith("memory") for goal in line.parsed_goals())
-            assert line.memory or not wants, line.name
+            assert line.memory or line.quality is not None or not wants, line.name  # some measure their own peak
 
     def test_a_goal_reads_fractions_and_judges_both_ways(self):
         least, most = Goal.parse("speedup >= 2.5"), Goal.parse("memory_ratio <= 1/50")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.errors import ChoiceError
 
 if TYPE_CHECKING:
-    from regard.recording import Layer as RecordedLayer
+    from regard.cli._chosen import Chosen
     from regard.recording import Recording
-    from regard.weights import Weights
 
 KINDS = ("png", "svg", "npz", "html")
 
@@ -39,31 +38,6 @@ Npz = Annotated[bool, typer.Option("--npz", help="Numbers for numpy: all weights
 Html = Annotated[bool, typer.Option("--html", help="A page to zoom into, in one file.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to; its ending says what, if nothing else does.")]
 Lang = Annotated[Language, typer.Option(help="Of the labels.")]
-
-
-class Chosen(NamedTuple):
-    """One matrix of a recording."""
-
-    recording: Recording
-    layer: RecordedLayer
-    step: int
-    head: int | None  # as the model counts them; None where the layer has none
-    sequence: int
-    weights: Weights  # of this head
-    at: tuple[int, ...]  # the place of the sequence in them
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.weights.shape[-2], self.weights.shape[-1]
-
-    def tokens(self, *, keys: bool) -> list[str] | None:
-        """Texts or ids of what the keys or the queries stand for; None if the recording does not know."""
-        from regard.analysis._recorded import Matrix, texts
-
-        count = self.shape[1 if keys else 0]
-        matrix = Matrix(self.layer.name, self.step, self.weights, self.layer.cross)
-        found = texts(self.recording, matrix, count, self.sequence, keys=keys)
-        return found if any(found) else None
 
 
 def export(
@@ -125,6 +99,8 @@ def _choose(recording: Recording, layer: str | None, head: int | None, step: int
         raise ChoiceError(f"--sequence {sequence} is not in a batch of {batch}")
     index = (sequence, *[0] * (weights.ndim - 3)) if weights.ndim > 2 else ()
     name = choose.head_numbers(one)[place] if with_heads else None
+    from regard.cli._chosen import Chosen  # with torch
+
     return Chosen(recording, one, number, name, sequence, weights, index)
 
 

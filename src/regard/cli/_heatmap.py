@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from regard import plot
 
 if TYPE_CHECKING:
-    from regard.cli._export import Chosen
+    from regard.cli._chosen import Chosen
 
 NAMED = 100  # tokens; in a longer text positions say more than every twentieth word
 LABELS = {"en": ("Key", "Query", "head"), "zh": ("键", "查询", "头")}

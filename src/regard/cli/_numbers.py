@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 if TYPE_CHECKING:
-    from regard.cli._export import Chosen
+    from regard.cli._chosen import Chosen
 
 LIMIT = 2**26  # bytes of weights in float32
 BINS, TOP = 1024, 8

@@ -13,7 +13,7 @@ from rich.filesize import decimal
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from regard.cli._export import Chosen
+    from regard.cli._chosen import Chosen
 
 EXACT = 512  # up to this many tokens every weight is in the page, beyond them maps of as many bins
 PAIRS = 2**17  # strongest weights that are in the page, of all queries together
