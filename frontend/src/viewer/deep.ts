@@ -37,6 +37,7 @@ export class Deep {
   onload: () => void = () => {};
   #pool: Pool;
   readonly #viewer: OpenSeadragon.Viewer;
+  readonly #tracker: OpenSeadragon.MouseTracker;
   /** Names of the tiles of this frame. */
   readonly #drawn = new Set<string>();
   #estimated = false;
@@ -104,7 +105,7 @@ export class Deep {
       const cell = event.quick ? this.cellAt(event.position) : null;
       if (cell) this.onpick(cell);
     });
-    new OpenSeadragon.MouseTracker({
+    this.#tracker = new OpenSeadragon.MouseTracker({
       element: viewer.canvas,
       moveHandler: (event) => this.onmove(this.cellAt((event as unknown as { position: OpenSeadragon.Point }).position)),
       leaveHandler: () => this.onmove(null),
@@ -203,6 +204,7 @@ export class Deep {
 
   destroy(): void {
     this.sheet.close();
+    this.#tracker.destroy();
     this.#viewer.destroy();
   }
 

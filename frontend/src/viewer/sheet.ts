@@ -163,7 +163,10 @@ export class Sheet {
     if (!this.brush.ink.rows) return this.tops.now;
     const peaks = this.#peaksOf(tile);
     if ('values' in peaks) return peaks.values;
-    void peaks.then(() => this.changed());
+    peaks.then(
+      () => this.changed(),
+      () => {}, // asked for again when it is drawn again
+    );
     return null;
   }
 

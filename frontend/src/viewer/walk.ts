@@ -37,6 +37,8 @@ export function walk(event: KeyboardEvent, from: Cell, n: number, m: number, far
       return { zoom: 1 / ZOOM };
     case '0':
       return 'all';
+    case 'Enter':
+      return to(from.row, from.column);
     case 'Escape':
       return 'leave';
     default:

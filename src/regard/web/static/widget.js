@@ -2909,21 +2909,21 @@ var Oa = 600, ka = class {
 		title: "注意力查看器",
 		idea: "模型的每一层、每一个头，想看多深就看多深。",
 		loading: "请稍候……",
-		recordings: "记录",
-		none: "还没有任何记录。",
+		recordings: "录制",
+		none: "还没有任何录制。",
 		tokensOf: (e) => `${e.toLocaleString("en")} 个词元`,
 		sizeOf: (e, t) => `${e} 层 × ${t} 头`,
-		back: "全部记录",
+		back: "全部录制",
 		wall: "全部注意力头",
-		make: "记录一段文字",
-		makeIdea: "真实的模型会读你写的文字，它的注意力会被记录下来并打开。",
+		make: "录制一段文字",
+		makeIdea: "真实的模型会读你写的文字，它的注意力会被录制下来并打开。",
 		text: "文字",
 		model: "模型",
 		models: {
 			minilm: "MiniLM · 英文，双向阅读",
 			smollm2: "SmolLM2 · 任何语言，从左到右阅读"
 		},
-		record: "记录并打开",
+		record: "录制并打开",
 		stop: "停止",
 		stages: {
 			loading: "正在载入模型……",
@@ -3013,7 +3013,7 @@ var Oa = 600, ka = class {
 		compare: "与另一个比较",
 		comparing: "比较对象",
 		noCompare: "停止比较",
-		recording: "记录",
+		recording: "录制",
 		layerName: "层",
 		headName: "头",
 		textHelp: "指向一个词元查看；点击固定。",
@@ -13097,7 +13097,7 @@ var Zo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 	#s(e) {
 		if (!this.brush.ink.rows) return this.tops.now;
 		let t = this.#c(e);
-		return "values" in t ? t.values : (t.then(() => this.changed()), null);
+		return "values" in t ? t.values : (t.then(() => this.changed(), () => {}), null);
 	}
 	#c({ pool: e, level: t, row: n }) {
 		let r = `${e}/${t}/${n}`, i = this.#n.get(r);
@@ -13122,16 +13122,17 @@ var rs = class {
 	onload = () => {};
 	#e;
 	#t;
-	#n = /* @__PURE__ */ new Set();
-	#r = !1;
-	#i = !0;
-	#a = /* @__PURE__ */ new WeakMap();
+	#n;
+	#r = /* @__PURE__ */ new Set();
+	#i = !1;
+	#a = !0;
+	#o = /* @__PURE__ */ new WeakMap();
 	constructor(e, t, n, r, i) {
 		this.element = e, this.sheet = t, this.still = i, this.#e = n;
 		let { n: a, m: o } = t.info;
 		ns(), this.#t = (0, Zo.default)({
 			element: e,
-			tileSources: this.#s(),
+			tileSources: this.#c(),
 			drawer: "canvas",
 			imageSmoothingEnabled: !1,
 			showNavigationControl: !1,
@@ -13159,21 +13160,21 @@ var rs = class {
 		});
 		let s = this.#t;
 		s.addHandler("open", () => {
-			this.look(r, !0), this.#o();
-		}), s.addHandler("viewport-change", () => this.#o()), s.addHandler("animation", () => this.#o()), s.addHandler("resize", () => {
-			let e = this.#i;
+			this.look(r, !0), this.#s();
+		}), s.addHandler("viewport-change", () => this.#s()), s.addHandler("animation", () => this.#s()), s.addHandler("resize", () => {
+			let e = this.#a;
 			requestAnimationFrame(() => {
-				s.isOpen() && (e && s.viewport.goHome(!0), this.#o());
+				s.isOpen() && (e && s.viewport.goHome(!0), this.#s());
 			});
 		}), s.addHandler("tile-drawing", ({ tile: e, rendered: n }) => {
 			let r = e.getUrl();
-			this.#n.add(r), t.refresh(r, n);
+			this.#r.add(r), t.refresh(r, n);
 		}), s.addHandler("update-viewport", () => {
-			this.#r = t.estimated(this.#n), t.look(this.#n), this.#n.clear(), this.onload();
+			this.#i = t.estimated(this.#r), t.look(this.#r), this.#r.clear(), this.onload();
 		}), s.addHandler("canvas-click", (e) => {
 			let t = e.quick ? this.cellAt(e.position) : null;
 			t && this.onpick(t);
-		}), new Zo.default.MouseTracker({
+		}), this.#n = new Zo.default.MouseTracker({
 			element: s.canvas,
 			moveHandler: (e) => this.onmove(this.cellAt(e.position)),
 			leaveHandler: () => this.onmove(null)
@@ -13209,7 +13210,7 @@ var rs = class {
 		return this.#t.drawer.canvas;
 	}
 	get estimated() {
-		return this.#r;
+		return this.#i;
 	}
 	look({ x: e, y: t, zoom: n }, r = this.still) {
 		let { viewport: i } = this.#t, { m: a } = this.sheet.info;
@@ -13239,18 +13240,18 @@ var rs = class {
 		e !== this.#e && (this.#e = e, this.#t.world.getItemAt(0)?.reset(), this.#t.forceRedraw());
 	}
 	destroy() {
-		this.sheet.close(), this.#t.destroy();
-	}
-	#o() {
-		this.element.clientWidth && this.#t.world.getItemCount() && (this.#i = this.camera.zoom === 0, this.onframe(this.frame));
+		this.sheet.close(), this.#n.destroy(), this.#t.destroy();
 	}
 	#s() {
+		this.element.clientWidth && this.#t.world.getItemCount() && (this.#a = this.camera.zoom === 0, this.onframe(this.frame));
+	}
+	#c() {
 		let { sheet: e } = this, { n: t, m: n, tile: r, levels: i } = e.info, a = (e, t, n) => ({
 			pool: this.#e,
 			level: i - 1 - e,
 			row: n,
 			column: t
-		}), o = this.#a;
+		}), o = this.#o;
 		return {
 			width: n,
 			height: t,
@@ -13297,6 +13298,7 @@ function os(e, t, n, r, i) {
 		case "=": return { zoom: as };
 		case "-": return { zoom: 1 / as };
 		case "0": return "all";
+		case "Enter": return a(t.row, t.column);
 		case "Escape": return "leave";
 		default: return null;
 	}
