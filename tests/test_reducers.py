@@ -14,6 +14,7 @@ from torch import Tensor
 
 from regard import normalisers, reducers
 from regard._operands import Size, Span
+from regard.analysis import _reducers
 from regard.reducers import Block, Reducer
 from regard.web import _squares
 
@@ -44,6 +45,21 @@ class Law(NamedTuple):
     answer: Callable[[Matrix], Tensor]
 
 
+def chosen(x: Matrix) -> Tensor:
+    """Two keys of every query, of which some are none."""
+    n, m = x.size.n, x.size.m
+    return (torch.arange(2 * n).reshape(n, 2) * 5 % (m + 1)) - 1
+
+
+def at_chosen(x: Matrix) -> Tensor:
+    place = chosen(x).expand(*x.weights.shape[:-1], 2)
+    return x.weights.gather(-1, place.clamp_min(0)) * (place >= 0)
+
+
+def marked(x: Matrix) -> Tensor:
+    return torch.arange(x.size.m) % 3 == 1
+
+
 LAWS = {
     "squared weight": Law(lambda x: reducers.SquaredWeight(), lambda x: reference.saturation(x.weights)),
     "surprise": Law(lambda x: reducers.Surprise(), lambda x: reference.entropy(x.weights)),
@@ -57,6 +73,8 @@ LAWS = {
     "log-sum-exp": Law(lambda x: reducers.LogSumExp(), lambda x: torch.logsumexp(x.scores, -1)),
     "row statistic": Law(lambda x: _squares.Statistic(normalisers.softmax()), lambda x: torch.logsumexp(x.scores, -1)),
     "squares": Law(lambda x: _squares.Squares(3), lambda x: in_squares(x.weights, 3)),
+    "at chosen keys": Law(lambda x: _reducers.At(chosen(x)), at_chosen),
+    "among marked keys": Law(lambda x: _reducers.Among(marked(x)[:, None]), lambda x: x.weights @ marked(x).double()),
     "pool": Law(lambda x: reducers.Pool(x.values), lambda x: x.weights @ x.values),
     "top": Law(lambda x: reducers.Top(2), lambda x: best_two(x.weights)),
     "received": Law(lambda x: reducers.Received(), lambda x: reference.received(x.weights)),
