@@ -86,7 +86,7 @@ def show(browser):
         context = browser.new_context(viewport={"width": 1100, "height": 900}, reduced_motion="reduce")
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(90_000)
         page.expose_function("ask", Notebook(widget).ask)
         page.route(f"{HOST}/**", answer)
         page.goto(f"{HOST}/")

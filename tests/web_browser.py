@@ -16,7 +16,8 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-WAIT = 30_000  # a machine that does something else, too
+WAIT = 90_000  # a machine that does something else, too
+expect.set_options(timeout=WAIT)
 WIDE, NARROW = (1440, 900), (390, 844)
 AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 import regard as rg
 
@@ -17,6 +17,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+expect.set_options(timeout=90_000)  # a machine that runs other tests, too
 LONG = 32_768
 HOSTILE = [
     "</script><script>window.hurt = 1</script>", "<img src=x onerror='window.hurt = 1'>", "{{7*7}}",
@@ -103,7 +104,7 @@ class Watched(NamedTuple):
 
 def opened(context: BrowserContext, shown: Shown, place: str = "") -> Watched:
     page, errors = context.new_page(), []
-    page.set_default_timeout(20_000)
+    page.set_default_timeout(90_000)  # a machine that runs other tests, too
     page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on(
