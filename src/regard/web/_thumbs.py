@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from regard.web._turns import awaited
 EXACT = 1 << 25  # cells of a layer that are all looked at; of more, some rows
 
 
+@runtime_checkable
 class Entry(Protocol):
     """A call in a recording: `recording.entries[i]`."""
 
