@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import regard as rg
 from regard import datasets
-from regard.errors import ChoiceError, DtypeError, FormatError, RegardError, ShapeError
+from regard.errors import ChoiceError, DtypeError, FormatError, RegardError, ShapeError, UnknownTextError
 from regard.lab.pages import PAGES, _state
 
 NAMES = list(PAGES)
@@ -72,6 +72,9 @@ def assert_code_agrees(page, state, shown):
     same = [name for name in space if shown.get(name) is not None]
     assert {"output", "weights", "estimate"} & set(same)
     for name in same:
+        if name in {"segments", "questions"}:
+            assert space[name] == shown[name]
+            continue
         torch.testing.assert_close(numbers(space[name]), numbers(shown[name]), rtol=1e-5, atol=1e-6, msg=name)
 
 
@@ -415,3 +418,95 @@ def test_reinforce_is_right_on_average_and_calmer_with_a_baseline():
 def test_one_reward_for_each_key():
     with pytest.raises(ShapeError, match="rewards must be as many as scores, one a key: 5 scores came, and 2 rewards"):
         show("normalisers", rewards=[1, 2])
+
+
+# D5: heads
+
+
+def test_heads_of_a_real_model():
+    page = PAGES["heads"]
+    state = page.state()
+    shown = page.show(state)
+    assert shown["tokens"][0] == "[CLS]" and shown["tokens"][-1] == "[SEP]" and "animal" in shown["tokens"]
+    n = len(shown["tokens"])
+    weights = torch.tensor(shown["weights"])
+    assert weights.shape == (12, n, n) and len(shown["layers"]) == 6 and len(shown["heads"]) == 12
+    torch.testing.assert_close(weights.sum(-1), torch.ones(12, n), atol=1e-4, rtol=0)
+    for head, matrix in zip(shown["heads"], weights, strict=True):
+        assert head["first"] == pytest.approx(matrix[:, 0].mean().item(), abs=1e-5)
+        assert head["separators"] == pytest.approx(matrix[:, -1].mean().item(), abs=1e-5)
+        assert head["previous"] == pytest.approx(matrix.diagonal(-1).sum().item() / n, abs=1e-5)
+        assert head["pair"]["weight"] == pytest.approx(
+            matrix[head["pair"]["query"], head["pair"]["key"]].item(), abs=1e-5
+        )
+        assert head["share"] is None or head["share"] > 0.5
+    assert_code_agrees(page, state, shown)
+
+
+def test_heads_look_at_sentences_they_can_read():
+    with pytest.raises(ShapeError, match="sentence must have at most 64 tokens to be looked at head by head, 82 came"):
+        show("heads", sentence="word " * 80)
+    with pytest.raises(UnknownTextError, match=r"minilm .* does not know"):
+        show("heads", sentence="他从小的数学成绩并不好")
+    assert show("heads", sentence="Tall")["heads"][0]["pair"] is None
+
+
+# G: relevance
+
+
+@pytest.mark.parametrize("preset", ["en-short", "zh-short", "en-whole", "zh-whole"])
+def test_the_right_segments_win(preset):
+    page = PAGES["relevance"]
+    state = page.read({"preset": preset})
+    shown = page.show(state)
+    answers = [0, 1] if preset.endswith("short") else [0]
+    assert [verdict["winner"] for verdict in shown["verdicts"]] == answers
+    assert all(verdict["right"] and verdict["answer_rank"] == 1 for verdict in shown["verdicts"])
+    if preset.endswith("whole"):
+        assert shown["verdicts"][0]["tempting"] == 10 and shown["verdicts"][0]["beaten"]
+    assert shown["pairs"]["math_class"] > shown["pairs"]["class_apples"]  # G3
+    assert_rows_are_distributions(shown["weights"])
+    assert_rows_are_distributions(shown["among"])
+    body, school = shown["heads"]["weights"]
+    rows = [head[0] for head in (body, school)]  # G1: one row of Q, two heads
+    first = [row.index(max(row)) for row in rows]
+    assert first == [0, 1] if preset.endswith("short") else first[0] in {0, 10}
+    assert max(rows[0]) > 1.5 * max(rows[1])  # the question is about the body, and the other head sees little of it
+    assert_code_agrees(page, state, shown)
+
+
+def test_any_passage_and_questions():
+    passage = "Cats sleep all day. Rain falls from clouds. Bread is baked in an oven."
+    shown = show("relevance", passage=passage, questions=["Where does water come from?", "What do bakers make?"])
+    assert shown["segments"] == ["Cats sleep all day.", "Rain falls from clouds.", "Bread is baked in an oven."]
+    assert [verdict["winner"] for verdict in shown["verdicts"]] == [1, 2]
+    assert {verdict["right"] for verdict in shown["verdicts"]} == {None} and shown["pairs"] is None
+    alone = show("relevance", passage="Cats sleep all day.", questions=["Who sleeps?"])
+    assert alone["weights"] == [[1]] and alone["among"] is None
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"preset": "zh-short", "encoder": "minilm"},
+        {"preset": "en-short", "encoder": "words"},
+        {"passage": "привет мир. как дела?", "questions": ["что это?"]},
+        {"questions": ["qzx wvbk xqj?"]},
+    ],
+)
+def test_text_that_the_encoder_does_not_know_is_refused(state):
+    with pytest.raises(UnknownTextError):
+        show("relevance", **state)
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ({"passage": "Cats sleep. " * 50}, "passage must have at most 40 segments, 50 came"),
+        ({"passage": "... | !"}, "passage must have a segment that says something"),
+        ({"heads": [{"name": "a"}, {"name": "a"}]}, "heads must have different names"),
+    ],
+)
+def test_passages_that_make_no_sense(state, message):
+    with pytest.raises(RegardError, match=message):
+        show("relevance", **state)

@@ -21,7 +21,7 @@ import regard as rg
 from regard import masks, normalisers, scores
 from regard.errors import ChoiceError, StaleWeightsError
 from regard.recording._call import Call
-from regard.web import _head, _maps, _refine, _thumbs
+from regard.web import _head, _maps, _refine, _strips, _thumbs
 from regard.web._maps import Cache, Map, thumbs
 
 POOLS = ("mean", "max")
@@ -47,11 +47,12 @@ NORMALISERS = {
 @contextmanager
 def small_pieces() -> Iterator[None]:
     """Tiles, bands, boxes and levels so small that a small matrix has many of each."""
-    sizes = {"TILE": 8, "FINEST_COARSE": 2, "BAND": 8, "BOX": 256, "CAP": 1024, "SAMPLE": 512, "FEWEST": 8}
+    sizes = {"TILE": 8, "FINEST_COARSE": 2, "BAND": 8, "BOX": 256, "CAP": 1024, "SAMPLE": 512, "FEWEST": 8, "WIDE": 24}
     with (
         patch.multiple(_maps, **{name: sizes[name] for name in ("TILE", "FINEST_COARSE", "BAND", "SAMPLE")}),
-        patch.multiple(_head, **{name: sizes[name] for name in ("BAND", "BOX", "CAP", "FEWEST")}),
-        patch.multiple(_refine, **{name: sizes[name] for name in ("BAND", "CAP")}),
+        patch.multiple(_head, **{name: sizes[name] for name in ("BAND", "BOX", "CAP", "FEWEST", "WIDE")}),
+        patch.multiple(_refine, BAND=sizes["BAND"]),
+        patch.multiple(_strips, **{name: sizes[name] for name in ("BAND", "CAP")}),
     ):
         yield
 
@@ -206,7 +207,7 @@ def test_a_pass_that_was_cancelled_goes_on_to_the_same_bits() -> None:
     whole, often = refined(long_map()), long_map()
     shares = [0.0]
     while not often.exact:
-        asked = iter([False] * 9 + [True] * 10**6)
+        asked = iter([False] * 60 + [True] * 10**6)
         shares.append(list(often.refine(lambda asked=asked: next(asked), workers=1))[-1])
         assert shares[-1] >= shares[-2]
     assert len(shares) > 3
@@ -252,7 +253,7 @@ def test_many_threads_see_what_one_sees() -> None:
 
 def test_an_error_in_a_worker_reaches_the_caller_and_the_rest_can_be_done_later() -> None:
     one = long_map()
-    with patch.object(_head.Head, "tiles", side_effect=MemoryError), pytest.raises(MemoryError):
+    with patch.object(_head.Head, "box", side_effect=MemoryError), pytest.raises(MemoryError):
         list(one.refine())
     refined(one)
 

@@ -7,5 +7,12 @@ export function scrollable(node: HTMLElement): () => void {
   const watcher = new ResizeObserver(look);
   watcher.observe(node);
   for (const child of node.children) watcher.observe(child);
-  return () => watcher.disconnect();
+  // What is in it may change, and is broader once its letters have come.
+  const changes = new MutationObserver(look);
+  changes.observe(node, { childList: true, subtree: true, characterData: true });
+  void document.fonts.ready.then(look);
+  return () => {
+    watcher.disconnect();
+    changes.disconnect();
+  };
 }

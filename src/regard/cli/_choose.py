@@ -56,12 +56,13 @@ def layer(wanted: str | None, there: Sequence[Layer]) -> Layer:
 
 
 def step(wanted: int | None, of: Layer) -> int:
+    first, *others = of.steps
     listed = ", ".join(map(str, of.steps))
-    if wanted is None and len(of.steps) > 1:
+    if wanted is None and others:
         raise ChoiceError(f"{of.name} was recorded in steps {listed}: say which, with --step")
     if wanted is not None and wanted not in of.steps:
         raise ChoiceError(f"{of.name} has no step {wanted}; it was recorded in {listed}")
-    return of.steps[0] if wanted is None else wanted
+    return first if wanted is None else wanted
 
 
 def head_numbers(of: Layer) -> list[int]:

@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from regard.cli import _text
+
 WIDTHS = {
     "head": 4,
     "entropy": 7,
@@ -85,7 +87,7 @@ def show(facts: dict[str, Any]) -> None:
         console.print()
         console.print(_title(section, several=len(facts["steps"]) > 1))
         if section["damage"]:
-            console.print(Text(f"  {_safe(section['damage'])}", style="red"))
+            console.print(Text(f"  {_text.visible(section['damage'])}", style="red"))
         elif section["heads"]:
             table, hidden = _profile(section["heads"], console.width)
             console.print(table)
@@ -93,7 +95,7 @@ def show(facts: dict[str, Any]) -> None:
     if left:
         console.print(Text(f"\nno room for {', '.join(sorted(left))}: widen the terminal, or take --json", style="dim"))
     for words in facts["damage"]:
-        console.print(Text(f"\ndamaged: {_safe(words)}", style="bold red"))
+        console.print(Text(f"\ndamaged: {_text.visible(words)}", style="bold red"))
 
 
 def _overview(facts: dict[str, Any]) -> Text:
@@ -102,29 +104,29 @@ def _overview(facts: dict[str, Any]) -> Text:
     about = facts["about"]
     source = f", from {about['from']}" if "from" in about else ""
     state = "" if facts["closed"] else ", not closed: it is being written, or its writer was killed"
+    steps = _text.count(len(facts["steps"]), "step")
+    several = len(facts["tokens"]) > 1
     lines = [
         ("file", f"{facts['file']}, {_facts.size(facts['bytes'])}{state}"),
         ("model", f"{about.get('model', 'not told')}{source}"),
-        *(("tokens", _tokens(given)) for given in facts["tokens"]),
-        (
-            "layers",
-            f"{facts['layers_in_file']}, {facts['heads_in_file']} heads, in {_count(len(facts['steps']), 'step')}",
-        ),
+        *(("tokens", _tokens(given, several=several)) for given in facts["tokens"]),
+        ("layers", f"{facts['layers_in_file']}, {_text.count(facts['heads_in_file'], 'head')}, in {steps}"),
         ("kept", f"{_facts.size(facts['tensor_bytes'])} of queries, keys and masks"),
     ]
     text = Text()
     for name, value in lines:
-        text.append(f"{name:<8}", style="dim").append(_safe(value) + "\n")
+        text.append(f"{name:<8}", style="dim").append(_text.visible(value) + "\n")
     text.rstrip()
     return text
 
 
-def _tokens(given: dict[str, Any]) -> str:
+def _tokens(given: dict[str, Any], *, several: bool) -> str:
     rows = given["texts"]
     many = f"{given['sequences']} x " if given["sequences"] > 1 else ""
     words = "" if not rows else ": " + " ".join(text.strip() or "·" for text in rows[0][:SHOWN])
     more = " …" if rows and len(rows[0]) > SHOWN else ""
-    return f"{many}{given['length']:,} ({given['name']}, step {given['step']}){words}{more}"
+    where = f" ({given['name']}, step {given['step']})" if several else ""
+    return f"{many}{given['length']:,}{where}{words}{more}"
 
 
 def _title(section: dict[str, Any], *, several: bool) -> Text:
@@ -132,14 +134,14 @@ def _title(section: dict[str, Any], *, several: bool) -> Text:
 
     facts = [
         *([f"step {section['step']}"] if several else []),
-        *([_count(section["sequences"], "sequence")] if section["sequences"] > 1 else []),
-        _count(len(section["head_numbers"]), "head"),
+        *([_text.count(section["sequences"], "sequence")] if section["sequences"] > 1 else []),
+        _text.count(len(section["head_numbers"]), "head"),
         f"{section['queries']:,} x {section['keys']:,}",
         "cross attention" if section["cross"] else "self attention",
         f"sees {section['mask']}",
         _facts.size(section["bytes"]),
     ]
-    return Text.assemble((_safe(section["name"]), "bold"), ("  " + _safe(", ".join(facts)), "dim"))
+    return Text.assemble((_text.visible(section["name"]), "bold"), ("  " + _text.visible(", ".join(facts)), "dim"))
 
 
 def _profile(heads: list[dict[str, Any]], width: int) -> tuple[Table, list[str]]:
@@ -166,13 +168,3 @@ def _cell(name: str, value: float | None) -> Text:
     if name not in SHARES:
         return Text(f"{value:.2f}" if value < 1000 else f"{value:,.0f}")
     return Text(f"{value:.3f}", style="bold red" if value >= 0.5 else "" if value >= 0.05 else "dim")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
-
-
-def _safe(text: str) -> str:
-    from regard.cli import _text
-
-    return _text.visible(text)

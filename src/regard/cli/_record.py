@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.errors import ChoiceError, DataError, ShapeError, UnknownTextError
+from regard.errors import ChoiceError, DataError, RegardError, ShapeError, UnknownTextError
 
 if TYPE_CHECKING:
-    from regard.cli._progress import Step
-
-LOOK = 0.2  # seconds between two looks at the file
+    from regard.cli._run import Given
 
 
 class Dtype(StrEnum):
@@ -43,19 +37,6 @@ Truncate = Annotated[bool, typer.Option("--truncate", help="Cut a text that is l
 Force = Annotated[bool, typer.Option("--force", help="Take the place of a file that is there.")]
 
 
-class Given(NamedTuple):
-    """A model and what it is to read."""
-
-    name: str
-    tokenizer: Any
-    model: Any
-    inputs: dict[str, Any]  # input_ids and attention_mask, (1, tokens)
-
-    @property
-    def length(self) -> int:
-        return self.inputs["input_ids"].shape[-1]
-
-
 def record(
     text: Text,
     out: Out,
@@ -73,7 +54,7 @@ def record(
 
     regard record --model smollm2 --text "Once upon a time" --generate 20 -o run.regard
     """
-    from regard.cli import _choose, _progress, _text
+    from regard.cli import _choose, _progress, _run, _text
 
     _check(out, force=force)
     words = _text.read(text)
@@ -82,7 +63,7 @@ def record(
         given = _load(model, words, generate, truncate=truncate)
     options = {"heads": chosen, "dtype": dtype, "layers": _layers(layers, given.model)}
     try:
-        written = _run(given, out, options, generate, force=force)
+        written = _run.run(given, out, options, generate, force=force)
     except KeyboardInterrupt:
         _say_stopped(out)
         raise typer.Exit(130) from None
@@ -101,6 +82,7 @@ def _check(out: Path, *, force: bool) -> None:
 
 def _load(name: str, text: str, generate: int, *, truncate: bool) -> Given:
     from regard import models
+    from regard.cli._run import Given
 
     if not text.strip():
         raise DataError("there is nothing to record: the text is empty")
@@ -148,96 +130,15 @@ def _layers(wanted: list[str] | None, model: Any) -> list[str] | None:
     return [name for one in wanted for name in (_choose.matching(one, names) if one.isdecimal() else [one])]
 
 
-def _run(given: Given, out: Path, options: dict[str, Any], generate: int, *, force: bool) -> str | None:
-    """Record; returns what the model wrote, if it was asked to write."""
-    import torch
-
-    from regard.capture import record as recording
-    from regard.cli import _progress
-
-    if options["dtype"] is not None:
-        options["dtype"] = getattr(torch, options["dtype"])
-    about = {"from": given.name}
-    total = generate or (None if options["layers"] else getattr(given.model.config, "num_hidden_layers", None))
-    with _placed(out, force=force) as path, _progress.step(f"recording {given.length:,} tokens", total) as line:
-        with torch.no_grad(), recording(given.model, path=path, tokenizer=given.tokenizer, about=about, **options):
-            if generate:
-                return _write(given, generate, line)
-            with _followed(path, line):
-                given.model(**given.inputs)
-    return None
-
-
-def _write(given: Given, count: int, line: Step) -> str:
-    new = {"max_new_tokens": count, "do_sample": False, "num_beams": 1, "streamer": Counter(line)}
-    ids = given.model.generate(**given.inputs, **new)
-    start = 0 if given.model.config.is_encoder_decoder else given.length
-    return given.tokenizer.decode(ids[0, start:], skip_special_tokens=True)
-
-
-class Counter:
-    """What `generate` tells of each token."""
-
-    def __init__(self, line: Step) -> None:
-        self._line, self._prompt = line, True
-
-    def put(self, value: Any) -> None:
-        self._line.advance(0 if self._prompt else 1)
-        self._prompt = False
-
-    def end(self) -> None:
-        """There is nothing to close."""
-
-
-@contextmanager
-def _placed(out: Path, *, force: bool) -> Iterator[Path]:
-    """Where to record. What is there already stays until something was recorded, and then makes room for it."""
-    if not (force and out.exists()):
-        yield out
-        return
-    target = Path(os.path.realpath(out))
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        yield beside
-    finally:
-        if beside.exists():  # a recording without a call leaves no file
-            beside.replace(target)
-
-
-@contextmanager
-def _followed(path: Path, line: Step) -> Iterator[None]:
-    """Count the layers as they reach the file, by a second reader of it."""
-    if not line.shown:
-        yield
-        return
-    from regard.recording import open as open_recording
-
-    done = threading.Event()
-
-    def look() -> None:
-        reading = open_recording(path)
-        line.advance(len(reading.entries))
-        while not done.wait(LOOK):
-            line.advance(reading.refresh())
-
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
-    try:
-        yield
-    finally:
-        done.set()
-        looking.join()
-
-
 def _say_stopped(out: Path) -> None:
-    from regard.errors import RegardError
+    from regard.cli import _text
     from regard.recording import open as open_recording
 
     try:
         count = len(open_recording(out).layers) if out.exists() else 0
     except RegardError:
         count = 0
-    kept = f"{count} layer{'s' * (count != 1)} recorded until then: {out}" if count else "nothing was recorded yet"
+    kept = f"{_text.count(count, 'layer')} recorded until then: {out}" if count else "nothing was recorded yet"
     typer.echo(f"regard: stopped; {kept}", err=True)
 
 
@@ -248,8 +149,9 @@ def _sum_up(out: Path, given: Given, written: str | None) -> None:
     made = open_recording(out)
     heads = sum(layer.shape[1] for layer in made.layers)
     tokens = next((ids.shape[-1] for ids in made.inputs.get(0, {}).values()), given.length)
+    counts = [_text.count(tokens, "token"), _text.count(len(made.layers), "layer"), _text.count(heads, "head")]
     print(f"{given.name} ({made.about['model']})")
-    print(f"{tokens:,} tokens, {len(made.layers)} layers, {heads} heads, {_facts.size(made.bytes)}")
+    print(f"{', '.join(counts)}, {_facts.size(made.bytes)}")
     if written is not None:
-        print(f"wrote    {_text.visible(written)}")
+        print(f"went on  {_text.visible(written)}")
     print(f"written  {out}")

@@ -32,3 +32,7 @@ def visible(text: str) -> str:
     旷 \x1b[31m
     """
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"

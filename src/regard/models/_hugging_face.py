@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,12 +44,16 @@ def load(name: str | Path, *, causal: bool = False) -> tuple[Any, Any]:
         with quiet():
             kind = _writer(transformers, name, source, only) if causal else transformers.AutoModel
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **only)
-            return tokenizer, kind.from_pretrained(source, **only).eval()
+            model, found = kind.from_pretrained(source, output_loading_info=True, **only)
     except RegardError:
         raise
     except (OSError, ValueError) as error:  # transformers raises one of the two for what it does not find or know
         reason = " ".join(str(error).split())
         raise ChoiceError(f"{name}: no model could be loaded from there: {reason}") from error
+    missing = sorted(key for key in found["missing_keys"] if "pooler" not in key)  # which comes after all attention
+    if missing:
+        warnings.warn(f"{name}: has no numbers for {', '.join(missing[:5])}, which are random now", stacklevel=2)
+    return tokenizer, model.eval()
 
 
 def _writer(transformers: Any, name: str | Path, source: str, only: dict[str, bool]) -> Any:
@@ -80,14 +85,16 @@ def import_transformers() -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the progress bar for reading a few files from the disk, and with the user's setting afterwards."""
+    """Without a progress bar for a few files from the disk, or a table of what is not needed of them."""
     from transformers.utils import logging
 
-    shown = logging.is_progress_bar_enabled()
+    shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(level)
         if shown:
             logging.enable_progress_bar()
 

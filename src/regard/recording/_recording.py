@@ -77,7 +77,7 @@ class Recording:
 
     @property
     def closed(self) -> bool:
-        """False for a file that is still being written, or whose writer was killed: it has all that was acknowledged."""
+        """False for a file that is still being written, or whose writer was killed."""
         return self._shelf is None or self._shelf.reader.closed
 
     @property

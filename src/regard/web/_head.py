@@ -15,6 +15,7 @@ from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
 from regard._questions import top
 from regard._tiles import Problem
 from regard.errors import ChoiceError
+from regard.normalisers import Softmax
 from regard.web._squares import MAX, Statistic, pixels, pooled, runs, square
 from regard.weights import Weights
 
@@ -24,8 +25,9 @@ AT_ONCE = 4  # bands
 BOX = 1 << 20  # cells that are made at a time: they stay in the cache
 CAP = 4 * BOX  # cells of whole rows; longer rows are cut
 FEWEST = 64  # rows that are made together even where they are long: below that a product waits for memory
-TRIED = 4  # rows by which a statistic that was given is tried
-AGREES = 1e-3
+WIDE = 4096  # columns of a box of whole bands
+TRIED = 16  # rows by which a statistic that was given is tried
+AGREES = 1e-6  # relative, and twice that absolute: more would show in the weights
 
 
 class Head:
@@ -36,7 +38,9 @@ class Head:
         self.problem = alone(weights._problem(), place(tuple(weights.shape[:-2]), batch, head))  # noqa: SLF001
         self.n, self.m = self.problem.size.n, self.problem.size.m
         self.pointwise = self.problem.spec.normaliser.pointwise
+        self.softmax = isinstance(self.problem.spec.normaliser, Softmax)
         self.statistic = torch.full((1, 1, self.n), math.nan, dtype=self.problem.dtype, device=self.problem.size.device)
+        self.nothing = torch.zeros_like(self.statistic)  # under which weights of softmax are exp(score)
         self.known = [False] * pixels(self.n, BAND)
         self._lock = Lock()
         if statistic is not None:
@@ -67,7 +71,7 @@ class Head:
         for low in range(0, len(index), step):
             rows, target = Span(0, 0, index[low : low + step]), out[low : low + step]
             if known:
-                part = self._box(rows, Span(cols.start, cols.stop), buffers)
+                part = self.box(rows, Span(cols.start, cols.stop), buffers)
                 if part is not None:
                     target.copy_(pooled(part, -1, 0, side, pool))
             else:
@@ -121,21 +125,33 @@ class Head:
             for left in range(cols.start, cols.stop, max(width, 1)):
                 right = min(left + width, cols.stop)
                 part = (
-                    self._box(Span(low, high), Span(left, right), buffers)
+                    self.box(Span(low, high), Span(left, right), buffers)
                     if self.pointwise
                     else self.rows(low, high, slice(left, right))
                 )
                 if part is not None:
                     yield low, left, part
 
-    def _box(self, rows: Span, cols: Span, buffers: Buffers) -> Tensor | None:
-        """Weights (rows, cols) from the statistic of their rows, None if all are hidden; gone with the next."""
+    def across(self, rows: range, buffers: Buffers, statistic: Tensor | None = None) -> Iterator[tuple[Span, Tensor]]:
+        """The visible boxes of some rows from left to right: columns, and weights that are gone with the next box."""
+        for left in range(0, self.m, WIDE):
+            cols = Span(left, min(left + WIDE, self.m))
+            part = self.box(Span(rows.start, rows.stop), cols, buffers, statistic)
+            if part is not None:
+                yield cols, part
+
+    def box(self, rows: Span, cols: Span, buffers: Buffers, statistic: Tensor | None = None) -> Tensor | None:
+        """Weights (rows, cols) from the statistic (1, 1, n), None if all are hidden; gone with the next."""
         tile = self.problem.box(ONE, rows, cols)
         if tile is None:
             return None
         first, second = buffers.take((1, 1, len(rows), len(cols)))
         scores = self.problem.scores([tile.cut(o) for o in self.problem.operands], tile, out=first)
-        statistic = rows.take(self.statistic, -1)
+        if statistic is self.nothing:
+            return torch.exp(scores, out=scores if scores.data_ptr() == first.data_ptr() else None).expand(first.shape)[
+                0, 0
+            ]
+        statistic = rows.take(self.statistic if statistic is None else statistic, -1)
         broken = bool(self.problem.gaps(tile)) and bool(statistic.isnan().any())
         out = (second if broken else scores) if scores.data_ptr() == first.data_ptr() else None
         weights = self.problem.spec.normaliser.given(scores, statistic, cols, out)
@@ -151,9 +167,16 @@ class Head:
         for some in (missing[i : i + AT_ONCE] for i in range(0, len(missing), AT_ONCE)):
             with self._lock:  # for some at a time: another thread may need others, and not for long
                 bands = [range(b * BAND, min((b + 1) * BAND, self.n)) for b in some if not self.known[b]]
-                found = self._statistics(bands)
                 for rows in bands:
-                    self.learn(rows, found[rows.start : rows.stop])
+                    found = self._sums(rows) if self.softmax else None
+                    self.learn(rows, self._statistics([rows])[rows.start : rows.stop] if found is None else found)
+
+    def _sums(self, rows: range) -> Tensor | None:
+        """log sum exp of scores as they are, (rows,), for less than a softmax of whole rows; see `in_range`."""
+        total = torch.zeros(len(rows), dtype=torch.float64, device=self.size.device)
+        for _, part in self.across(rows, Buffers(self.problem), self.nothing):
+            total += part.sum(-1)
+        return total.log() if in_range(total, self.problem.dtype) else None
 
     def _statistics(self, parts: list[range]) -> Tensor:
         """(n,) by a look at whole rows, -inf where there was none."""
@@ -183,17 +206,22 @@ class Head:
         given = given.detach().reshape(-1).to(self.size.device)
         if given.numel() != self.n:
             raise ChoiceError(f"lse needs one number for each of {self.n} queries, but it has {given.numel()}")
-        softmax = self.pointwise and self.problem.spec.normaliser.mergeable and self.problem.spec.normaliser.normalised
-        if not softmax or not self.n or given.dtype.itemsize < self.problem.dtype.itemsize:
+        if not self.softmax or not self.n or given.dtype.itemsize < self.problem.dtype.itemsize:
             return
         tried = torch.linspace(0, self.n - 1, min(TRIED, self.n)).long().tolist()
         own = self._statistics([range(row, row + 1) for row in tried])[tried]
-        near = torch.isclose(own, given[tried].to(own.dtype), rtol=AGREES, atol=AGREES, equal_nan=True)
+        near = torch.isclose(own, given[tried].to(own.dtype), rtol=AGREES, atol=2 * AGREES, equal_nan=True)
         if bool((near | (own == NEVER)).all()):  # kernels have a 0 where a row sees nothing
             self.learn(range(self.n), given.to(self.problem.dtype))
             doubtful = (given == 0) | ~given.isfinite()
             for band in set((doubtful.nonzero().flatten() // BAND).tolist()):
                 self.known[band] = False
+
+
+def in_range(totals: Tensor, dtype: torch.dtype) -> bool:
+    """Whether sums of exp(score) tell all: no NaN among them, no empty row, none next to the ends of float."""
+    ends = torch.finfo(dtype)
+    return bool(((totals > ends.tiny**0.25) & (totals < ends.max**0.75)).all())
 
 
 def place(lead: tuple[int, ...], batch: int, head: int) -> tuple[int, ...]:

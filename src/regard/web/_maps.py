@@ -61,7 +61,7 @@ class Map:
         with torch.no_grad(), plain_dtypes():
             self._head = Head(weights, batch, head, lse)
         self.n, self.m = self._head.n, self._head.m
-        self.levels = _levels(max(self.n, self.m))
+        self.levels = levels(max(self.n, self.m))
         base = _base(self.n, self.m)
         self._pass = Pass(self._head, 1 << base) if base < self.levels else None
         self._largest: float | None = None
@@ -213,12 +213,12 @@ class Map:
         return found
 
 
-def _levels(length: int) -> int:
+def levels(length: int) -> int:
     """As many as it takes until the whole map is one tile."""
-    levels = 1
-    while pixels(length, 1 << (levels - 1)) > TILE:
-        levels += 1
-    return levels
+    count = 1
+    while pixels(length, 1 << (count - 1)) > TILE:
+        count += 1
+    return count
 
 
 def _base(n: int, m: int) -> int:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from threading import Condition, Thread
 
 import torch
 from torch import Tensor
 
-from regard._fold import survey_tiles
-from regard._operands import NEVER, Tile
-from regard.web._head import BAND, CAP, Head
-from regard.web._squares import SUM, Squares, Statistic, pixels, square
-from regard.web._turns import TURNS
+from regard._operands import NEVER
+from regard.web._head import BAND, Head
+from regard.web._squares import SUM, Squares, pixels, square
+from regard.web._strips import Cancelled, Strips
 
 WAIT = 0.05  # seconds between two reports of progress
-Cancelled = Callable[[], bool]
 
 
 def never() -> bool:
@@ -37,6 +34,7 @@ class Pass:
         self.height = max(BAND, side)
         self.state = Squares(side).empty((1, 1), 0, head.size, head.problem.dtype)
         self.statistic = torch.full_like(head.statistic, NEVER)
+        self._told = list(head.known)  # what is learned later does not count: the bits would depend on who looked when
         self.strips = pixels(head.n, self.height)
         self.done = [False] * self.strips
         self._left = deque(range(self.strips))
@@ -87,21 +85,7 @@ class Pass:
     @torch.no_grad()
     def _work(self, stopped: Cancelled) -> None:
         torch.set_num_threads(1)  # many small steps: to split each between threads costs more than it gains
-        problem = self.head.problem
-        asked = (
-            [Squares(self.side), Statistic(problem.spec.normaliser)] if self.head.pointwise else [Squares(self.side)]
-        )
-        states = [self.state, self.statistic][: len(asked)]
-        try:
-            with closing(self._taken(stopped)) as tiles:
-                survey_tiles(problem, asked, tiles, CAP, states)
-        except BaseException as error:  # noqa: BLE001  it is raised again where the pass was asked for
-            with self._changed:
-                self._error = error
-                self._changed.notify_all()
-
-    def _taken(self, stopped: Cancelled) -> Generator[Tile]:
-        """Tiles of one strip after another that nobody else has taken."""
+        strips = Strips(self.head, self.side, self.state, self.statistic, self._told)
         while not stopped() and self._left:
             try:
                 strip = self._left.popleft()
@@ -110,25 +94,18 @@ class Pass:
             rows = range(strip * self.height, min((strip + 1) * self.height, self.head.n))
             finished = False
             try:
-                self._clear(rows)
-                for tile in self.head.tiles(rows, self.side):
-                    if stopped():
-                        return
-                    TURNS.give_way()
-                    yield tile
-                finished = True
-                self._learn(rows)
+                finished = strips.fill(rows, stopped)
+            except BaseException as error:  # noqa: BLE001  it is raised again where the pass was asked for
+                self._error = error
+                return
             finally:
+                if finished:
+                    self._learn(rows)
                 with self._changed:
                     self.done[strip] = finished
                     if not finished:
                         self._left.appendleft(strip)
                     self._changed.notify_all()
-
-    def _clear(self, rows: range) -> None:
-        """Away with what a worker may have left that was cancelled."""
-        self.state[..., rows.start // self.side : pixels(rows.stop, self.side), :] = 0
-        self.statistic[..., rows.start : rows.stop] = NEVER
 
     def _learn(self, rows: range) -> None:
         head = self.head

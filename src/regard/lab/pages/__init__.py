@@ -8,11 +8,10 @@
 'red coffee cup'
 """
 
-from regard.lab.pages import by_hand, cues, masks, normalisers, regression, saturation, scores
+from regard.lab.pages import by_hand, cues, heads, masks, normalisers, regression, relevance, saturation, scores
 from regard.lab.pages._page import Page, page
 
 __all__ = ["PAGES", "Page"]
 
-PAGES: dict[str, Page] = {
-    module.name: module for module in map(page, (cues, regression, scores, saturation, masks, by_hand, normalisers))
-}
+LESSONS = (cues, regression, scores, saturation, masks, by_hand, heads, relevance, normalisers)
+PAGES: dict[str, Page] = {module.name: module for module in map(page, LESSONS)}

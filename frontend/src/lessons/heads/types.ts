@@ -1,0 +1,33 @@
+/** What `regard.lab.pages.heads` takes and shows. */
+export interface State {
+  sentence: string;
+  layer: number;
+}
+
+export type Kind = 'first' | 'previous' | 'next' | 'itself' | 'separators' | 'broad' | 'mixed';
+
+export interface Head {
+  kind: Kind;
+  share: number | null;
+  text: { en: string; zh: string };
+  pair: { query: number; key: number; weight: number } | null;
+  entropy: number;
+  saturation: number;
+  distance: number;
+  first: number;
+  previous: number;
+  next: number;
+  itself: number;
+  separators: number;
+  verdict: 'saturated' | 'fine';
+}
+
+export interface Shown {
+  tokens: string[];
+  layers: string[];
+  layer: number;
+  sizes: { heads: number; head_dim: number; width: number };
+  weights: number[][][];
+  heads: Head[];
+  unknown: string[];
+}

@@ -1,0 +1,160 @@
+"""Relevance: which segments of a passage matter to a question (mission G1-G5).
+
+`show` returns, for s segments and q questions:
+
+    segments        (s,) texts: the passage, cut        questions   (q,) texts
+    weights         (q, s) rows sum to 1: one row of Q for each question
+    encoder         what made the hidden states, in words; chosen by the writing unless named
+    unknown         {text: words in it that the encoder does not know}
+    rankings        q lists of all segments, the most relevant first
+    verdicts        one a question: {winner, weight; answer: the segment that answers it, answer_rank; tempting: one
+                    that only sounds like an answer, tempting_rank; right: whether the answer won; beaten: whether it
+                    beat the tempting one}. Segments count from 0, ranks from 1. What nobody knows is null: answers are
+                    known of a preset's own questions, a tempting segment of the long presets
+    among           (s, s) G3, self attention: the segments ask each other and none sees itself; null for one segment
+    pairs           G3, presets alone, else null: {math_class, class_apples}: the mean of both directions between
+                    "bad at math" and "skips class", and between "skips class" and "loves apples"
+    heads           G1, another pair of projections reads the same rows differently: {names (h,), words: h lists,
+                    weights (h, q, s)}; each head looks along the directions of its words alone
+    preset_text     the preset's passage, with | between the segments, to put into an editor
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from regard import datasets
+from regard.errors import ChoiceError, ShapeError
+from regard.lab.pages._encoders import encoder_for
+from regard.lab.pages._numbers import literal, plain
+from regard.lab.pages._state import Choice, Many, Maybe, Part, Real, Text, of
+from regard.relation import Relation, relate, split
+from regard.relation._script import script_of
+
+PRESETS = ("en-short", "zh-short", "en-whole", "zh-whole")
+MOST = 40  # segments
+LINE = Text(300)
+MATH, CLASS, APPLES = 1, 2, 3
+
+
+@dataclass(frozen=True)
+class Head:
+    """A head by the words that it looks along."""
+
+    name: str = of("body", Text(40))
+    words: tuple[str, ...] = of(("height", "tall", "weight"), Many(Text(40), 1, 8))
+
+
+HEADS = {
+    "en": (Head("body", ("height", "weight", "tall", "size")), Head("school", ("math", "school", "class", "lesson"))),
+    "zh": (Head("身体", ("身高", "体重", "血型", "高")), Head("学校", ("数学", "学习", "课", "成绩"))),
+}
+
+
+@dataclass(frozen=True)
+class State:
+    preset: str = of("en-short", Choice(PRESETS))
+    passage: str | None = of(None, Maybe(Text(8000)))  # in place of the preset's
+    questions: tuple[str, ...] | None = of(None, Maybe(Many(LINE, 1, 8)))
+    encoder: str = of("auto", Choice(("auto", "minilm", "words")))
+    temperature: float = of(0.1, Real(0.01, 2))
+    heads: tuple[Head, ...] | None = of(None, Maybe(Many(Part(Head), 1, 4)))
+
+
+def show(state: State) -> dict[str, Any]:
+    """The weights of every question, of the segments among themselves, and of every head."""
+    preset = _preset(state)
+    segments, questions = _segments(state), list(state.questions or preset.questions)
+    encoder = encoder_for(None if state.encoder == "auto" else state.encoder, [*segments, *questions])
+    options: Any = {"encoder": encoder, "temperature": state.temperature}
+    found = relate(segments, questions, **options)
+    among = relate(segments, **options).weights.dense() if len(segments) > 1 else None
+    heads = _heads(state, segments + questions)
+    several = relate(segments, questions, heads=heads, **options)
+    return plain({
+        "segments": segments,
+        "questions": questions,
+        "weights": found.weights.dense(),
+        "encoder": found.encoder,
+        "unknown": {text: list(words) for text, words in found.unknown.items()},
+        "rankings": [[one.place for one in found.ranking(row)] for row in range(len(questions))],
+        "verdicts": [_verdict(state, found, row) for row in range(len(questions))],
+        "among": among,
+        "pairs": None if among is None or state.passage is not None else {
+            "math_class": (among[MATH, CLASS] + among[CLASS, MATH]) / 2,
+            "class_apples": (among[CLASS, APPLES] + among[APPLES, CLASS]) / 2,
+        },
+        "heads": {
+            "names": list(heads), "words": list(heads.values()), "weights": several.weights.dense(),
+        },
+        "preset_text": " | ".join(preset.segments),
+    })  # fmt: skip
+
+
+def _preset(state: State) -> datasets.Passage:
+    language, length = state.preset.split("-")
+    return datasets.passage(language, short=length == "short")
+
+
+def _segments(state: State) -> list[str]:
+    if state.passage is None:
+        return list(_preset(state).segments)
+    segments = split(state.passage)
+    if not segments:
+        raise ChoiceError("passage must have a segment that says something, and there is none in what came")
+    if len(segments) > MOST:
+        raise ShapeError(f"passage must have at most {MOST} segments, {len(segments)} came")
+    return segments
+
+
+def _heads(state: State, texts: list[str]) -> dict[str, list[str]]:
+    reads = state.encoder if state.encoder != "auto" else {"Chinese": "words"}.get(script_of(texts), "minilm")
+    heads = state.heads or HEADS["zh" if reads == "words" else "en"]
+    named = {head.name: list(head.words) for head in heads}
+    if len(named) != len(heads):
+        raise ChoiceError(f"heads must have different names, {literal([head.name for head in heads])} came")
+    return named
+
+
+def _verdict(state: State, found: Relation, row: int) -> dict[str, Any]:
+    preset, best = _preset(state), found.ranking(row)[0]
+    own = state.passage is None and state.questions is None
+    answer = preset.answers[row] if own else None
+    tempting = preset.tempting if own and row == 0 else None
+    answer_rank = None if answer is None else found.rank(answer, row)
+    tempting_rank = None if tempting is None else found.rank(tempting, row)
+    return {
+        "winner": best.place,
+        "weight": best.weight,
+        "answer": answer,
+        "answer_rank": answer_rank,
+        "tempting": tempting,
+        "tempting_rank": tempting_rank,
+        "right": None if answer_rank is None else answer_rank == 1,
+        "beaten": None if answer_rank is None or tempting_rank is None else answer_rank < tempting_rank,
+    }
+
+
+def code(state: State) -> str:
+    """The same in a few lines: `weights`."""
+    segments, questions = _segments(state), list(state.questions or _preset(state).questions)
+    encoder = "" if state.encoder == "auto" else f', encoder="{state.encoder}"'
+    lines = [
+        "import regard as rg",
+        "",
+        f"segments = {_texts(segments)}",
+        f"questions = {_texts(questions)}",
+        f"found = rg.relate(segments, questions{encoder}, temperature={literal(state.temperature)})",
+        "weights = found.weights  # a row for each question",
+        "for row, question in enumerate(questions):",
+        "    best = found.ranking(row)[0]",
+        '    print(question, "->", best.segment, f"{best.weight:.2f}")',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _texts(texts: list[str]) -> str:
+    rows = ",\n    ".join(json.dumps(text, ensure_ascii=False) for text in texts)
+    return f"[\n    {rows},\n]"
