@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from itertools import product
 
 import pytest
@@ -192,7 +193,7 @@ def test_a_width_is_learned_while_one_looks(open_page):
     one.page.get_by_test_id("learn").click()
     one.page.get_by_test_id("live").wait_for()
     one.page.get_by_test_id("learn").wait_for()  # it is done
-    one.page.wait_for_function("location.hash.includes('learned=')")
+    expect(one.page).to_have_url(re.compile("learned="))
     one.settled("regression")
     learned = shown("regression", mode="learned")
     assert one.value("losses") == 100

@@ -136,7 +136,6 @@ def test_a_recording_is_looked_at_and_its_state_is_a_trait(show):
     assert number(page, "map-readout") == pytest.approx(float(recording.entries[0].weights()[0, 1, 4, 5]), rel=1e-5)
     page.keyboard.press("Escape")
     page.get_by_test_id("show-text").locator("xpath=..").click()
-    page.wait_for_function("true")
     page.get_by_test_id("gives").wait_for()
     page.wait_for_timeout(400)
     assert "show=text" in widget.state
