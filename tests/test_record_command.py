@@ -277,7 +277,9 @@ def test_a_table_fits_the_terminal_and_says_what_it_leaves_out(minilm, monkeypat
     sections = list(_facts.sections(recording, recording.layers[:1], None, None, **options))
     out = StringIO()
     monkeypatch.setattr(
-        _inspect, "Console", lambda **given: Console(file=out, width=width, force_terminal=True, color_system=None)
+        _inspect,
+        "Console",
+        lambda **given: Console(file=out, width=width, force_terminal=True, color_system=None, **given),
     )
     _inspect.show(_facts.of(recording, sections, []))
     lines = out.getvalue().splitlines()

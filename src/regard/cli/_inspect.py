@@ -78,9 +78,9 @@ def inspect(
 
 def show(facts: dict[str, Any]) -> None:
     """For people, in a terminal of any width, or piped."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False)
     if not console.is_terminal:
-        console.width = PIPED
+        console.width, console.soft_wrap = PIPED, True  # what reads a line wants all of it
     console.print(_overview(facts))
     left: set[str] = set()
     for section in facts["layers"]:
