@@ -28,7 +28,7 @@ from regard.reducers import (
 )
 
 BINS, TOP = 256, 8  # what a pass answers without being asked
-DIGITS = 1e-6  # of an entropy: where a row's scores round by more than that, it is not to be had from their mean
+DIGITS = 8e-6  # of an entropy: where the scores of a row round by more, it is not to be had from their mean
 
 
 def overview(problem: Problem, cap: int) -> dict[str, Any]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DENSE_LIMIT = 2**28
+FEW_KEYS = 2048
 FEW_DIGITS = 48.0  # scores above this leave fewer than five digits of a weight in float32
 
 
@@ -362,7 +363,9 @@ class Weights:
         if self._plan.executor == "dense":
             return self._plan.tile
         # Rows of at least 64 queries for every worker: below that a product with the keys only waits for memory.
-        scores = torch.get_num_threads() * max(TILE // 2, 64 * self._shape.m)
+        # Short rows get twice the room, which is still no more than one head: a tile has a fixed cost.
+        least = TILE if self._shape.m <= FEW_KEYS else TILE // 2
+        scores = torch.get_num_threads() * max(least, 64 * self._shape.m)
         return max(1, min(scores, self._budget // (BUFFERS * problem.dtype.itemsize)))
 
     def _wants_gradient(self) -> bool:
