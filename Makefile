@@ -71,7 +71,7 @@ test: check $(FONTS) $(CHROMIUM) $(if $(NODE),page-check)
 	$(PYTEST) -m "not long"
 	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain" $(TYPED)
 
-test-long: $(READY)
+test-long: $(READY) $(FONTS) $(CHROMIUM)
 	HYPOTHESIS_PROFILE=long $(PYTEST) -m "long" --timeout 3600
 	REGARD_TYPECHECK=1 $(PYTEST) -m "not long and not plain" $(TYPED) tests/test_laws.py
 
