@@ -254,6 +254,13 @@ def test_profiles_are_told_for_every_head(minilm, regard):
         assert [float(x) for x in numbers] == pytest.approx(row[3:], abs=6e-3)
 
 
+def test_a_separator_that_is_not_there_is_no_share_of_zero(minilm, regard):
+    said = regard("inspect", minilm, "--layer", "3", "--separator", ".", "--separator", "zzz")
+    assert said.code == 1 and "--separator 'zzz' is no token of this recording" in said.err
+    said = regard("inspect", minilm, "--layer", "3", "--separator", " . ")
+    assert said.code == 1 and "there is '.'" in said.err
+
+
 def test_json_is_for_programs(minilm, regard):
     said = regard("inspect", minilm, "--layer", "*.0.*", "--layer", "5", "--json")
     facts = json.loads(said.out)

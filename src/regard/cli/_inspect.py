@@ -58,6 +58,8 @@ def inspect(
 
     recording = open_recording(file)
     chosen = _choose.layers(layer or [], recording.layers)
+    if not quick:
+        _facts.check_separators(recording, separator or [])
     if step is not None:
         chosen = [one for one in chosen if step in one.steps]
         if not chosen:
