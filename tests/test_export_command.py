@@ -290,9 +290,9 @@ def test_at_a_length_that_no_page_could_list_it_stays_small(here, monkeypatch, s
 @pytest.mark.parametrize(
     ("mask", "en", "zh"),
     [
-        (None, "sees everything", "可见 所有键"),
-        (rg.masks.causal("top-left"), "sees causal", "可见 因果"),
-        (rg.masks.window(2, 0, "top-left"), "sees window(2, 0)", "可见 窗口(2, 0)"),
+        (None, "sees everything", "可见所有键"),
+        (rg.masks.causal("top-left"), "mask causal", "掩码 因果"),
+        (rg.masks.window(2, 0, "top-left"), "mask window(2, 0)", "掩码 窗口(2, 0)"),
     ],
 )
 def test_what_is_seen_is_told_in_both_languages(here, regard, mask, en, zh):

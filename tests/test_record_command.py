@@ -327,7 +327,7 @@ def test_several_steps_and_sequences_are_told_apart(here, regard):
     assert said.code == 0, said.err
     titles = [line for line in said.out.splitlines() if line.startswith("decoder")]
     assert len(titles) == 4
-    assert all("2 sequences, 4 heads, 7 x 11, cross attention, sees padding" in line for line in titles)
+    assert all("2 sequences, 4 heads, 7 x 11, cross attention, mask padding" in line for line in titles)
     assert said.out.count(" – ") >= 4 * 4  # distance and its like have no meaning there
     assert "tokens  2 x 11 (input_ids, step 1)" in said.out
     one = json.loads(regard("inspect", "run.regard", "--step", "1", "--json").out)["layers"]
