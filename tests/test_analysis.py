@@ -279,6 +279,14 @@ def test_tables_print_themselves():
         assert set(table.to_dict()) == set(table.columns)
 
 
+def test_separators_are_printed_only_where_some_were_named():
+    made = recording()
+    some = torch.arange(made.layers[0].shape[-1]) == 3
+    for table in (analysis.profiles, lambda made, **named: analysis.compare(made, made, **named)):
+        assert "separators" not in str(table(made)) and "nan" not in str(table(made))
+        assert "separators" in str(table(made, separators=some))
+
+
 def numbers(ax):
     return torch.from_numpy(ax.images[0].get_array().data)
 

@@ -101,7 +101,11 @@ def test_the_ending_says_what_and_the_name_can_be_left_out(here, short, regard):
         (("--layer", "0", "--head", "1", "--sequence", "1", "--png"), 1, "is not in a batch of 1"),
         (("--layer", "0", "--head", "1", "-o", "nowhere/x.png"), 1, "there is no folder nowhere"),
         (("--layer", "0", "--head", "1"), 2, "say what to write"),
-        (("--layer", "0", "--head", "1", "-o", "x.pdf"), 2, "say what to write"),
+        (
+            ("--layer", "0", "--head", "1", "-o", "x.pdf"),
+            2,
+            "x.pdf ends in .pdf; what can be written is .png, .svg, .npz, .html",
+        ),
         (("--layer", "0", "--head", "1", "-o", "x.png", "--html"), 2, "would be .png"),
     ],
 )
@@ -281,6 +285,22 @@ def test_at_a_length_that_no_page_could_list_it_stays_small(here, monkeypatch, s
     assert words == "12 → 0"
     assert float(number) == pytest.approx(float(weights(short).numpy()[10:, :2].mean()), abs=1e-3)
     assert "too long to be in this page" in page.texts["hint"]
+
+
+@pytest.mark.parametrize(
+    ("mask", "en", "zh"),
+    [
+        (None, "sees everything", "可见所有键"),
+        (rg.masks.causal("top-left"), "mask causal", "掩码 因果"),
+        (rg.masks.window(2, 0, "top-left"), "mask window(2, 0)", "掩码 窗口(2, 0)"),
+    ],
+)
+def test_what_is_seen_is_told_in_both_languages(here, regard, mask, en, zh):
+    q, k = torch.randn(1, 1, 5, 3), torch.randn(1, 1, 5, 3)
+    Recording([Call("layer", 0, q, k, Spec(scores.scaled_dot(), mask, rg.normalisers.softmax()))]).save("run.regard")
+    assert regard("export", "run.regard", "-o", "x.html").code == 0
+    page = chromium.dom(Path("x.html"), "document.body.dataset.en = $('facts').textContent; $('language').click();")
+    assert page.body["data-en"].endswith(en) and page.texts["facts"].endswith(zh)
 
 
 def test_rows_without_a_key_and_numbers_that_are_none(here, regard):

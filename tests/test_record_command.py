@@ -254,6 +254,13 @@ def test_profiles_are_told_for_every_head(minilm, regard):
         assert [float(x) for x in numbers] == pytest.approx(row[3:], abs=6e-3)
 
 
+def test_a_separator_that_is_not_there_is_no_share_of_zero(minilm, regard):
+    said = regard("inspect", minilm, "--layer", "3", "--separator", ".", "--separator", "zzz")
+    assert said.code == 1 and "--separator 'zzz' is no token of this recording" in said.err
+    said = regard("inspect", minilm, "--layer", "3", "--separator", " . ")
+    assert said.code == 1 and "there is '.'" in said.err
+
+
 def test_json_is_for_programs(minilm, regard):
     said = regard("inspect", minilm, "--layer", "*.0.*", "--layer", "5", "--json")
     facts = json.loads(said.out)
@@ -320,7 +327,7 @@ def test_several_steps_and_sequences_are_told_apart(here, regard):
     assert said.code == 0, said.err
     titles = [line for line in said.out.splitlines() if line.startswith("decoder")]
     assert len(titles) == 4
-    assert all("2 sequences, 4 heads, 7 x 11, cross attention, sees padding" in line for line in titles)
+    assert all("2 sequences, 4 heads, 7 x 11, cross attention, mask padding" in line for line in titles)
     assert said.out.count(" – ") >= 4 * 4  # distance and its like have no meaning there
     assert "tokens  2 x 11 (input_ids, step 1)" in said.out
     one = json.loads(regard("inspect", "run.regard", "--step", "1", "--json").out)["layers"]

@@ -317,6 +317,7 @@ def test_damage_is_named_and_the_rest_is_there(model, path):
     found = rg.open(path)
     assert [f"chunk {second.group.chunk} of" in words for words in found.damage] == [True]
     assert [layer.name for layer in found.layers] == ["first"]
+    assert repr(found).endswith(", 1 call lost to damage)")
     with pytest.raises(ChoiceError, match="1 call lost to damage"):
         found["second"]
 

@@ -276,6 +276,15 @@ def test_the_command_prints_bars_and_draws(tmp_path):
 
 
 @pytest.mark.plain
+def test_the_command_tells_unknown_words_line_under_line():
+    said = run("他爸有2米高。他现在身高是2.13米。他爱吃苹果。", "-q", "姚明为什么这么高")
+    assert said.exit_code == 0, said.output
+    *_, before, first, second = said.stdout.splitlines()
+    assert not before
+    assert all(line.startswith("not known to the encoder, in") and line.endswith(": 米") for line in (first, second))
+
+
+@pytest.mark.plain
 def test_the_command_reads_what_is_piped_and_prints_the_top():
     said = run("-", "-q", "apple", "--top", "1", input="He loves apples. He runs. It rains.")
     assert said.exit_code == 0, said.output

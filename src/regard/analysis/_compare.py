@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from regard.analysis._profiles import MEASURES, profiles
+from regard.analysis._profiles import printed, profiles
 from regard.analysis._recorded import Patterns, Recorded, heads_in, one_step
 from regard.analysis._similar import mean_cosines, real_rows
 from regard.errors import ChoiceError
@@ -51,10 +51,12 @@ class CompareTable(Table[CompareRow]):
         return CompareTable(tuple(sorted(known, key=change)[:count]))
 
     def __str__(self) -> str:
+        names = printed(self.column("separators"))
         width = max([len("layer"), *(len(row.layer) for row in self.rows)])
-        head = f"{'layer':<{width}}{'head':>6}{'similarity':>12}" + "".join(f"{name:>12}" for name in MEASURES)
+        head = f"{'layer':<{width}}{'head':>6}{'similarity':>12}" + "".join(f"{name:>12}" for name in names)
         lines = (
-            f"{row.layer:<{width}}{row.head:>6}{row.similarity:>12.4f}" + "".join(f"{x:>+12.4f}" for x in row[3:])
+            f"{row.layer:<{width}}{row.head:>6}{row.similarity:>12.4f}"
+            + "".join(f"{getattr(row, name):>+12.4f}" for name in names)
             for row in self.rows
         )
         return "\n".join([head, *lines])

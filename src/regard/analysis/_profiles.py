@@ -21,6 +21,11 @@ from regard.study._table import Table
 MEASURES = ("entropy", "saturation", "distance", "first", "previous", "itself", "separators")
 
 
+def printed(separators: Sequence[float]) -> tuple[str, ...]:
+    """The measures that a table prints: separators only where some were named."""
+    return MEASURES if not all(map(math.isnan, separators)) else MEASURES[:-1]
+
+
 class ProfileRow(NamedTuple):
     """One head in one step. Means over its queries; those that are padding or see no key do not count."""
 
@@ -55,10 +60,11 @@ class ProfileTable(Table[ProfileRow]):
         return ProfileTable(tuple(sorted(known, key=lambda row: -getattr(row, by))[:count]))
 
     def __str__(self) -> str:
+        names = printed(self.column("separators"))
         width = max([len("layer"), *(len(row.layer) for row in self.rows)])
-        head = f"{'layer':<{width}}{'step':>6}{'head':>6}" + "".join(f"{name:>12}" for name in MEASURES)
+        head = f"{'layer':<{width}}{'step':>6}{'head':>6}" + "".join(f"{name:>12}" for name in names)
         lines = (
-            f"{row.layer:<{width}}{row.step:>6}{row.head:>6}" + "".join(f"{x:>12.4f}" for x in row[3:])
+            f"{row.layer:<{width}}{row.step:>6}{row.head:>6}" + "".join(f"{getattr(row, x):>12.4f}" for x in names)
             for row in self.rows
         )
         return "\n".join([head, *lines])

@@ -41,7 +41,16 @@ def record(
     """Record what every attention layer of a model attends to, while the model runs as it always does.
 
     With a `path`, every call is in that file before the model goes on, and memory holds none of them.
+    layers: names or patterns with * and ?. heads, steps: numbers from 0. What none of them names is not kept.
+    dtype: of the queries and keys that are kept, the model's own if left out; float16 halves float32.
     tokenizer: turns token ids into texts. about: more to remember than the model's class, such as {"from": "minilm"}.
+
+    >>> import torch, regard as rg
+    >>> model = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
+    >>> with torch.no_grad(), rg.record(model) as recording:
+    ...     output = model(torch.randn(3, 5, 8))
+    >>> recording["self_attn"].shape  # (batch, heads, queries, keys)
+    torch.Size([3, 2, 5, 5])
     """
     refuse_wrong_kinds(model, dtype)
     refuse_compiled(model)

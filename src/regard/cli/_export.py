@@ -79,6 +79,9 @@ def _kinds(out: Path | None, flags: dict[str, bool]) -> list[str]:
         raise ChoiceError(f"{out}: there is no folder {out.parent}")
     if not wanted and ending in KINDS:
         return [ending]
+    if not wanted and ending:
+        kinds = ", ".join(f".{kind}" for kind in KINDS)
+        raise typer.BadParameter(f"{out} ends in .{ending}; what can be written is {kinds}", param_hint="--out")
     if not wanted:
         raise typer.BadParameter("say what to write", param_hint=", ".join(f"--{kind}" for kind in KINDS))
     if ending in KINDS and wanted != [ending]:

@@ -11,7 +11,7 @@ from rich.filesize import decimal
 
 from regard import analysis
 from regard.cli import _choose
-from regard.errors import RecordingFileError
+from regard.errors import ChoiceError, RecordingFileError
 
 if TYPE_CHECKING:
     from regard.recording import Layer, Recording
@@ -52,6 +52,19 @@ def _tokens(recording: Recording, damage: list[str]) -> list[dict[str, Any]]:
         if str(error) not in damage:
             damage.append(str(error))
     return found
+
+
+def check_separators(recording: Recording, asked: Sequence[str]) -> None:
+    """A share of 0.000 on a token that is not there would be taken for an answer."""
+    try:
+        texts = {text for given in recording.tokens.values() for rows in given.values() for row in rows for text in row}
+    except RecordingFileError:
+        return  # damage is told later, with everything else
+    for text in asked:
+        if texts and text not in texts:
+            near = sorted(repr(other) for other in texts if other.strip() == text.strip())
+            hint = f"; there is {', '.join(near)}" if near else ""
+            raise ChoiceError(f"--separator {text!r} is no token of this recording{hint}")
 
 
 def sections(

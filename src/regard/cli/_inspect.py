@@ -58,6 +58,8 @@ def inspect(
 
     recording = open_recording(file)
     chosen = _choose.layers(layer or [], recording.layers)
+    if not quick:
+        _facts.check_separators(recording, separator or [])
     if step is not None:
         chosen = [one for one in chosen if step in one.steps]
         if not chosen:
@@ -138,7 +140,7 @@ def _title(section: dict[str, Any], *, several: bool) -> Text:
         _text.count(len(section["head_numbers"]), "head"),
         f"{section['queries']:,} x {section['keys']:,}",
         "cross attention" if section["cross"] else "self attention",
-        f"sees {section['mask']}",
+        "sees everything" if section["mask"] == "everything" else f"mask {section['mask']}",
         _facts.size(section["bytes"]),
     ]
     return Text.assemble((_text.visible(section["name"]), "bold"), ("  " + _text.visible(", ".join(facts)), "dim"))

@@ -85,8 +85,10 @@ def _show(found: Relation, top: int) -> None:
     left = len(found.segments) - top
     if left > 0:
         console.print(Text(f"\n{left} more segments: --top {len(found.segments)}", style="dim"))
+    if found.unknown:
+        console.print()
     for text, words in found.unknown.items():
-        console.print(Text(f"\nnot known to the encoder, in {text!r}: {', '.join(words)}", style="dim"))
+        console.print(Text(f"not known to the encoder, in {text!r}: {', '.join(words)}", style="dim"))
 
 
 def _draw(found: Relation, path: Path) -> None:

@@ -140,9 +140,10 @@ class Recording:
     def __repr__(self) -> str:
         names = {entry.name for entry in self.entries}
         where = "in memory" if self.path is None else f"in {self.path}"
+        lost = f", {_count(self._lost, 'call')} lost to damage" if self._lost else ""
         return (
             f"Recording({_count(len(self.entries), 'call')} of {_count(len(names), 'layer')}, "
-            f"{_count(len(self.steps), 'step')}, {self.bytes:,} bytes {where})"
+            f"{_count(len(self.steps), 'step')}, {self.bytes:,} bytes {where}{lost})"
         )
 
     # Questions
@@ -167,8 +168,11 @@ class Recording:
 
     def _names(self) -> str:
         names = ", ".join(dict.fromkeys(entry.name for entry in self.entries)) or "none"
-        lost = 0 if self._shelf is None else len(self._shelf.broken)
-        return f"{names}; {_count(lost, 'call')} lost to damage, see recording.damage" if lost else names
+        return f"{names}; {_count(self._lost, 'call')} lost to damage, see recording.damage" if self._lost else names
+
+    @property
+    def _lost(self) -> int:
+        return 0 if self._shelf is None else len(self._shelf.broken)
 
     def view(self) -> Any:
         """A widget of a notebook: every head, to look at in any depth."""
