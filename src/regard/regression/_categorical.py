@@ -74,6 +74,9 @@ class Mixed(Data):
         whole[:, list(self.measured)] = slopes
         return whole
 
+    def slopes(self, query: Float[Tensor, "q features"]) -> None:
+        """A sum over frequencies knows no categories."""
+
     def squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> Mixed:
         plain = super().squared(kernel, narrower, values)
         return replace(self, sample=plain.sample, log_other=self.log_other * 2)

@@ -36,7 +36,7 @@ class LocalConstant:
         """df/dx. For the Gaussian it is the covariance of x and y under p, over h^2; for others, by autograd."""
         data = self.data
         if data.sample.kernel == "gaussian":
-            return data.spread_out(covariance(data, query) / data.sample.bandwidth.square().unsqueeze(1))
+            return data.spread_out(_gaussian_slopes(data, query))
         slope = by_autograd(lambda place: data.differentiable(place, data.sample.values), query)
         return data.spread_out(data.points(_outside.slope(data, query, slope)))
 
@@ -47,6 +47,18 @@ class LocalConstant:
         """p_ii, how much a point's own y decides its fit: K(0) = 1 over the sum of its row."""
         x = self.data.table()
         return own_weight(self.data, self.data.pool(x, torch.zeros_like(x[:, :1])).lse)
+
+
+def _gaussian_slopes(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
+    """By the fast sum where that is certain to `tol` standard deviations of y over h, else from covariances."""
+    square = data.sample.bandwidth.square().unsqueeze(1)
+    found = data.slopes(query)
+    if found is None:
+        return covariance(data, query) / square
+    redo = (~(found.error <= data.tol)).nonzero().squeeze(-1)
+    if len(redo):
+        found.slope[redo] = covariance(data, query[redo]) / square
+    return found.slope
 
 
 def own_weight(data: Data, lse: Float[Tensor, " n"]) -> Float[Tensor, " n"]:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regard.attention import attend
 from regard.regression import _engine
+from regard.regression._fast_slopes import Slopes
 from regard.regression._sample import Sample
 from regard.regression._state import Pooled
 from regard.weights import Weights
@@ -57,6 +58,10 @@ class Data:
         """The kernel average of y, or of other values, at each query."""
         sample = self.sample if values is None else replace(self.sample, values=values)
         return _engine.pool(sample, query, tol=tol or self.tol, plan=self.plan)
+
+    def slopes(self, query: Float[Tensor, "q dim"]) -> Slopes | None:
+        """df/dx by the fast sum, each query with its bound; None where another way is better."""
+        return _engine.slopes(self.sample, query, tol=self.tol, plan=self.plan)
 
     def differentiable(
         self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"]

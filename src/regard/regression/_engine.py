@@ -7,7 +7,8 @@ from dataclasses import replace
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression import _fast, _pairs
+from regard.regression import _fast, _fast_slopes, _pairs
+from regard.regression._fast_slopes import Slopes
 from regard.regression._plan import EXACT_PAIRS, Question, Way, choose
 from regard.regression._reach import share_within_reach
 from regard.regression._sample import Sample
@@ -27,6 +28,13 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, pl
     if not problem.x.shape[1]:
         return problem.lift(_everywhere_the_same(problem, tol))
     return problem.lift(_pairs.pool(problem, tol, skip=way.name == "cells"))
+
+
+def slopes(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Slopes | None:
+    """How the average changes with the query, where the fast sum is the way to it; None where it is not."""
+    if way_of(sample, query, tol=tol, plan=plan).name != "fast":
+        return None
+    return _fast_slopes.slopes(sample, query, tol)
 
 
 def way_of(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Way:

@@ -158,7 +158,10 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         return self._columns(mean - half, X), self._columns(mean + half, X)
 
     def derivative(self, X: Any) -> Any:
-        """df/dx at each row of X, exactly: (q, features), or (q, features, outputs) where y had columns."""
+        """df/dx at each row of X, (q, features), or (q, features, outputs) where y had columns.
+
+        It is off by at most `tol` standard deviations of y over the bandwidth of each feature.
+        """
         slope = self._local().derivative(self._query(X)).numpy(force=True)
         table = slope[:, :, 0] if self.y_.ndim == 1 else slope
         return self._framed_features(table, X, getattr(self, "feature_names_in_", None))

@@ -127,7 +127,7 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> Pooled:
 
 
 def _pool(cloud: Cloud, at: Float[Tensor, "dim q"], tol: float) -> Pooled:
-    series, inside = _box(cloud, at, tol)
+    series, inside = box(cloud, at, tol)
     if not series.fits:
         return _nearby.pool(cloud, at, tol)
     if inside is None:
@@ -146,7 +146,7 @@ def _pool(cloud: Cloud, at: Float[Tensor, "dim q"], tol: float) -> Pooled:
     return found
 
 
-def _box(cloud: Cloud, at: Float[Tensor, "dim q"], tol: float) -> tuple[Series, Tensor | None]:
+def box(cloud: Cloud, at: Float[Tensor, "dim q"], tol: float) -> tuple[Series, Tensor | None]:
     """A box around the data and the queries not too far from it; which those are, None for all."""
     eps = eps_for(tol)
     margin = _margin(tol, eps)
@@ -162,7 +162,7 @@ def _box(cloud: Cloud, at: Float[Tensor, "dim q"], tol: float) -> tuple[Series, 
 
 def _summed(cloud: Cloud, at: Float[Tensor, "dim q"], series: Series) -> tuple[Pooled, Float[Tensor, " q"]]:
     """The average and its bound at queries in the box, and a lower bound of the log of the weight (-inf: unknown)."""
-    strengths = _packed(cloud)
+    strengths = packed(cloud)
     error = series.error(cloud.n) * strengths.abs().sum(1)  # of each row
     turn = 2 * math.pi / torch.tensor(series.periods, dtype=torch.float64).unsqueeze(-1)
     modes = _nufft.type1(cloud.x * turn, strengths, series.modes, series.eps)
@@ -187,7 +187,7 @@ def _summed(cloud: Cloud, at: Float[Tensor, "dim q"], series: Series) -> tuple[P
     return found, torch.where(known, torch.log(least), -math.inf)
 
 
-def _packed(cloud: Cloud) -> Tensor:
+def packed(cloud: Cloud) -> Tensor:
     """Weight and columns, two real rows in each complex one: s (1 + i v_1), s (v_2 + i v_3), ..."""
     rows = (cloud.columns + 2) // 2
     packed = torch.zeros(rows, cloud.n, 2, dtype=torch.float64)

@@ -22,7 +22,7 @@ from regard.regression import _workers
 from regard.regression._loo_rows import Lines, Room, kernels, lines
 from regard.regression._problem import Evaluation, Problem
 
-BLOCK = 2**17  # pairs at a time
+BLOCK = 2**18  # pairs at a time: fewer, and the calls take as long as the work
 WORTH_WORKERS = 2**22  # pairs: below, workers wait for each other longer than they save
 NARROW = 8  # columns: up to here one by one is quicker than a product of matrices
 

@@ -16,13 +16,16 @@ from regard.regression._descent import COMPASS, LOOSE, TIGHT, by_compass, by_gra
 from regard.regression._objective import Objective
 from regard.regression._problem import Evaluation, Problem
 from regard.regression._residuals import residuals as residuals_at
+from regard.regression._rules import CANONICAL
 from regard.regression._sample import Sample
 from regard.regression._starts import bounds, starts, wide
 
 REFINED, COARSELY = 5, 3  # starts, of those tried, from which a descent begins; the same with few of the points
+NOTHING = 1e-6  # of the total variance: below this a descent takes a value for 0
 EXACT = 1e-12  # of the total variance: two values this near are the same
 # Where an evaluation takes longer than this, the search begins with every fourth point and ends with all.
 COARSE_SECONDS, FEWEST = 4e-3, 250
+NARROW = 0.5  # standard deviations
 MANY = 2000  # points: up to here a feature that fewer points gave up is looked at again
 LONGEST_SECONDS = 4.0  # an evaluation that takes longer is not made: the width found with fewer points is carried over
 
@@ -187,12 +190,17 @@ class Search:
         self.settle(self.known()[1])
 
     def settle(self, h: Tensor) -> None:
-        """To the bottom from `h`: what is of no use goes first, since a width takes long to grow without end."""
-        self.descend(h, LOOSE)
+        """To the bottom from `h`, again where giving up a feature leads further down."""
+        if not self.tight:
+            self.descend(h, LOOSE)
+            self.widen()
+            return
+        self.descend(h, TIGHT)
+        self.nudge()
+        value = self.known()[0]
         self.widen()
-        if self.tight:
+        if value - self.known()[0] > TIGHT * self.scale:
             self.descend(self.known()[1], TIGHT)
-            self.nudge()
             self.widen()
 
     def nudge(self) -> None:
@@ -208,23 +216,28 @@ class Search:
         finite = torch.isfinite(h)
         if not finite.any():
             return
-        low, high = self.bounds.low[finite].log(), self.bounds.high[finite].log()
+        reach = math.log(CANONICAL[self.problem.kernel])
+        low, high = self.bounds.low[finite].log() - reach, self.bounds.high[finite].log() - reach
 
         def at(log_h: Tensor, *, gradient: bool = True) -> tuple[float, Tensor]:
             widths = h.clone()
-            widths[finite] = log_h.to(h).exp()
+            widths[finite] = (log_h.to(h) + reach).exp()
             found = self.evaluate(widths, gradient=gradient)
-            return found.value / self.scale, found.gradient[finite] / self.scale
+            return found.value / scale, found.gradient[finite] / scale
 
-        start = torch.minimum(torch.maximum(h[finite].log(), low), high)
+        # The first step is as long as the gradient, which is about right where the value is about 1.
+        scale = max(min(self.known()[0], self.scale), NOTHING * self.scale)
+        start = torch.minimum(torch.maximum(h[finite].log() - reach, low), high)
         (by_compass if self.problem.kernel in COMPASS else by_gradient)(at, start, low, high, tolerance)
 
     def widen(self) -> None:
         """Give up all features, or each one, without which it is not worse, the widest first."""
         self._give_up(torch.full_like(self.known()[1], math.inf))
+        # With many points, a width that shrank so far would have grown were the feature of no use.
+        narrow = NARROW * CANONICAL[self.problem.kernel] if len(self.problem.x) > FEWEST else 0.0
         for feature in torch.argsort(self.known()[1], descending=True).tolist():
             without = self.known()[1].clone()
-            if math.isfinite(float(without[feature])):
+            if narrow < float(without[feature]) < math.inf:
                 without[feature] = math.inf
                 self._give_up(without)
 
