@@ -196,6 +196,14 @@ def test_the_keyboard_alone_finds_a_cell(page, shown):
     expect(page.get_by_test_id("map-readout")).to_have_attribute("data-row", "")
 
 
+def test_a_head_from_far_down_the_wall_is_seen_from_its_top(browser, shown):
+    with browser.new_context(viewport={"width": 390, "height": 500}) as context:
+        watched = opened(context, shown, f"#/view/{shown.ids['small']}")
+        watched.page.get_by_test_id("thumb").last.click()
+        expect(watched.page.get_by_test_id("head-title")).to_be_in_viewport()
+        assert watched.errors == []
+
+
 def test_empty_rows_are_hatched_and_said(page, shown):
     go(page, shown, "small", "entry=0&head=0&cell=3,2")
     on_map(page)

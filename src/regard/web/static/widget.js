@@ -2783,7 +2783,7 @@ var Oa = 600, ka = class {
 		recordings: "Recordings",
 		none: "There is no recording yet.",
 		tokensOf: (e) => `${e.toLocaleString("en")} tokens`,
-		sizeOf: (e, t) => `${e} layers × ${t} heads`,
+		sizeOf: (e, t) => `${e} ${e === 1 ? "layer" : "layers"} × ${t} ${t === 1 ? "head" : "heads"}`,
 		back: "All recordings",
 		wall: "All heads",
 		make: "Record a text",
@@ -14616,22 +14616,25 @@ function uc(e, t) {
 	function f(e) {
 		t.view.link || (e.preventDefault(), t.view.open(d));
 	}
-	let p = /* @__PURE__ */ F(() => G(o) !== void 0 && t.view.now.head < G(o).shape[1] && t.view.now.batch < G(o).shape[0]);
-	var m = lc(), h = z(m), g = z(h), _ = (e) => {
+	let p = /* @__PURE__ */ F(() => G(o) !== void 0 && t.view.now.head < G(o).shape[1] && t.view.now.batch < G(o).shape[0]), m = /* @__PURE__ */ L(void 0);
+	wn(() => {
+		G(p) && G(m) && G(m).getBoundingClientRect().top < 0 && G(m).scrollIntoView({ block: "start" });
+	});
+	var h = lc(), g = z(h), _ = z(g), v = (e) => {
 		var i = ac(), a = B(i);
 		H((e) => {
 			Q(i, "href", e), X(a, `← ${r.meta?.name ?? ""} · ${G(n).wall ?? ""}`);
 		}, [() => t.view.linkTo(d)]), q("click", i, f), Y(e, i);
-	}, v = (e) => {
+	}, y = (e) => {
 		var r = oc(), i = B(r);
 		H(() => {
 			Q(r, "href", t.back), X(i, `← ${G(n).back ?? ""}`);
 		}), Y(e, r);
 	};
-	Z(g, (e) => {
-		G(p) && !G(u) ? e(_) : t.back && e(v, 1);
-	}), j(h);
-	var y = V(h, 2), b = (e) => {
+	Z(_, (e) => {
+		G(p) && !G(u) ? e(v) : t.back && e(y, 1);
+	}), j(g);
+	var b = V(g, 2), x = (e) => {
 		sa(e, {
 			get refusal() {
 				return r.refusal;
@@ -14639,10 +14642,10 @@ function uc(e, t) {
 			again: () => r.open()
 		});
 	};
-	Z(y, (e) => {
-		r.refusal && e(b);
+	Z(b, (e) => {
+		r.refusal && e(x);
 	});
-	var x = V(y, 2), S = (e) => {
+	var S = V(b, 2), ee = (e) => {
 		var o = Fr(), u = fn(o), d = (e) => {
 			Xs(e, {
 				get opened() {
@@ -14690,15 +14693,15 @@ function uc(e, t) {
 		Z(u, (e) => {
 			G(p) ? e(d) : e(f, -1);
 		}), Y(e, o);
-	}, ee = (e) => {
+	}, C = (e) => {
 		var t = cc(), r = B(t, !0);
 		H(() => X(r, G(n).loading)), Y(e, t);
 	};
-	Z(x, (e) => {
-		r.meta ? e(S) : r.refusal || e(ee, 1);
-	}), j(m), H(() => {
-		Q(m, "data-id", t.id), Q(h, "aria-label", G(n).title);
-	}), Y(e, m), N();
+	Z(S, (e) => {
+		r.meta ? e(ee) : r.refusal || e(C, 1);
+	}), j(h), Bi(h, (e) => R(m, e), () => G(m)), H(() => {
+		Q(h, "data-id", t.id), Q(g, "aria-label", G(n).title);
+	}), Y(e, h), N();
 }
 wr(["click"]);
 //#endregion
