@@ -101,6 +101,21 @@ def test_a_missing_library_names_the_extra(monkeypatch, package, load):
         load("minilm")
 
 
+def test_two_threads_may_load_at_once():
+    """Even when the second comes while the first still imports."""
+    code = (
+        "import sys; from concurrent.futures import ThreadPoolExecutor; from regard import models\n"
+        "def late():\n"
+        "    while 'transformers' not in sys.modules: pass\n"
+        "    return models.load('minilm')\n"
+        "with ThreadPoolExecutor(2) as pool:\n"
+        "    both = [pool.submit(models.load, 'minilm'), pool.submit(late)]\n"
+        "    print(*(type(job.result()[1]).__name__ for job in both))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout == "BertModel BertModel\n", done.stderr
+
+
 def test_what_is_made_is_made_once_and_whole(cache):
     made = []
 

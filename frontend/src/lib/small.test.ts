@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { lean } from '../../lean-katex.ts';
 import { dataOf } from './api';
+import { besides } from './besides';
 import { inkOn, level, luminance, MAPS, table } from './colours';
 import { fixed, short, ticks } from './numbers';
 import { python } from './python';
@@ -80,4 +81,20 @@ it('the style sheet of formulas asks for woff2 only', () => {
   expect(fonts.length).toBeGreaterThan(5);
   expect(fonts.every((font) => font.endsWith('.woff2'))).toBe(true);
   expect(css).not.toContain('KaTeX_Fraktur-');
+});
+
+describe('names beside dots', () => {
+  it('stand at the right where there is room', () =>
+    expect(besides([{ x: 50, y: 50, name: 'key' }])).toEqual([{ x: 61, y: 50, anchor: 'start' }]));
+
+  it('do not lie on one another, nor on a dot', () => {
+    const [query, output, key] = besides([
+      { x: 100, y: 100, name: 'query' },
+      { x: 92, y: 107, name: 'output' },
+      { x: 125, y: 117, name: 'key' },
+    ]);
+    expect(query.anchor).toBe('start');
+    expect(output.anchor).toBe('end');
+    expect(key.anchor).toBe('start');
+  });
 });

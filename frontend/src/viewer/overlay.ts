@@ -22,8 +22,8 @@ export function drawOverlay(
   const { n, m, empty } = sheet.info;
   const x = (column: number): number => (column - frame.left) * frame.size;
   const y = (row: number): number => (row - frame.top) * frame.size;
-  const [left, right] = [Math.max(0, x(0)), Math.min(paper.width, x(m))];
-  context.fillStyle = hatch(context, paper.faint);
+  const [left, right] = [Math.max(0, x(0)), Math.min(paper.width, Math.ceil(x(m)) + 1)]; // tiles end on whole pixels, too
+  context.fillStyle = hatch(context, paper.faint, ink.dark);
   for (const [start, stop] of empty) {
     const [low, high] = [Math.max(0, y(start)), Math.min(paper.height, y(stop))];
     if (high > low) context.fillRect(left, low, right - left, high - low);
@@ -63,11 +63,11 @@ export function drawOverlay(
 }
 
 /** Slanted lines on nothing. */
-function hatch(context: CanvasRenderingContext2D, colour: string): CanvasPattern | string {
+function hatch(context: CanvasRenderingContext2D, colour: string, dark: boolean): CanvasPattern | string {
   const tile = document.createElement('canvas');
   tile.width = tile.height = 8;
   const lines = tile.getContext('2d')!;
-  lines.fillStyle = css(table('reds', false), 0);
+  lines.fillStyle = css(table('reds', dark), 0);
   lines.fillRect(0, 0, 8, 8);
   lines.strokeStyle = colour;
   lines.lineWidth = 1.5;

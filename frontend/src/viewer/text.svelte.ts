@@ -7,6 +7,8 @@ export class Looked {
   /** Its weights on all keys; what it gets from all queries. */
   gives = $state.raw<Float32Array | null>(null);
   gets = $state.raw<Float32Array | null>(null);
+  /** Whose weights these are: those of the token before, until the answer is here. */
+  shown = $state(-1);
   #stop: AbortController | null = null;
 
   constructor(
@@ -22,6 +24,7 @@ export class Looked {
     this.#stop?.abort();
     if (token < 0) {
       this.gives = this.gets = null;
+      this.shown = -1;
       return;
     }
     void this.#ask(token);
@@ -42,6 +45,7 @@ export class Looked {
     for (const one of [row, column]) if (one.status === 'rejected' && !isAbort(one.reason)) console.warn(one.reason);
     this.gives = row.status === 'fulfilled' ? (row.value?.values ?? null) : null;
     this.gets = column.status === 'fulfilled' ? (column.value?.values ?? null) : null;
+    this.shown = token;
   }
 }
 

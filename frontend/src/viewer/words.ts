@@ -5,7 +5,7 @@ const en = {
   recordings: 'Recordings',
   none: 'There is no recording yet.',
   tokensOf: (count: number) => `${count.toLocaleString('en')} tokens`,
-  sizeOf: (layers: number, heads: number) => `${layers} layers × ${heads} heads`,
+  sizeOf: (layers: number, heads: number) => `${layers} ${layers === 1 ? 'layer' : 'layers'} × ${heads} ${heads === 1 ? 'head' : 'heads'}`,
   back: 'All recordings',
   wall: 'All heads',
   // Recording a text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +15,7 @@ from regard.models._cache import made_once
 from regard.models._find import PACKAGES, find
 
 WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel")  # how their classes end
+_one_at_a_time = threading.Lock()  # what transformers says, and to whom, is one switch for all threads
 
 
 def folder(name: str) -> Path:
@@ -41,7 +44,7 @@ def load(name: str | Path, *, causal: bool = False) -> tuple[Any, Any]:
         raise ChoiceError(f"{name}: there is no such folder, and it is no name of a model on the Hugging Face hub")
     source, only = str(path if local else name), {"local_files_only": local}
     try:
-        with quiet():
+        with _one_at_a_time, quiet():
             kind = _writer(transformers, name, source, only) if causal else transformers.AutoModel
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **only)
             model, found = kind.from_pretrained(source, output_loading_info=True, **only)
@@ -80,7 +83,8 @@ def import_transformers() -> Any:
         import transformers
     except ImportError as missing:
         raise MissingExtraError("language models need transformers: pip install 'regard[models]'") from missing
-    return transformers
+    # It puts another module into its place. A thread that waited while the first imported it has the empty one in hand.
+    return sys.modules[transformers.__name__]
 
 
 @contextmanager

@@ -19,6 +19,8 @@ const en = {
   temperature: 'Temperature',
   links: 'From questions to segments',
   linksNote: 'the wider the line, the more the segment matters; point at a question to see only its lines',
+  /** Between two sentences. */
+  space: ' ',
   encoder: (name: string) => `Hidden states by: ${name}`,
   unknown: (text: string, words: string) => `Not known to the encoder, in “${text}”: ${words}`,
   won: (segment: string, weight: string) => `First: “${segment}”, ${weight}.`,
@@ -56,7 +58,8 @@ export const words: { en: typeof en; zh: typeof en } = {
     temperature: '温度',
     links: '从问题到各段',
     linksNote: '线越粗，这一段越要紧；指向一个问题，只看它的线',
-    encoder: (name) => `隐状态来自：${name}`,
+    space: '',
+    encoder: (name) => `隐状态来自：${name.replace(' (', '（').replace(')', '）').replace(', ', '，').replace('mean of the tokens', '词元的平均')}`,
     unknown: (text, words) => `“${text}”中编码器不认识：${words}`,
     won: (segment, weight) => `第一是“${segment}”，${weight}。`,
     right: '这就是答案。',

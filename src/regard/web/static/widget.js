@@ -2783,7 +2783,7 @@ var Oa = 600, ka = class {
 		recordings: "Recordings",
 		none: "There is no recording yet.",
 		tokensOf: (e) => `${e.toLocaleString("en")} tokens`,
-		sizeOf: (e, t) => `${e} layers × ${t} heads`,
+		sizeOf: (e, t) => `${e} ${e === 1 ? "layer" : "layers"} × ${t} ${t === 1 ? "head" : "heads"}`,
 		back: "All recordings",
 		wall: "All heads",
 		make: "Record a text",
@@ -13475,8 +13475,8 @@ function ds({ left: e, top: t, size: n, width: r, height: i }) {
 //#region src/viewer/overlay.ts
 var fs = 42;
 function ps(e, t, n, r, i, a) {
-	let o = Qa(e), { context: s } = o, { n: c, m: l, empty: u } = n.info, d = (e) => (e - t.left) * t.size, f = (e) => (e - t.top) * t.size, [p, m] = [Math.max(0, d(0)), Math.min(o.width, d(l))];
-	s.fillStyle = ms(s, o.faint);
+	let o = Qa(e), { context: s } = o, { n: c, m: l, empty: u } = n.info, d = (e) => (e - t.left) * t.size, f = (e) => (e - t.top) * t.size, [p, m] = [Math.max(0, d(0)), Math.min(o.width, Math.ceil(d(l)) + 1)];
+	s.fillStyle = ms(s, o.faint, r.dark);
 	for (let [e, t] of u) {
 		let [n, r] = [Math.max(0, f(e)), Math.min(o.height, f(t))];
 		r > n && s.fillRect(p, n, m - p, r - n);
@@ -13498,26 +13498,26 @@ function ps(e, t, n, r, i, a) {
 		return u.some(([t, n]) => e >= t && e < n);
 	}
 }
-function ms(e, t) {
-	let n = document.createElement("canvas");
-	n.width = n.height = 8;
-	let r = n.getContext("2d");
-	r.fillStyle = Ka(Wa("reds", !1), 0), r.fillRect(0, 0, 8, 8), r.strokeStyle = t, r.lineWidth = 1.5;
+function ms(e, t, n) {
+	let r = document.createElement("canvas");
+	r.width = r.height = 8;
+	let i = r.getContext("2d");
+	i.fillStyle = Ka(Wa("reds", n), 0), i.fillRect(0, 0, 8, 8), i.strokeStyle = t, i.lineWidth = 1.5;
 	for (let e of [
 		-8,
 		0,
 		8
-	]) r.beginPath(), r.moveTo(e, 8), r.lineTo(e + 8, 0), r.stroke();
-	return e.createPattern(n, "repeat") ?? t;
+	]) i.beginPath(), i.moveTo(e, 8), i.lineTo(e + 8, 0), i.stroke();
+	return e.createPattern(r, "repeat") ?? t;
 }
 //#endregion
 //#region src/viewer/Readout.svelte
-var hs = /* @__PURE__ */ J("<span class=\"note\"> </span>"), gs = /* @__PURE__ */ J("<span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <span class=\"arrow svelte-1fd2u9a\" aria-hidden=\"true\">→</span><span class=\"hidden-text\"> </span> <span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <b class=\"svelte-1fd2u9a\"> </b> <!> <!>", 1), _s = /* @__PURE__ */ J("<output aria-live=\"polite\" class=\"svelte-1fd2u9a\"><!></output>");
-function vs(e, t) {
+var hs = /* @__PURE__ */ J("<span class=\"note\"> </span>"), gs = /* @__PURE__ */ J("<span class=\"note\" data-unexported=\"\"> </span>"), _s = /* @__PURE__ */ J("<span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <span class=\"arrow svelte-1fd2u9a\" aria-hidden=\"true\">→</span><span class=\"hidden-text\"> </span> <span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <b class=\"svelte-1fd2u9a\"> </b> <!> <!>", 1), vs = /* @__PURE__ */ J("<output aria-live=\"polite\" class=\"svelte-1fd2u9a\"><!></output>");
+function ys(e, t) {
 	M(t, !0);
 	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = /* @__PURE__ */ F(() => t.cell !== null && t.empty.some(([e, n]) => t.cell.row >= e && t.cell.row < n)), i = (e, t) => e ? ga(e[t]) : "";
-	var a = _s(), o = z(a), s = (e) => {
-		var a = gs(), o = fn(a), s = z(o, !0), c = B(V(s), !0);
+	var a = vs(), o = z(a), s = (e) => {
+		var a = _s(), o = fn(a), s = z(o, !0), c = B(V(s), !0);
 		j(o);
 		var l = V(o, 3), u = B(l, !0), d = V(l, 2), f = z(d, !0), p = B(V(f), !0);
 		j(d);
@@ -13529,7 +13529,7 @@ function vs(e, t) {
 			G(r) && e(_);
 		});
 		var v = V(g, 2), y = (e) => {
-			var t = hs(), r = B(t, !0);
+			var t = gs(), r = B(t, !0);
 			H(() => X(r, G(n).held)), Y(e, t);
 		};
 		Z(v, (e) => {
@@ -13542,7 +13542,7 @@ function vs(e, t) {
 			() => t.weight === void 0 ? "…" : Number.isNaN(t.weight) ? "NaN" : xa(t.weight, 6)
 		]), Y(e, a);
 	}, c = (e) => {
-		var t = hs(), r = B(t, !0);
+		var t = gs(), r = B(t, !0);
 		H(() => X(r, G(n).pointHere)), Y(e, t);
 	};
 	Z(o, (e) => {
@@ -13553,10 +13553,10 @@ function vs(e, t) {
 }
 //#endregion
 //#region src/viewer/strip.ts
-function ys(e, t) {
+function bs(e, t) {
 	let n = Qa(e), { context: r } = n, { values: i, start: a, size: o, vertical: s } = t;
 	if (!i?.length) return;
-	let c = s ? n.height : n.width, l = (s ? n.width : n.height) - 6, u = bs(i, 0, i.length) || 1, d = (e, t, n) => {
+	let c = s ? n.height : n.width, l = (s ? n.width : n.height) - 6, u = xs(i, 0, i.length) || 1, d = (e, t, n) => {
 		let i = Math.max(n > 0 ? .5 : 0, l * n / u);
 		s ? r.fillRect(0, e, i, t - e) : r.fillRect(e, 0, t - e, i);
 	};
@@ -13566,22 +13566,22 @@ function ys(e, t) {
 	} else {
 		for (let e = 0; e < c; e++) {
 			let t = Math.max(0, Math.floor(a + e / o)), n = Math.min(i.length, Math.ceil(a + (e + 1) / o));
-			t < n && d(e, e + 1, bs(i, t, n));
+			t < n && d(e, e + 1, xs(i, t, n));
 		}
 		r.fillStyle = n.accent;
 		let e = (t.at + .5 - a) * o;
 		d(e - 1, e + 1, i[t.at] ?? 0);
 	}
 }
-function bs(e, t, n) {
+function xs(e, t, n) {
 	let r = 0;
 	for (let i = t; i < n; i++) e[i] > r && (r = e[i]);
 	return r;
 }
 //#endregion
 //#region src/viewer/Pane.svelte
-var xs = /* @__PURE__ */ J("<h2 class=\"svelte-1hzji7s\"> </h2>"), Ss = /* @__PURE__ */ J("<div><span class=\"corner svelte-1hzji7s\" aria-hidden=\"true\"><span class=\"k svelte-1hzji7s\"> </span><span class=\"q svelte-1hzji7s\"> </span></span> <!> <!> <div class=\"stage svelte-1hzji7s\" role=\"application\" tabindex=\"0\"><div class=\"deep svelte-1hzji7s\"></div> <div class=\"over svelte-1hzji7s\"><!></div> <!></div> <!> <!></div> <div class=\"foot svelte-1hzji7s\"><!> <!></div>", 1), Cs = /* @__PURE__ */ J("<p class=\"note\"> </p>"), ws = /* @__PURE__ */ J("<section class=\"pane svelte-1hzji7s\"><!> <!> <!></section>");
-function Ts(e, t) {
+var Ss = /* @__PURE__ */ J("<h2 class=\"svelte-1hzji7s\"> </h2>"), Cs = /* @__PURE__ */ J("<div><span class=\"corner svelte-1hzji7s\" aria-hidden=\"true\"><span class=\"k svelte-1hzji7s\"> </span><span class=\"q svelte-1hzji7s\"> </span></span> <!> <!> <div class=\"stage svelte-1hzji7s\" role=\"application\" tabindex=\"0\"><div class=\"deep svelte-1hzji7s\"></div> <div class=\"over svelte-1hzji7s\"><!></div> <!></div> <!> <!></div> <div class=\"foot svelte-1hzji7s\"><!> <!></div>", 1), ws = /* @__PURE__ */ J("<p class=\"note\"> </p>"), Ts = /* @__PURE__ */ J("<section class=\"pane svelte-1hzji7s\"><!> <!> <!></section>");
+function Es(e, t) {
 	M(t, !0);
 	let n = $(t, "named", 3, !1), r = $(t, "first", 3, !0), i = $(t, "testid", 3, "map"), a = $(t, "shown", 15, null), o = /* @__PURE__ */ F(() => Ki.of(Aa)), s = K(() => new us(t.source, t.place, t.shared, r())), { view: c, tops: l } = K(() => t.shared), u = /* @__PURE__ */ F(() => s.frame && s.info ? s.axes(t.tokens) : null);
 	wn(() => (a(s), () => a(null))), wn(() => s.hold(c.now.cell[0], c.now.cell[1])), wn(() => s.deep?.setPool(c.now.pool)), wn(() => {
@@ -13591,8 +13591,8 @@ function Ts(e, t) {
 		let { x: e, y: t, zoom: n } = c.now;
 		K(() => s.go(e, t, n));
 	});
-	var d = ws(), f = z(d), p = (e) => {
-		var n = xs(), r = B(n, !0);
+	var d = Ts(), f = z(d), p = (e) => {
+		var n = Ss(), r = B(n, !0);
 		H(() => X(r, t.title)), Y(e, n);
 	};
 	Z(f, (e) => {
@@ -13610,7 +13610,7 @@ function Ts(e, t) {
 		s.refusal && e(h);
 	});
 	var g = V(m, 2), _ = (e) => {
-		var n = Ss(), r = fn(n);
+		var n = Cs(), r = fn(n);
 		let a;
 		var d = z(r), f = z(d), p = B(f), m = B(V(f));
 		j(d);
@@ -13662,7 +13662,7 @@ function Ts(e, t) {
 		}), j(_);
 		var ee = V(_, 2);
 		{
-			let e = /* @__PURE__ */ F(() => G(u) && ((e) => ys(e, {
+			let e = /* @__PURE__ */ F(() => G(u) && ((e) => bs(e, {
 				...G(u).down,
 				values: s.cursor?.column ?? null
 			})));
@@ -13678,7 +13678,7 @@ function Ts(e, t) {
 		}
 		var C = V(ee, 2);
 		{
-			let e = /* @__PURE__ */ F(() => G(u) && ((e) => ys(e, {
+			let e = /* @__PURE__ */ F(() => G(u) && ((e) => bs(e, {
 				...G(u).across,
 				values: s.cursor?.row ?? null
 			})));
@@ -13696,7 +13696,7 @@ function Ts(e, t) {
 		var w = V(r, 2), T = z(w);
 		{
 			let e = /* @__PURE__ */ F(() => s.cursor?.weight);
-			vs(T, {
+			ys(T, {
 				get cell() {
 					return s.cell;
 				},
@@ -13736,7 +13736,7 @@ function Ts(e, t) {
 			a = mi(r, 1, "grid svelte-1hzji7s", null, a, { named: t.tokens.queries || t.tokens.keys }), X(p, `${G(o).keys ?? ""} →`), X(m, `${G(o).queries ?? ""} ↓`), Q(_, "aria-label", `${t.title ?? ""}. ${G(o).mapHelp ?? ""}`), Q(_, "aria-describedby", `${i() ?? ""}-readout`), Q(_, "data-testid", `${i() ?? ""}-stage`), Q(_, "data-level", s.frame && s.deep ? s.deep.level : ""), Q(_, "data-size", s.frame?.size ?? ""), Q(_, "data-left", s.frame?.left ?? ""), Q(_, "data-top", s.frame?.top ?? "");
 		}), Cr("keydown", _, (e) => s.key(e), !0), Cr("pointerenter", _, () => s.lead()), q("pointerdown", _, () => s.lead()), Cr("focus", _, () => s.lead()), Y(e, n);
 	}, v = (e) => {
-		var t = Cs(), n = B(t, !0);
+		var t = ws(), n = B(t, !0);
 		H(() => X(n, G(o).loading)), Y(e, t);
 	};
 	Z(g, (e) => {
@@ -13748,8 +13748,8 @@ function Ts(e, t) {
 wr(["pointerdown"]);
 //#endregion
 //#region src/viewer/Lines.svelte
-var Es = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\"> </button></li>"), Ds = /* @__PURE__ */ Nr("<path></path>"), Os = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\" tabindex=\"-1\"> </button></li>"), ks = /* @__PURE__ */ J("<section class=\"lines\"><h3 class=\"svelte-1bm6nrl\"> </h3> <p class=\"note\"> </p> <div class=\"columns svelte-1bm6nrl\" role=\"group\"><ul class=\"left svelte-1bm6nrl\"></ul> <svg preserveAspectRatio=\"none\" aria-hidden=\"true\" data-testid=\"lines\" class=\"svelte-1bm6nrl\"></svg> <ul class=\"right svelte-1bm6nrl\"></ul></div></section>");
-function As(e, t) {
+var Ds = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\"> </button></li>"), Os = /* @__PURE__ */ Nr("<path></path>"), ks = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\" tabindex=\"-1\"> </button></li>"), As = /* @__PURE__ */ J("<section class=\"lines\"><h3 class=\"svelte-1bm6nrl\"> </h3> <p class=\"note\"> </p> <div class=\"columns svelte-1bm6nrl\" role=\"group\"><ul class=\"left svelte-1bm6nrl\"></ul> <svg preserveAspectRatio=\"none\" aria-hidden=\"true\" data-testid=\"lines\" class=\"svelte-1bm6nrl\"></svg> <ul class=\"right svelte-1bm6nrl\"></ul></div></section>");
+function js(e, t) {
 	M(t, !0);
 	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = /* @__PURE__ */ F(() => Math.max(t.queries.length, t.keys.length) * 26), i = (e) => (e + .5) * 26, a = /* @__PURE__ */ F(() => {
 		let e = [], n = t.keys.length;
@@ -13763,11 +13763,11 @@ function As(e, t) {
 		}
 		return e.sort((e, t) => e.weight - t.weight);
 	});
-	var o = ks(), s = z(o), c = B(s, !0), l = V(s, 2), u = B(l, !0), d = V(l, 2);
+	var o = As(), s = z(o), c = B(s, !0), l = V(s, 2), u = B(l, !0), d = V(l, 2);
 	let f;
 	var p = z(d);
 	$r(p, 21, () => t.queries, Yr, (e, n, r) => {
-		var i = Es(), a = z(i);
+		var i = Ds(), a = z(i);
 		let o;
 		var s = B(a, !0);
 		j(i), H((e, n) => {
@@ -13777,7 +13777,7 @@ function As(e, t) {
 	var m = V(p, 2);
 	$r(m, 21, () => G(a), ({ i: e, j: t, weight: n }) => `${e}/${t}`, (e, n) => {
 		let r = () => G(n).i, a = () => G(n).j, o = () => G(n).weight;
-		var s = Ds();
+		var s = Os();
 		let c;
 		H((e, n, i, l, u) => {
 			Q(s, "d", `M0 ${e ?? ""}C128 ${n ?? ""} 192 ${i ?? ""} 320 ${l ?? ""}`), Q(s, "stroke-width", u), Q(s, "opacity", t.held < 0 ? .15 + .85 * o() : .25 + .75 * o()), Q(s, "data-row", r()), Q(s, "data-column", a()), Q(s, "data-value", o()), c = mi(s, 0, "svelte-1bm6nrl", null, c, { gets: t.held >= 0 && a() === t.held && r() !== t.held });
@@ -13791,7 +13791,7 @@ function As(e, t) {
 	}), j(m);
 	var h = V(m, 2);
 	$r(h, 21, () => t.keys, Yr, (e, n, r) => {
-		var i = Os(), a = z(i);
+		var i = ks(), a = z(i);
 		let o;
 		var s = B(a, !0);
 		j(i), H((e) => {
@@ -13804,8 +13804,8 @@ function As(e, t) {
 wr(["click"]);
 //#endregion
 //#region src/viewer/Passage.svelte
-var js = /* @__PURE__ */ J("<button type=\"button\"> </button>"), Ms = /* @__PURE__ */ J("<section><h3 class=\"svelte-14gkunm\"> </h3> <div class=\"passage svelte-14gkunm\" role=\"group\"></div></section>");
-function Ns(e, t) {
+var Ms = /* @__PURE__ */ J("<button type=\"button\"> </button>"), Ns = /* @__PURE__ */ J("<section><h3 class=\"svelte-14gkunm\"> </h3> <div class=\"passage svelte-14gkunm\" role=\"group\"></div></section>");
+function Ps(e, t) {
 	M(t, !0);
 	let n = /* @__PURE__ */ F(() => {
 		let e = 0;
@@ -13825,10 +13825,10 @@ function Ns(e, t) {
 		}[e.key];
 		n === void 0 || t < 0 || (e.preventDefault(), e.currentTarget.querySelector(`[data-token="${t + n}"]`)?.focus());
 	}
-	var a = Ms(), o = z(a), s = B(o, !0), c = V(o, 2);
+	var a = Ns(), o = z(a), s = B(o, !0), c = V(o, 2);
 	$r(c, 21, () => t.texts, Yr, (e, r, i) => {
 		let a = /* @__PURE__ */ F(() => t.from + i), o = /* @__PURE__ */ F(() => t.values?.[G(a)] ?? 0);
-		var s = js();
+		var s = Ms();
 		let c, l;
 		var u = B(s, !0);
 		H((e, n, r, i, d) => {
@@ -13858,7 +13858,7 @@ wr([
 ]);
 //#endregion
 //#region src/viewer/text.svelte.ts
-var Ps = class {
+var Fs = class {
 	source;
 	place;
 	n;
@@ -13884,25 +13884,32 @@ var Ps = class {
 	set gets(e) {
 		R(this.#n, e);
 	}
-	#r = null;
+	#r = /* @__PURE__ */ L(-1);
+	get shown() {
+		return G(this.#r);
+	}
+	set shown(e) {
+		R(this.#r, e, !0);
+	}
+	#i = null;
 	constructor(e, t, n, r) {
 		this.source = e, this.place = t, this.n = n, this.m = r;
 	}
 	at(e) {
-		e !== this.token && (this.token = e, this.#r?.abort(), e < 0 ? this.gives = this.gets = null : this.#i(e));
+		e !== this.token && (this.token = e, this.#i?.abort(), e < 0 ? (this.gives = this.gets = null, this.shown = -1) : this.#a(e));
 	}
 	leave() {
-		this.#r?.abort();
+		this.#i?.abort();
 	}
-	async #i(e) {
-		let { signal: t } = this.#r = new AbortController(), n = Promise.resolve(null), [r, i] = await Promise.allSettled([e < this.n ? this.source.row(this.place, e, t) : n, e < this.m ? this.source.column(this.place, e, t) : n]);
+	async #a(e) {
+		let { signal: t } = this.#i = new AbortController(), n = Promise.resolve(null), [r, i] = await Promise.allSettled([e < this.n ? this.source.row(this.place, e, t) : n, e < this.m ? this.source.column(this.place, e, t) : n]);
 		if (!t.aborted) {
 			for (let e of [r, i]) e.status === "rejected" && !Ji(e.reason) && console.warn(e.reason);
-			this.gives = r.status === "fulfilled" ? r.value?.values ?? null : null, this.gets = i.status === "fulfilled" ? i.value?.values ?? null : null;
+			this.gives = r.status === "fulfilled" ? r.value?.values ?? null : null, this.gets = i.status === "fulfilled" ? i.value?.values ?? null : null, this.shown = e;
 		}
 	}
 };
-function Fs(e, t) {
+function Is(e, t) {
 	let n = [];
 	for (let r = 0; r < e.length; r++) {
 		if (!(e[r] > 0) || n.length === t && e[r] <= e[n[t - 1]]) continue;
@@ -13914,10 +13921,10 @@ function Fs(e, t) {
 }
 //#endregion
 //#region src/viewer/TextView.svelte
-var Is = /* @__PURE__ */ J("<div class=\"parts svelte-1ipajn8\"><button class=\"button\" type=\"button\"> </button> <span> </span> <button class=\"button\" type=\"button\"> </button> <label><span class=\"label\"> </span> <input type=\"number\" min=\"0\" data-testid=\"go-to\" class=\"svelte-1ipajn8\"/></label></div>"), Ls = /* @__PURE__ */ J("<li class=\"svelte-1ipajn8\"><span class=\"bar svelte-1ipajn8\"></span> <span class=\"what svelte-1ipajn8\"> <small class=\"svelte-1ipajn8\"> </small></span><b class=\"svelte-1ipajn8\"> </b></li>"), Rs = /* @__PURE__ */ J("<section class=\"ranks svelte-1ipajn8\"><h3 class=\"label\"> </h3> <ol class=\"svelte-1ipajn8\"></ol></section>"), zs = /* @__PURE__ */ J("<div class=\"text svelte-1ipajn8\" data-testid=\"text-view\"><p class=\"note\"> </p> <!> <div class=\"two svelte-1ipajn8\"><!> <!> <!></div> <!></div>");
-function Bs(e, t) {
+var Ls = /* @__PURE__ */ J("<div class=\"parts svelte-1ipajn8\"><button class=\"button\" type=\"button\"> </button> <span> </span> <button class=\"button\" type=\"button\"> </button> <label><span class=\"label\"> </span> <input type=\"number\" min=\"0\" data-testid=\"go-to\" class=\"svelte-1ipajn8\"/></label></div>"), Rs = /* @__PURE__ */ J("<li class=\"svelte-1ipajn8\"><span class=\"bar svelte-1ipajn8\"></span> <span class=\"what svelte-1ipajn8\"> <small class=\"svelte-1ipajn8\"> </small></span><b class=\"svelte-1ipajn8\"> </b></li>"), zs = /* @__PURE__ */ J("<section class=\"ranks svelte-1ipajn8\"><h3 class=\"label\"> </h3> <ol class=\"svelte-1ipajn8\"></ol></section>"), Bs = /* @__PURE__ */ J("<div class=\"text svelte-1ipajn8\" data-testid=\"text-view\"><p class=\"note\" data-unexported=\"\"> </p> <!> <div class=\"two svelte-1ipajn8\"><!> <!> <!></div> <!></div>");
+function Vs(e, t) {
 	M(t, !0);
-	let n = $(t, "view", 7), r = $(t, "shown", 15, null), i = /* @__PURE__ */ F(() => Ki.of(Aa)), [a, o] = K(() => [t.entry.shape[2], t.entry.shape[3]]), s = K(() => new Ps(t.source, t.place, a, o)), c = (e) => Array.from({ length: e }, (e, t) => String(t)), l = /* @__PURE__ */ F(() => t.tokens.queries ?? c(a)), u = /* @__PURE__ */ F(() => t.tokens.keys ?? c(o)), d = /* @__PURE__ */ L(en(K(() => Math.floor(Math.max(0, n().now.token) / 400) * 400))), f = /* @__PURE__ */ L(null), p = /* @__PURE__ */ F(() => n().now.token), m = /* @__PURE__ */ F(() => s.token), h = /* @__PURE__ */ F(() => G(m) < 0 ? G(i).anyToken : `“${ga(G(l)[G(m)] ?? G(u)[G(m)] ?? "")}”`);
+	let n = $(t, "view", 7), r = $(t, "shown", 15, null), i = /* @__PURE__ */ F(() => Ki.of(Aa)), [a, o] = K(() => [t.entry.shape[2], t.entry.shape[3]]), s = K(() => new Fs(t.source, t.place, a, o)), c = (e) => Array.from({ length: e }, (e, t) => String(t)), l = /* @__PURE__ */ F(() => t.tokens.queries ?? c(a)), u = /* @__PURE__ */ F(() => t.tokens.keys ?? c(o)), d = /* @__PURE__ */ L(en(K(() => Math.floor(Math.max(0, n().now.token) / 400) * 400))), f = /* @__PURE__ */ L(null), p = /* @__PURE__ */ F(() => n().now.token), m = /* @__PURE__ */ F(() => s.token), h = /* @__PURE__ */ F(() => G(m) < 0 ? G(i).anyToken : `“${ga(G(l)[G(m)] ?? G(u)[G(m)] ?? "")}”`);
 	function g(e) {
 		s.at(e < 0 || G(p) >= 0 ? G(p) : e);
 	}
@@ -13942,10 +13949,10 @@ function Bs(e, t) {
 		testid: "rank-gets"
 	}].map((e) => ({
 		...e,
-		best: e.values ? Fs(e.values, 8) : []
+		best: e.values ? Is(e.values, 8) : []
 	}))), y = /* @__PURE__ */ F(() => Math.max(a, o));
-	var b = zs(), x = z(b), S = B(x, !0), ee = V(x, 2), C = (e) => {
-		var t = Is(), r = z(t), a = B(r, !0), o = V(r, 2), s = B(o, !0), c = V(o, 2), l = B(c, !0), u = V(c, 2), f = z(u), p = B(f, !0), m = V(f, 2);
+	var b = Bs(), x = z(b), S = B(x, !0), ee = V(x, 2), C = (e) => {
+		var t = Ls(), r = z(t), a = B(r, !0), o = V(r, 2), s = B(o, !0), c = V(o, 2), l = B(c, !0), u = V(c, 2), f = z(u), p = B(f, !0), m = V(f, 2);
 		j(u), j(t), H((e) => {
 			r.disabled = G(d) === 0, X(a, G(i).earlier), X(s, e), c.disabled = G(d) + 400 >= G(y), X(l, G(i).later), X(p, G(i).goTo), Q(m, "max", G(y) - 1);
 		}, [() => G(i).part(G(d), Math.min(G(y), G(d) + 400) - 1, G(y))]), q("click", r, () => R(d, Math.max(0, G(d) - 400), !0)), q("click", c, () => R(d, G(d) + 400)), q("change", m, (e) => {
@@ -13959,7 +13966,7 @@ function Bs(e, t) {
 	var w = V(ee, 2), T = z(w);
 	{
 		let e = /* @__PURE__ */ F(() => G(u).slice(G(d), G(d) + 400)), t = /* @__PURE__ */ F(() => G(i).attends(G(h)));
-		Ns(T, {
+		Ps(T, {
 			get texts() {
 				return G(e);
 			},
@@ -13983,7 +13990,7 @@ function Bs(e, t) {
 	var te = V(T, 2);
 	{
 		let e = /* @__PURE__ */ F(() => G(l).slice(G(d), G(d) + 400)), t = /* @__PURE__ */ F(() => G(i).attended(G(h)));
-		Ns(te, {
+		Ps(te, {
 			get texts() {
 				return G(e);
 			},
@@ -14006,9 +14013,9 @@ function Bs(e, t) {
 	}
 	$r(V(te, 2), 17, () => G(v), ({ title: e, values: t, texts: n, best: r, testid: i }) => i, (e, t) => {
 		let n = () => G(t).title, r = () => G(t).values, a = () => G(t).texts, o = () => G(t).best, s = () => G(t).testid;
-		var c = Rs(), l = z(c), u = B(l, !0), d = V(l, 2);
+		var c = zs(), l = z(c), u = B(l, !0), d = V(l, 2);
 		$r(d, 20, o, (e) => e, (e, t) => {
-			var n = Ls(), i = z(n);
+			var n = Rs(), i = z(n);
 			let s;
 			var c = V(i, 2), l = z(c, !0), u = B(V(l), !0);
 			j(c);
@@ -14021,7 +14028,7 @@ function Bs(e, t) {
 		}), Y(e, c);
 	}), j(w);
 	var ne = V(w, 2), re = (e) => {
-		As(e, {
+		js(e, {
 			get values() {
 				return G(f);
 			},
@@ -14041,7 +14048,7 @@ function Bs(e, t) {
 	Z(ne, (e) => {
 		G(f) && e(re);
 	}), j(b), H(() => {
-		Q(b, "data-token", G(m)), X(S, G(i).textHelp);
+		Q(b, "data-token", G(m)), Q(b, "data-shown", s.shown), X(S, G(i).textHelp);
 	}), q("keydown", b, (e) => e.key === "Escape" && (n().now.token = -1)), Y(e, b), N();
 }
 wr([
@@ -14051,7 +14058,7 @@ wr([
 ]);
 //#endregion
 //#region src/viewer/tops.ts
-var Vs = .4, Hs = class {
+var Hs = .4, Us = class {
 	now = 0;
 	version = 0;
 	#e = /* @__PURE__ */ new Map();
@@ -14067,13 +14074,13 @@ var Vs = .4, Hs = class {
 	}
 	#n() {
 		let e = Math.max(0, ...this.#e.values());
-		if (!(e === this.now || e < this.now && e > Vs * this.now && this.#e.size)) {
+		if (!(e === this.now || e < this.now && e > Hs * this.now && this.#e.size)) {
 			this.now = e, this.version++;
 			for (let e of this.#t.values()) e();
 		}
 	}
-}, Us = /* @__PURE__ */ J("<ul class=\"measures svelte-u5h35q\"><li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li></ul>"), Ws = /* @__PURE__ */ J("<span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"zoom-out\">−</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-in\">+</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-all\"> </button></span>"), Gs = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"compare\"> </button>"), Ks = /* @__PURE__ */ J("<div><!></div>"), qs = /* @__PURE__ */ J("<div><div><!> <!></div> <!></div>"), Js = /* @__PURE__ */ J("<header class=\"svelte-u5h35q\"><div class=\"name svelte-u5h35q\"><h1 tabindex=\"-1\" data-testid=\"head-title\" class=\"svelte-u5h35q\"> </h1> <span class=\"path svelte-u5h35q\"> </span></div> <!></header> <div class=\"bar svelte-u5h35q\"><!> <span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"before\">←</button> <button class=\"button\" type=\"button\" data-testid=\"after\">→</button></span> <!> <!> <!></div> <!> <!>", 1);
-function Ys(e, t) {
+}, Ws = /* @__PURE__ */ J("<ul class=\"measures svelte-u5h35q\"><li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li></ul>"), Gs = /* @__PURE__ */ J("<span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"zoom-out\">−</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-in\">+</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-all\"> </button></span>"), Ks = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"compare\"> </button>"), qs = /* @__PURE__ */ J("<div><!></div>"), Js = /* @__PURE__ */ J("<div><div><!> <!></div> <!></div>"), Ys = /* @__PURE__ */ J("<header class=\"svelte-u5h35q\"><div class=\"name svelte-u5h35q\"><h1 tabindex=\"-1\" data-testid=\"head-title\" class=\"svelte-u5h35q\"> </h1> <span class=\"path svelte-u5h35q\"> </span></div> <!></header> <div class=\"bar svelte-u5h35q\"><!> <span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"before\">←</button> <button class=\"button\" type=\"button\" data-testid=\"after\">→</button></span> <!> <!> <!></div> <!> <!>", 1);
+function Xs(e, t) {
 	M(t, !0);
 	let n = $(t, "view", 7), r = /* @__PURE__ */ F(() => Ki.of(Aa)), i = /* @__PURE__ */ F(() => t.opened.meta), a = /* @__PURE__ */ F(() => G(i).entries[n().now.entry]), o = /* @__PURE__ */ F(() => ({
 		id: t.opened.id,
@@ -14085,7 +14092,7 @@ function Ys(e, t) {
 		keys: null
 	}), f = /* @__PURE__ */ F(() => t.opened.profiles.get(da(G(o)))), p = /* @__PURE__ */ L(null), m = /* @__PURE__ */ F(() => G(p) && `${G(p).place.id}/${G(p).place.entry}/${G(p).place.batch}/${G(p).place.head}`), h = K(() => ({
 		view: n(),
-		tops: new Hs(),
+		tops: new Us(),
 		link: new ko()
 	})), g = /* @__PURE__ */ L(null), _ = /* @__PURE__ */ L(null), v = /* @__PURE__ */ L(void 0);
 	wn(() => void t.opened.measure());
@@ -14116,12 +14123,12 @@ function Ys(e, t) {
 		};
 	});
 	var C = Fr(), w = fn(C), T = (e) => {
-		var c = Js(), l = fn(c), C = z(l), w = z(C), T = B(w, !0);
+		var c = Ys(), l = fn(c), C = z(l), w = z(C), T = B(w, !0);
 		ai(w, () => b);
 		var te = B(V(w, 2));
 		j(C);
 		var ne = V(C, 2), re = (e) => {
-			var t = Us(), n = z(t), i = z(n), a = V(i), o = B(a, !0);
+			var t = Ws(), n = z(t), i = z(n), a = V(i), o = B(a, !0);
 			j(n);
 			var s = V(n, 2), c = z(s), l = V(c), u = B(l, !0);
 			j(s);
@@ -14166,7 +14173,7 @@ function Ys(e, t) {
 		var oe = V(ae, 2), se = z(oe), ce = V(se, 2);
 		j(oe);
 		var le = V(oe, 2), ue = (e) => {
-			var t = Ws(), n = z(t), i = V(n, 2), a = V(i, 2), o = B(a, !0);
+			var t = Gs(), n = z(t), i = V(n, 2), a = V(i, 2), o = B(a, !0);
 			j(t), H(() => {
 				Q(n, "aria-label", G(r).zoomOut), Q(i, "aria-label", G(r).zoomIn), X(o, G(r).zoomAll);
 			}), q("click", n, () => G(g)?.zoom(1 / 1.6)), q("click", i, () => G(g)?.zoom(1.6)), q("click", a, () => G(g)?.all()), Y(e, t);
@@ -14175,7 +14182,7 @@ function Ys(e, t) {
 			n().now.show === "map" && e(ue);
 		});
 		var de = V(le, 2), fe = (e) => {
-			var t = Gs(), i = B(t, !0);
+			var t = Ks(), i = B(t, !0);
 			H(() => {
 				Q(t, "aria-pressed", n().now.with !== ""), X(i, n().now.with ? G(r).noCompare : G(r).compare);
 			}), q("click", t, S), Y(e, t);
@@ -14215,9 +14222,9 @@ function Ys(e, t) {
 			n().now.show === "map" && n().now.with && e(E);
 		});
 		var me = V(pe, 2), he = (e) => {
-			var r = Ks();
+			var r = qs();
 			Jr(z(r), () => G(s), (e) => {
-				Bs(e, {
+				Vs(e, {
 					get source() {
 						return t.opened.source;
 					},
@@ -14242,7 +14249,7 @@ function Ys(e, t) {
 				});
 			}), j(r), Bi(r, (e) => R(v, e), () => G(v)), Y(e, r);
 		}, ge = (e) => {
-			var r = qs();
+			var r = Js();
 			let i;
 			var a = z(r);
 			let c;
@@ -14250,7 +14257,7 @@ function Ys(e, t) {
 			Jr(l, () => G(s), (e) => {
 				{
 					let n = /* @__PURE__ */ F(() => G(p) !== null);
-					Ts(e, {
+					Es(e, {
 						get source() {
 							return t.opened.source;
 						},
@@ -14284,7 +14291,7 @@ function Ys(e, t) {
 			var f = V(l, 2), _ = (e) => {
 				var n = Fr();
 				Jr(fn(n), () => G(m), (e) => {
-					Ts(e, {
+					Es(e, {
 						get source() {
 							return t.opened.source;
 						},
@@ -14341,8 +14348,8 @@ function Ys(e, t) {
 wr(["click"]);
 //#endregion
 //#region src/viewer/Thumb.svelte
-var Xs = /* @__PURE__ */ J("<span class=\"svelte-1twgwdm\"> <b class=\"svelte-1twgwdm\"> </b></span>"), Zs = /* @__PURE__ */ J("<a data-testid=\"thumb\" class=\"svelte-1twgwdm\"><span><canvas aria-hidden=\"true\" class=\"svelte-1twgwdm\"></canvas></span> <span class=\"name svelte-1twgwdm\"> </span> <span class=\"numbers svelte-1twgwdm\"></span></a>");
-function Qs(e, t) {
+var Zs = /* @__PURE__ */ J("<span class=\"svelte-1twgwdm\"> <b class=\"svelte-1twgwdm\"> </b></span>"), Qs = /* @__PURE__ */ J("<a data-testid=\"thumb\" class=\"svelte-1twgwdm\"><span><canvas aria-hidden=\"true\" class=\"svelte-1twgwdm\"></canvas></span> <span class=\"name svelte-1twgwdm\"> </span> <span class=\"numbers svelte-1twgwdm\"></span></a>");
+function $s(e, t) {
 	M(t, !0);
 	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = /* @__PURE__ */ L(null), i = /* @__PURE__ */ L(!0);
 	function a(e) {
@@ -14365,13 +14372,13 @@ function Qs(e, t) {
 		name: e,
 		value: t.profile?.[e] ?? null
 	}))), c = (e, t) => e === "entropy" || e === "saturation" ? ba(t, 2) : e === "distance" ? ba(t, +((t ?? 0) < 100)) : Sa(t);
-	var l = Zs(), u = z(l);
+	var l = Qs(), u = z(l);
 	let d;
 	ai(z(u), () => o), j(u);
 	var f = V(u, 2), p = B(f, !0), m = V(f, 2);
 	$r(m, 21, () => G(s), ({ name: e, value: t }) => e, (e, t) => {
 		let r = () => G(t).name, i = () => G(t).value;
-		var a = Xs(), o = z(a), s = V(o), l = B(s, !0);
+		var a = Zs(), o = z(a), s = V(o), l = B(s, !0);
 		j(a), H((e) => {
 			Q(a, "title", G(n).measureHelp[r()]), X(o, `${G(n).measures[r()] ?? ""} `), Q(s, "data-value", i() ?? ""), Q(s, "data-testid", `thumb-${r() ?? ""}`), X(l, e);
 		}, [() => c(r(), i())]), Y(e, a);
@@ -14384,8 +14391,8 @@ function Qs(e, t) {
 wr(["click"]);
 //#endregion
 //#region src/viewer/Wall.svelte
-var $s = /* @__PURE__ */ J("<h2 class=\"svelte-1bvi2u6\"> <span class=\"path svelte-1bvi2u6\"> </span></h2>"), ec = /* @__PURE__ */ J("<li><!></li>"), tc = /* @__PURE__ */ J("<section class=\"svelte-1bvi2u6\"><!> <ul class=\"svelte-1bvi2u6\"></ul></section>"), nc = /* @__PURE__ */ J("<div class=\"tools svelte-1bvi2u6\"><!> <div class=\"row svelte-1bvi2u6\"><button class=\"button\" type=\"button\" data-testid=\"direction\"><span aria-hidden=\"true\"> </span> </button> <label class=\"find svelte-1bvi2u6\"><span class=\"hidden-text\"> </span> <input type=\"search\" data-testid=\"find\" class=\"svelte-1bvi2u6\"/></label> <!> <!> <span class=\"note\" role=\"status\" data-testid=\"found\"> <!></span> <!></div></div> <div data-testid=\"wall\"></div>", 1);
-function rc(e, t) {
+var ec = /* @__PURE__ */ J("<h2 class=\"svelte-1bvi2u6\"> <span class=\"path svelte-1bvi2u6\"> </span></h2>"), tc = /* @__PURE__ */ J("<li><!></li>"), nc = /* @__PURE__ */ J("<section class=\"svelte-1bvi2u6\"><!> <ul class=\"svelte-1bvi2u6\"></ul></section>"), rc = /* @__PURE__ */ J("<div class=\"tools svelte-1bvi2u6\"><!> <div class=\"row svelte-1bvi2u6\"><button class=\"button\" type=\"button\" data-testid=\"direction\"><span aria-hidden=\"true\"> </span> </button> <label class=\"find svelte-1bvi2u6\"><span class=\"hidden-text\"> </span> <input type=\"search\" data-testid=\"find\" class=\"svelte-1bvi2u6\"/></label> <!> <!> <span class=\"note\" role=\"status\" data-testid=\"found\"> <!></span> <!></div></div> <div data-testid=\"wall\"></div>", 1);
+function ic(e, t) {
 	M(t, !0);
 	let n = $(t, "view", 7), r = /* @__PURE__ */ L(void 0), i = /* @__PURE__ */ F(() => Ki.of(Aa)), a = [
 		"layer",
@@ -14419,7 +14426,7 @@ function rc(e, t) {
 	function p(e) {
 		e !== n().now.sort && (n().now.up = e === "layer" || e === "entropy"), n().now.sort = e;
 	}
-	var m = nc(), h = fn(m), g = z(h), _ = () => n().now.sort, v = p;
+	var m = rc(), h = fn(m), g = z(h), _ = () => n().now.sort, v = p;
 	{
 		let e = /* @__PURE__ */ F(() => G(o).map((e) => ({
 			value: e,
@@ -14513,8 +14520,8 @@ function rc(e, t) {
 	}), j(y), j(h);
 	var ue = V(h, 2);
 	$r(ue, 21, () => G(f), (e) => e.name, (e, r) => {
-		var a = tc(), o = z(a), s = (e) => {
-			var t = $s(), n = z(t), a = B(V(n), !0);
+		var a = nc(), o = z(a), s = (e) => {
+			var t = ec(), n = z(t), a = B(V(n), !0);
 			j(t), H((e) => {
 				X(n, `${e ?? ""} `), X(a, G(r).name);
 			}, [() => G(i).layer(G(r).layer)]), Y(e, t);
@@ -14524,7 +14531,7 @@ function rc(e, t) {
 		});
 		var c = V(o, 2);
 		$r(c, 21, () => G(r).heads, (e) => da(e), (e, r) => {
-			var i = ec();
+			var i = tc();
 			Jr(z(i), () => n().now.batch, (e) => {
 				{
 					let i = /* @__PURE__ */ F(() => t.opened.profiles.get(da(G(r)))), a = /* @__PURE__ */ F(() => n().linkTo({
@@ -14536,7 +14543,7 @@ function rc(e, t) {
 						cell: [-1, -1],
 						token: -1
 					}));
-					Qs(e, {
+					$s(e, {
 						get opened() {
 							return t.opened;
 						},
@@ -14578,8 +14585,8 @@ function rc(e, t) {
 wr(["click"]);
 //#endregion
 //#region src/viewer/Room.svelte
-var ic = /* @__PURE__ */ J("<a data-testid=\"to-wall\" class=\"svelte-b272ej\"> </a>"), ac = /* @__PURE__ */ J("<a data-testid=\"to-shelf\" class=\"svelte-b272ej\"> </a>"), oc = /* @__PURE__ */ J("<h1 class=\"svelte-b272ej\"> </h1> <p class=\"note\"> </p> <!>", 1), sc = /* @__PURE__ */ J("<p class=\"note\"> </p>"), cc = /* @__PURE__ */ J("<article data-testid=\"viewer\" class=\"svelte-b272ej\"><nav class=\"svelte-b272ej\"><!></nav> <!> <!></article>");
-function lc(e, t) {
+var ac = /* @__PURE__ */ J("<a data-testid=\"to-wall\" class=\"svelte-b272ej\"> </a>"), oc = /* @__PURE__ */ J("<a data-testid=\"to-shelf\" class=\"svelte-b272ej\"> </a>"), sc = /* @__PURE__ */ J("<h1 class=\"svelte-b272ej\"> </h1> <p class=\"note\"> </p> <!>", 1), cc = /* @__PURE__ */ J("<p class=\"note\"> </p>"), lc = /* @__PURE__ */ J("<article data-testid=\"viewer\" class=\"svelte-b272ej\"><nav class=\"svelte-b272ej\"><!></nav> <!> <!></article>");
+function uc(e, t) {
 	M(t, !0);
 	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = K(() => new ka(t.source, t.id));
 	wn(() => () => r.close()), wn(() => t.view.follow());
@@ -14609,22 +14616,25 @@ function lc(e, t) {
 	function f(e) {
 		t.view.link || (e.preventDefault(), t.view.open(d));
 	}
-	let p = /* @__PURE__ */ F(() => G(o) !== void 0 && t.view.now.head < G(o).shape[1] && t.view.now.batch < G(o).shape[0]);
-	var m = cc(), h = z(m), g = z(h), _ = (e) => {
-		var i = ic(), a = B(i);
+	let p = /* @__PURE__ */ F(() => G(o) !== void 0 && t.view.now.head < G(o).shape[1] && t.view.now.batch < G(o).shape[0]), m = /* @__PURE__ */ L(void 0);
+	wn(() => {
+		G(p) && G(m) && G(m).getBoundingClientRect().top < 0 && G(m).scrollIntoView({ block: "start" });
+	});
+	var h = lc(), g = z(h), _ = z(g), v = (e) => {
+		var i = ac(), a = B(i);
 		H((e) => {
 			Q(i, "href", e), X(a, `← ${r.meta?.name ?? ""} · ${G(n).wall ?? ""}`);
 		}, [() => t.view.linkTo(d)]), q("click", i, f), Y(e, i);
-	}, v = (e) => {
-		var r = ac(), i = B(r);
+	}, y = (e) => {
+		var r = oc(), i = B(r);
 		H(() => {
 			Q(r, "href", t.back), X(i, `← ${G(n).back ?? ""}`);
 		}), Y(e, r);
 	};
-	Z(g, (e) => {
-		G(p) && !G(u) ? e(_) : t.back && e(v, 1);
-	}), j(h);
-	var y = V(h, 2), b = (e) => {
+	Z(_, (e) => {
+		G(p) && !G(u) ? e(v) : t.back && e(y, 1);
+	}), j(g);
+	var b = V(g, 2), x = (e) => {
 		sa(e, {
 			get refusal() {
 				return r.refusal;
@@ -14632,12 +14642,12 @@ function lc(e, t) {
 			again: () => r.open()
 		});
 	};
-	Z(y, (e) => {
-		r.refusal && e(b);
+	Z(b, (e) => {
+		r.refusal && e(x);
 	});
-	var x = V(y, 2), S = (e) => {
+	var S = V(b, 2), ee = (e) => {
 		var o = Fr(), u = fn(o), d = (e) => {
-			Ys(e, {
+			Xs(e, {
 				get opened() {
 					return r;
 				},
@@ -14652,8 +14662,8 @@ function lc(e, t) {
 				}
 			});
 		}, f = (e) => {
-			var o = oc(), l = fn(o), u = B(l, !0), d = V(l, 2), f = B(d, !0);
-			rc(V(d, 2), {
+			var o = sc(), l = fn(o), u = B(l, !0), d = V(l, 2), f = B(d, !0);
+			ic(V(d, 2), {
 				get opened() {
 					return r;
 				},
@@ -14683,42 +14693,42 @@ function lc(e, t) {
 		Z(u, (e) => {
 			G(p) ? e(d) : e(f, -1);
 		}), Y(e, o);
-	}, ee = (e) => {
-		var t = sc(), r = B(t, !0);
+	}, C = (e) => {
+		var t = cc(), r = B(t, !0);
 		H(() => X(r, G(n).loading)), Y(e, t);
 	};
-	Z(x, (e) => {
-		r.meta ? e(S) : r.refusal || e(ee, 1);
-	}), j(m), H(() => {
-		Q(m, "data-id", t.id), Q(h, "aria-label", G(n).title);
-	}), Y(e, m), N();
+	Z(S, (e) => {
+		r.meta ? e(ee) : r.refusal || e(C, 1);
+	}), j(h), Bi(h, (e) => R(m, e), () => G(m)), H(() => {
+		Q(h, "data-id", t.id), Q(g, "aria-label", G(n).title);
+	}), Y(e, h), N();
 }
 wr(["click"]);
 //#endregion
 //#region src/lib/address.ts
-function uc(e, t) {
-	return Object.entries(e).filter(([e, n]) => JSON.stringify(n) !== JSON.stringify(t[e])).map(([e, n]) => `${vc(e)}=${vc(fc(n, t[e]))}`).join("&");
-}
 function dc(e, t) {
+	return Object.entries(e).filter(([e, n]) => JSON.stringify(n) !== JSON.stringify(t[e])).map(([e, n]) => `${yc(e)}=${yc(pc(n, t[e]))}`).join("&");
+}
+function fc(e, t) {
 	let n = structuredClone(t);
 	for (let r of e.split("&")) {
-		let e = r.indexOf("="), i = bc(r.slice(0, e));
+		let e = r.indexOf("="), i = xc(r.slice(0, e));
 		if (e < 1 || !Object.hasOwn(t, i)) continue;
-		let a = pc(bc(r.slice(e + 1)), t[i]);
+		let a = mc(xc(r.slice(e + 1)), t[i]);
 		a !== void 0 && (n[i] = a);
 	}
 	return n;
 }
-function fc(e, t) {
-	return gc(t) && gc(e) ? e.join(",") : _c(t) && _c(e) ? e.map((e) => e.join(",")).join(";") : typeof t == "object" || typeof e == "object" ? JSON.stringify(e) : String(e);
-}
 function pc(e, t) {
+	return _c(t) && _c(e) ? e.join(",") : vc(t) && vc(e) ? e.map((e) => e.join(",")).join(";") : typeof t == "object" || typeof e == "object" ? JSON.stringify(e) : String(e);
+}
+function mc(e, t) {
 	if (typeof t == "string") return e;
-	if (typeof t == "number") return mc(e);
+	if (typeof t == "number") return hc(e);
 	if (typeof t == "boolean") return e === "true" || e !== "false" && void 0;
-	if (gc(t)) return hc(e);
-	if (_c(t)) {
-		let t = e.split(";").map(hc);
+	if (_c(t)) return gc(e);
+	if (vc(t)) {
+		let t = e.split(";").map(gc);
 		return t.includes(void 0) ? void 0 : t;
 	}
 	try {
@@ -14727,24 +14737,24 @@ function pc(e, t) {
 		return;
 	}
 }
-function mc(e) {
+function hc(e) {
 	let t = Number(e);
 	return e.trim() !== "" && Number.isFinite(t) ? t : void 0;
 }
-function hc(e) {
-	let t = e.split(",").map(mc);
+function gc(e) {
+	let t = e.split(",").map(hc);
 	return t.every((e) => e !== void 0) ? t : void 0;
 }
-function gc(e) {
+function _c(e) {
 	return Array.isArray(e) && e.length > 0 && e.every((e) => typeof e == "number");
 }
-function _c(e) {
-	return Array.isArray(e) && e.length > 0 && e.every(gc);
-}
 function vc(e) {
-	return encodeURIComponent(e).replace(/%(2C|3B|3A|5B|5D|20)/g, (e) => yc[e]);
+	return Array.isArray(e) && e.length > 0 && e.every(_c);
 }
-var yc = {
+function yc(e) {
+	return encodeURIComponent(e).replace(/%(2C|3B|3A|5B|5D|20)/g, (e) => bc[e]);
+}
+var bc = {
 	"%2C": ",",
 	"%3B": ";",
 	"%3A": ":",
@@ -14752,7 +14762,7 @@ var yc = {
 	"%5D": "]",
 	"%20": "+"
 };
-function bc(e) {
+function xc(e) {
 	try {
 		return decodeURIComponent(e.replaceAll("+", " "));
 	} catch {
@@ -14761,7 +14771,7 @@ function bc(e) {
 }
 //#endregion
 //#region src/viewer/view.svelte.ts
-var xc = {
+var Sc = {
 	entry: -1,
 	head: 0,
 	batch: 0,
@@ -14781,9 +14791,9 @@ var xc = {
 	sort: "layer",
 	up: !0,
 	find: ""
-}, Sc = 200, Cc = class {
+}, Cc = 200, wc = class {
 	keep;
-	#e = /* @__PURE__ */ L(en({ ...xc }));
+	#e = /* @__PURE__ */ L(en({ ...Sc }));
 	get now() {
 		return G(this.#e);
 	}
@@ -14795,29 +14805,29 @@ var xc = {
 		this.keep = e, this.read();
 	}
 	get query() {
-		return uc(Ye(this.now), xc);
+		return dc(Ye(this.now), Sc);
 	}
 	get link() {
 		return this.keep.link(this.query);
 	}
 	linkTo(e) {
-		return this.keep.link(uc({
+		return this.keep.link(dc({
 			...Ye(this.now),
 			...e
-		}, xc)) ?? "#";
+		}, Sc)) ?? "#";
 	}
 	read() {
-		Object.assign(this.now, wc(dc(this.keep.read(), xc)));
+		Object.assign(this.now, Tc(fc(this.keep.read(), Sc)));
 	}
 	follow() {
 		let e = this.query;
-		return this.#t = setTimeout(() => this.keep.write(e), Sc), () => clearTimeout(this.#t);
+		return this.#t = setTimeout(() => this.keep.write(e), Cc), () => clearTimeout(this.#t);
 	}
 	open(e) {
 		Object.assign(this.now, e);
 	}
 };
-function wc(e) {
+function Tc(e) {
 	let t = (e, t, n) => t.includes(e) ? e : n, n = (e) => Math.max(-1, Math.round(e));
 	return {
 		...e,
@@ -14840,9 +14850,9 @@ function wc(e) {
 }
 //#endregion
 //#region src/widget/Widget.svelte
-function Tc(e, t) {
+function Ec(e, t) {
 	M(t, !0);
-	let n = K(() => String(t.model.get("recording"))), r = new Cc({
+	let n = K(() => String(t.model.get("recording"))), r = new wc({
 		read: () => String(t.model.get("state") ?? ""),
 		write: (e) => {
 			e !== t.model.get("state") && (t.model.set("state", e), t.model.save_changes());
@@ -14854,7 +14864,7 @@ function Tc(e, t) {
 			t.model.get("state") !== r.query && r.read();
 		};
 		return t.model.on("change:state", e), () => t.model.off("change:state", e);
-	}), lc(e, {
+	}), uc(e, {
 		get source() {
 			return t.source;
 		},
@@ -14869,12 +14879,12 @@ function Tc(e, t) {
 }
 //#endregion
 //#region src/widget/widget.ts
-function Ec({ model: e, el: t }) {
+function Dc({ model: e, el: t }) {
 	let n = e.get("language");
 	(n === "en" || n === "zh") && (Ki.now = n);
 	let r = Yi(e), i = document.createElement("div");
 	i.className = "regard-viewer", i.lang = Ki.html, t.append(i);
-	let a = ra(i), o = Vr(Tc, {
+	let a = ra(i), o = Vr(Ec, {
 		target: i,
 		props: {
 			source: r,
@@ -14885,6 +14895,6 @@ function Ec({ model: e, el: t }) {
 		a(), r.close(), Gr(o);
 	};
 }
-var Dc = { render: Ec };
+var Oc = { render: Dc };
 //#endregion
-export { Dc as default };
+export { Oc as default };
