@@ -362,10 +362,11 @@ class Weights:
         """How many scores a pass of questions may hold at a time, in all its workers together."""
         if self._plan.executor == "dense":
             return self._plan.tile
-        # Rows of at least 64 queries for every worker: below that a product with the keys only waits for memory.
-        # Short rows get twice the room, which is still no more than one head: a tile has a fixed cost.
-        least = TILE if self._shape.m <= FEW_KEYS else TILE // 2
-        scores = torch.get_num_threads() * max(least, 64 * self._shape.m)
+        # For every worker 128 queries, or 64 where their rows are long: with fewer, a product waits for its keys.
+        # Short rows get more of them, up to a head's worth: a tile has a fixed cost.
+        m = self._shape.m
+        least = TILE if m <= FEW_KEYS else max(TILE // 2, min(TILE, 128 * m))
+        scores = torch.get_num_threads() * max(least, 64 * m)
         return max(1, min(scores, self._budget // (BUFFERS * problem.dtype.itemsize)))
 
     def _wants_gradient(self) -> bool:
