@@ -60,9 +60,9 @@ def with_angles(sizes: Sizes) -> Tensors:
     x = make(sizes)
     sample, dim = x.more["sample"], sizes.d
     cloud, at = Cloud.of(sample, x.q, torch.isfinite(sample.bandwidth))
-    series, _ = _fast._box(cloud, at, tol_for(dim))  # noqa: SLF001  the peer does exactly our transforms
+    series, _ = _fast.box(cloud, at, tol_for(dim))  # the peer does exactly our transforms
     turn = 2 * math.pi / torch.tensor(series.periods, dtype=torch.float64).unsqueeze(-1)
-    strengths = _fast._packed(cloud)[0].numpy()  # noqa: SLF001
+    strengths = _fast.packed(cloud)[0].numpy()
     x.more |= {"points": (cloud.x * turn).numpy(), "at": (at * turn).numpy(), "series": series, "strengths": strengths}
     return x
 
