@@ -67,6 +67,15 @@ def test_the_weights_are_the_formula():
     assert found.encoder == "letters" and (found.segments, found.questions) == (tuple(SEGMENTS), tuple(QUESTIONS))
 
 
+def test_what_is_found_is_weights_with_labels():
+    found = rg.relate(SEGMENTS, QUESTIONS, Letters())
+    assert isinstance(found, rg.Weights) and found.shape == (len(found.questions), len(found.segments))
+    assert torch.equal(found.dense(), found.weights.dense())
+    assert found.top(1).indices[0, 0] == found.ranking(0)[0].place
+    torch.testing.assert_close(found @ found.value, found.output)
+    assert torch.equal(found.snapshot().entropy(), found.weights.entropy())
+
+
 def test_a_question_is_a_row_of_its_own():
     together = rg.relate(SEGMENTS, QUESTIONS, Letters())
     for place, question in enumerate(QUESTIONS):

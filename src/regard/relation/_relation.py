@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from torch import Tensor
@@ -19,21 +18,31 @@ class Related(NamedTuple):
     weight: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Relation:
+class Relation(Weights):
     """Weights with their labels: one row for each question, one column for each segment.
 
-    weights: the lazy matrix (questions, segments), with heads (heads, questions, segments); value: (segments, dim).
-    encoder: what made the states. unknown: for each text that has some, the words that it does not know.
+    It answers every question of `Weights`; weights: the same (questions, segments) matrix without the labels, with
+    heads (heads, questions, segments). value: (segments, dim). encoder: what made the states. unknown: for each text
+    that has some, the words that it does not know.
     """
 
-    weights: Weights
-    value: Tensor
-    segments: tuple[str, ...]
-    questions: tuple[str, ...]
-    encoder: str
-    unknown: dict[str, tuple[str, ...]]
-    heads: tuple[str, ...] = ()
+    __slots__ = ("encoder", "heads", "questions", "segments", "unknown", "value", "weights")
+
+    def __init__(
+        self,
+        weights: Weights,
+        value: Tensor,
+        segments: tuple[str, ...],
+        questions: tuple[str, ...],
+        encoder: str,
+        unknown: dict[str, tuple[str, ...]],
+        heads: tuple[str, ...] = (),
+    ) -> None:
+        spec = weights.spec
+        super().__init__(weights.query, weights.key, spec.score, spec.mask, spec.normaliser)
+        self.weights, self.value = weights, value
+        self.segments, self.questions, self.heads = segments, questions, heads
+        self.encoder, self.unknown = encoder, unknown
 
     @property
     def output(self) -> Tensor:
