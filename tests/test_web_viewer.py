@@ -196,7 +196,7 @@ def test_the_keyboard_alone_finds_a_cell(page, shown):
     expect(page.get_by_test_id("map-readout")).to_have_attribute("data-row", "")
 
 
-def test_a_head_from_far_down_the_wall_is_seen_from_its_top(browser, shown):
+def test_a_head_from_far_down_the_wall_is_seen_from_its_top(browser, page, shown):
     with browser.new_context(viewport={"width": 390, "height": 500}) as context:
         watched = opened(context, shown, f"#/view/{shown.ids['small']}")
         watched.page.get_by_test_id("thumb").last.click()
@@ -337,7 +337,7 @@ def test_what_is_on_the_screen_is_exported(page, shown, tmp_path):
     [("", "zh", 390, True), ("entry=1&head=2", "en", 390, False), ("entry=1&head=2", "zh", 1440, True),
      ("entry=1&head=2&show=text&token=40", "en", 1440, True)],
 )  # fmt: skip
-def test_nobody_is_shut_out(browser, shown, query, lang, width, dark):
+def test_nobody_is_shut_out(browser, page, shown, query, lang, width, dark):  # `page` has asked for the ids
     with browser.new_context(
         viewport={"width": width, "height": 844}, color_scheme="dark" if dark else "light", bypass_csp=True
     ) as context:
