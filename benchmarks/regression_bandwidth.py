@@ -14,11 +14,11 @@ from torch import Tensor
 
 from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes, Tensors, Work
-from regard.regression import _nufft
-from regard.regression._loo_fast import Fast
-from regard.regression._problem import Problem
-from regard.regression._rules import scott
-from regard.regression._search import select
+from regard.regression.selection._loo_fast import Fast
+from regard.regression.selection._problem import Problem
+from regard.regression.selection._rules import scott
+from regard.regression.selection._search import select
+from regard.regression.sums import _nufft
 
 PEER = words("statsmodels cv_ls", "statsmodels cv_ls")
 WHOLE = Family(words("bandwidth by leave-one-out", "留一法选带宽"), PEER)

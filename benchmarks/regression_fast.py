@@ -11,9 +11,9 @@ from torch import Tensor
 from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes, Tensors, Work
 from benchmarks.tasks import SEED
-from regard.regression import _fast
-from regard.regression._cloud import Cloud
-from regard.regression._sample import Sample
+from regard.regression.sums import _fast
+from regard.regression.sums._cloud import Cloud
+from regard.regression.sums._sample import Sample
 
 SUBSAMPLE = 1000  # KeOps goes through all pairs: it is given one query in so many
 BARE = Family(

@@ -17,7 +17,7 @@ import torch
 from benchmarks import machine
 from benchmarks.regression_fast import sample_of, tol_for
 from benchmarks.tasks import SEED
-from regard.regression import _engine, _fast
+from regard.regression.sums import _engine, _fast
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "benchmarks" / "results" / "regression_growth.json"

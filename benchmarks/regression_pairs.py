@@ -14,8 +14,8 @@ from torch import Tensor
 from benchmarks.goals import words
 from benchmarks.harness import Contestant, Family, Line, Sizes, Tensors, Work
 from benchmarks.tasks import SEED
-from regard.regression._engine import pool
-from regard.regression._sample import Sample
+from regard.regression.sums._engine import pool
+from regard.regression.sums._sample import Sample
 
 WIDTH = 0.104  # Scott's bandwidth for 10^4 points that fill the unit cube
 TOL = 1e-4  # what is promised

@@ -13,12 +13,14 @@ import torch
 
 from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Results, Sizes, Tensors, Work
-from regard.regression import Parquet, _engine, _stream
-from regard.regression._blocks import ArrayBlocks, Blocks
-from regard.regression._parquet import ParquetBlocks
-from regard.regression._sample import Sample
-from regard.regression._stream import Recipe
-from regard.regression._summary import Moments
+from regard.regression import Parquet
+from regard.regression.blocks import _stream
+from regard.regression.blocks._blocks import ArrayBlocks, Blocks
+from regard.regression.blocks._parquet import ParquetBlocks
+from regard.regression.blocks._stream import Recipe
+from regard.regression.blocks._summary import Moments
+from regard.regression.sums import _engine
+from regard.regression.sums._sample import Sample
 
 QUERIES = 1000
 TOL = 1e-4  # what single precision can promise

@@ -15,7 +15,7 @@ ROOMS = (
     ("spec",),
     ("reducers",),
     ("_*",),  # the engine
-    ("weights", "attention"),
+    ("weights", "_short", "attention"),
     ("nn",),
     ("regression", "datasets", "study"),
     ("recording", "capture", "models"),
@@ -133,10 +133,9 @@ def _dotted(path: Path, package: Path) -> str:
 
 
 def _room(part: str) -> int:
-    for number, room in enumerate(ROOMS):
-        if part in room or ("_*" in room and part.startswith("_")):
-            return number
-    return len(ROOMS)
+    named = [number for number, room in enumerate(ROOMS) if part in room]
+    engine = [number for number, room in enumerate(ROOMS) if "_*" in room and part.startswith("_")]
+    return next(iter(named + engine), len(ROOMS))
 
 
 def _is_upward(found: Import) -> bool:

@@ -9,15 +9,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.regression import _residuals
-from regard.regression._loo import Pairs
-from regard.regression._loo_fast import Fast
-from regard.regression._loo_rows import SLOPES
-from regard.regression._objective import Objective
-from regard.regression._problem import Problem
-from regard.regression._rules import CANONICAL, scott
-from regard.regression._sample import Sample
-from regard.regression._search import Progress, select
+from regard.regression.selection import _residuals
+from regard.regression.selection._loo import Pairs
+from regard.regression.selection._loo_fast import Fast
+from regard.regression.selection._loo_rows import SLOPES
+from regard.regression.selection._objective import Objective
+from regard.regression.selection._problem import Problem
+from regard.regression.selection._rules import CANONICAL, scott
+from regard.regression.selection._search import Progress, select
+from regard.regression.sums._sample import Sample
 from regard.scores._distance import LOG_KERNELS
 
 KERNELS = ("gaussian", *SLOPES)
@@ -199,7 +199,7 @@ def test_the_fast_sum_in_three_dimensions():
 @pytest.mark.parametrize("d", [1, 2])
 def test_rows_redone_nearby(d, monkeypatch):
     """All rows through the points near them, as if the fast sum were certain of none."""
-    from regard.regression import _loo_near
+    from regard.regression.selection import _loo_near
 
     monkeypatch.setattr(_loo_near, "FEW_PAIRS", 0)
     x, y, unit = data(307, d=d, outputs=2)
@@ -255,7 +255,7 @@ def test_shift_and_scale_move_the_bandwidth_along(shift, factor):
 
 
 def test_coarse_to_fine_ends_where_all_starts_end(monkeypatch):
-    from regard.regression import _search
+    from regard.regression.selection import _search
 
     x, y, _ = data(1201, d=2, seed=8)
     coarse = select(x, y)
@@ -264,7 +264,7 @@ def test_coarse_to_fine_ends_where_all_starts_end(monkeypatch):
 
 
 def test_with_too_many_points_the_width_is_carried_over(monkeypatch):
-    from regard.regression import _search
+    from regard.regression.selection import _search
 
     x, y, _ = data(1103, d=1, seed=8)
     direct = select(x, y, "laplace")

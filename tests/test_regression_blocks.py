@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 import regard as rg
 from regard.errors import ChoiceError, DataError, OutsideError, ShapeError, UnsupportedError
-from regard.regression import _blocks, _elsewhere, _engine, _parquet, _stream
-from regard.regression._blocks import ArrayBlocks, ahead
-from regard.regression._nearest import Nearest
-from regard.regression._sample import Sample
-from regard.regression._state import Pooled, merge
-from regard.regression._summary import Moments, summarise
+from regard.regression.blocks import _blocks, _elsewhere, _parquet, _stream
+from regard.regression.blocks._blocks import ArrayBlocks, ahead
+from regard.regression.blocks._summary import Moments, summarise
+from regard.regression.sums import _engine
+from regard.regression.sums._nearest import Nearest
+from regard.regression.sums._sample import Sample
+from regard.regression.sums._state import Pooled, merge
 
 N, D, OUTPUTS, QUERIES = 101, 3, 2, 13
 KERNELS = ("gaussian", "laplace", "epanechnikov")

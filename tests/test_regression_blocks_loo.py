@@ -7,12 +7,12 @@ import pytest
 import torch
 
 import regard as rg
-from regard.regression import _elsewhere, _select_blocks
-from regard.regression._blocks import ArrayBlocks
-from regard.regression._loo import Pairs
-from regard.regression._loo_blocks import Question, evaluate, residuals
-from regard.regression._problem import Problem
-from regard.regression._summary import summarise
+from regard.regression.blocks import _elsewhere, _select_blocks
+from regard.regression.blocks._blocks import ArrayBlocks
+from regard.regression.blocks._loo_blocks import Question, evaluate, residuals
+from regard.regression.blocks._summary import summarise
+from regard.regression.selection._loo import Pairs
+from regard.regression.selection._problem import Problem
 from regard.scores._distance import LOG_KERNELS
 
 N = 67

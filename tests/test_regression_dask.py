@@ -17,11 +17,11 @@ from dask._task_spec import convert_legacy_graph
 
 import regard as rg
 from regard.errors import DataError, OutsideError, ShapeError, UnsupportedError
-from regard.regression import _loo_blocks, _select_blocks
-from regard.regression._blocks import ArrayBlocks
-from regard.regression._dask import DaskBlocks
-from regard.regression._summary import summarise
-from regard.regression._tasks import FAN_IN, task
+from regard.regression.blocks import _loo_blocks, _select_blocks
+from regard.regression.blocks._blocks import ArrayBlocks
+from regard.regression.blocks._dask import DaskBlocks
+from regard.regression.blocks._summary import summarise
+from regard.regression.blocks._tasks import FAN_IN, task
 
 N, D, OUTPUTS, QUERIES = 101, 3, 2, 13
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}

@@ -13,11 +13,11 @@ from largest import Largest
 
 import regard as rg
 from regard import scores
-from regard.regression import _cells, _pairs, _single
-from regard.regression._engine import pool, way_of
-from regard.regression._sample import Sample
-from regard.regression._scaled import scaled
-from regard.regression._state import empty, merge
+from regard.regression.sums import _cells, _pairs, _single
+from regard.regression.sums._engine import pool, way_of
+from regard.regression.sums._sample import Sample
+from regard.regression.sums._scaled import scaled
+from regard.regression.sums._state import empty, merge
 
 POINTS, QUERIES, COLUMNS = 331, 67, 2
 WAYS = [("pairs", 1e-6), ("pairs", 1e-4), ("cells", 1e-6), ("cells", 1e-3)]  # in double, single, double, single

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from regard.errors import PlanError
-from regard.regression import _fast, _nearby, _nufft, _places, _runs
-from regard.regression._cloud import Cloud
-from regard.regression._sample import Sample, scale_of
+from regard.regression.sums import _fast, _nearby, _nufft, _places, _runs
+from regard.regression.sums._cloud import Cloud
+from regard.regression.sums._sample import Sample, scale_of
 
 SMALL_GRIDS = {1: 2**20, 2: 2**20, 3: 2**22}
 N, QUERIES = 2003, 211

@@ -6,7 +6,7 @@ import sys
 import pytest
 import torch
 
-from regard.regression import _gridding, _nufft
+from regard.regression.sums import _gridding, _nufft
 
 WAYS = {"finufft": _nufft._by_finufft, "ours": _gridding.planned}
 SIZES = [(41,), (200,), (23, 31), (20, 13), (7, 11, 12)]

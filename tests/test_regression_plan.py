@@ -7,10 +7,10 @@ import torch
 from kernel_average import normal, points
 
 from regard.errors import ChoiceError, PlanError
-from regard.regression._plan import EXACT_PAIRS, NAMES, Question, choose, obstacle, seconds
-from regard.regression._reach import share_within_reach
-from regard.regression._sample import Sample
-from regard.regression._scaled import scaled
+from regard.regression.sums._plan import EXACT_PAIRS, NAMES, Question, choose, obstacle, seconds
+from regard.regression.sums._reach import share_within_reach
+from regard.regression.sums._sample import Sample
+from regard.regression.sums._scaled import scaled
 
 MANY = Question(queries=10**6, points=10**6, dim=2, kernel="gaussian", tol=1e-6, extent=(30.0, 30.0), share=0.5)
 
@@ -93,8 +93,8 @@ class TestShare:
     @pytest.mark.parametrize("dim", [1, 2])
     def test_the_guess_is_near_what_tiles_keep(self, kind, dim):
         """What decides between ways that differ by a hundred need not be exact."""
-        from regard.regression._cells import POINTS, QUERIES, ROUNDING, reach_of, tile_weights
-        from regard.regression._tiles import tiles
+        from regard.regression.sums._cells import POINTS, QUERIES, ROUNDING, reach_of, tile_weights
+        from regard.regression.sums._tiles import tiles
 
         generator = torch.Generator().manual_seed(0)
         x, query = (points(kind, count, dim, generator) for count in (20_011, 5_003))

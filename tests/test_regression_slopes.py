@@ -7,8 +7,9 @@ import pytest
 import torch
 
 import regard as rg
-from regard.regression import _engine, _fast_slopes, _moments
-from regard.regression._sample import Sample, scale_of
+from regard.regression import _moments
+from regard.regression.sums import _engine, _fast_slopes
+from regard.regression.sums._sample import Sample, scale_of
 
 
 def data(n, d, outputs=2, seed=0):

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from regard.regression import _workers
+from regard.regression.sums import _workers
 
 
 @pytest.fixture(autouse=True)

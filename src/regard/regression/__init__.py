@@ -10,6 +10,6 @@ if find_spec("sklearn") is None:
     )
 
 from regard.regression._estimator import NadarayaWatson
-from regard.regression._parquet import Parquet
+from regard.regression.blocks._parquet import Parquet
 
 __all__ = ["NadarayaWatson", "Parquet"]

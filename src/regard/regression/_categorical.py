@@ -18,7 +18,7 @@ from regard import scores
 from regard._operands import NEVER
 from regard.attention import attend
 from regard.regression._data import Data
-from regard.regression._state import Pooled, empty
+from regard.regression.sums._state import Pooled, empty
 from regard.scores import Score
 from regard.weights import Weights
 

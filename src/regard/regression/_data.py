@@ -9,10 +9,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention import attend
-from regard.regression import _engine
-from regard.regression._fast_slopes import Slopes
-from regard.regression._sample import Sample
-from regard.regression._state import Pooled
+from regard.regression.sums import _engine
+from regard.regression.sums._fast_slopes import Slopes
+from regard.regression.sums._sample import Sample
+from regard.regression.sums._state import Pooled
 from regard.weights import Weights
 
 

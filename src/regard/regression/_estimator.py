@@ -13,15 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from regard.errors import ShapeError, UnsupportedError
-from regard.regression import _bands, _checks, _elsewhere, _engine, _fitting, _levels, _select_blocks, _streamed
+from regard.regression import _bands, _checks, _fitting, _levels
 from regard.regression._categorical import Mixed
 from regard.regression._data import Data
 from regard.regression._files import Saved
 from regard.regression._frames import Framed, target_names
-from regard.regression._sample import Sample
 from regard.regression._smoother import LinearSmoother
 from regard.regression._squares import Noise
-from regard.regression._streamed import Streamed
+from regard.regression.blocks import _elsewhere, _select_blocks, _streamed
+from regard.regression.blocks._streamed import Streamed
+from regard.regression.sums import _engine
+from regard.regression.sums._sample import Sample
 from regard.weights import Weights
 
 

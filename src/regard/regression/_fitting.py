@@ -10,11 +10,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard._operands import NEVER
-from regard.regression import _copies, _mixed, _residuals, _rules, _search
+from regard.regression import _mixed
 from regard.regression._categorical import Mixed
 from regard.regression._constant import LocalConstant
 from regard.regression._linear import LocalLinear
 from regard.regression._mixed import Local, mean_square
+from regard.regression.selection import _copies, _residuals, _rules, _search
 
 __all__ = ["LOCAL", "Local", "choose", "mean_square", "residuals"]
 

@@ -25,7 +25,7 @@ from regard.regression._data import Data
 from regard.regression._moments import Moments, by_autograd, moments
 from regard.regression._smoother import LinearSmoother
 from regard.regression._squares import Noise
-from regard.regression._state import Pooled
+from regard.regression.sums._state import Pooled
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression import _rules
 from regard.regression._categorical import Mixed, log_other
 from regard.regression._constant import LocalConstant, own_weight
 from regard.regression._linear import LocalLinear
+from regard.regression.selection import _rules
 
 Local = LocalConstant | LocalLinear
 

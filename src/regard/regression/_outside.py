@@ -16,7 +16,7 @@ from regard._operands import NEVER
 from regard.errors import OutsideError
 from regard.regression._data import Data
 from regard.regression._squares import Noise
-from regard.regression._state import Pooled
+from regard.regression.sums._state import Pooled
 
 PAIRS = 2**20  # distances that are held at a time
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from regard._operands import NEVER
 from regard.regression._data import Data
-from regard.regression._state import Pooled
+from regard.regression.sums._state import Pooled
 
 SQUARES = {  # kernel -> the kernel that is its square, and how much narrower
     "gaussian": ("gaussian", math.sqrt(2)),

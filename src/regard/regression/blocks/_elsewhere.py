@@ -1,0 +1,78 @@
+"""Fitting where the data is not an array in memory: the few lines that join it to the estimator."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from regard.errors import ChoiceError, DataError, UnsupportedError
+from regard.regression import _checks
+from regard.regression.blocks._blocks import ArrayBlocks, Blocks
+from regard.regression.blocks._dask import DaskBlocks
+from regard.regression.blocks._parquet import Names, Parquet, ParquetBlocks
+from regard.regression.blocks._select_blocks import scott, select
+from regard.regression.blocks._summary import summarise
+from regard.regression.blocks._tasks import is_dask
+
+# A smaller memory map is read and treated as any other array: joblib hands maps to its workers without being asked.
+MAP_BYTES = 2**28
+
+
+def is_elsewhere(X: object) -> bool:
+    """Whether X is a path to Parquet files or a collection of Dask."""
+    return isinstance(X, (str, os.PathLike, Parquet)) or is_dask(X)
+
+
+def blocks_of(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
+    """The data in blocks, or None if it is an array, a frame or a list in memory."""
+    if isinstance(X, (str, os.PathLike, Parquet)):
+        return ParquetBlocks(X if isinstance(X, Parquet) else Parquet(X), _names(y), _name(sample_weight))
+    if is_dask(X):
+        return DaskBlocks(X, y, sample_weight)
+    if is_dask(y) or is_dask(sample_weight):
+        raise DataError("y and sample_weight may be collections of Dask only where X is one too")
+    if isinstance(X, np.memmap) and X.nbytes > MAP_BYTES:
+        return ArrayBlocks(X, np.asanyarray(y), None if sample_weight is None else np.asanyarray(sample_weight))
+    return None
+
+
+def fit(model: Any, blocks: Blocks) -> None:
+    """Fit an estimator: one pass to look at the data, and the search for a bandwidth where none is given."""
+    if model.degree or model.categorical is not None:
+        raise UnsupportedError("degree=1 and categorical features need the data in memory; degree=0 can be streamed")
+    asked = _checks.bandwidth(model.bandwidth, blocks.dim)
+    summary = summarise(blocks)
+    if not float(summary.x.total):
+        raise DataError("there is no data: at least one row with a positive weight is needed")
+    model.blocks_, model.summary_, model._cv, model._residuals = blocks, summary, None, None  # noqa: SLF001  our own
+    model.flat_, model.outputs_, model.target_names_ = blocks.flat, blocks.outputs, blocks.targets
+    model.n_samples_fit_, model.n_features_in_, model.categories_ = summary.rows, blocks.dim, {}
+    if blocks.names:
+        model.feature_names_in_ = np.array(blocks.names, dtype=object)
+    model.bandwidth_ = asked if isinstance(asked, np.ndarray) else _choose(model, asked)
+    model.plan_ = f"blocks: {summary.rows:,} rows are read block by block, and what each says is merged"
+
+
+def _choose(model: Any, rule: str) -> np.ndarray:
+    blocks, summary = model.blocks_, model.summary_
+    if rule == "scott" or summary.rows < 2:
+        return scott(blocks, summary, model.kernel).numpy()
+    found = select(blocks, summary, model.kernel, verbose=model.verbose)
+    model._cv = found.value  # noqa: SLF001  what the search has found anyway
+    return found.bandwidth.numpy()
+
+
+def _names(y: Any) -> Names:
+    if isinstance(y, str) or (isinstance(y, (list, tuple)) and y and all(isinstance(name, str) for name in y)):
+        return y
+    raise ChoiceError(
+        f"with Parquet files y is the name of a column, or a list of names: it came as {type(y).__name__}"
+    )
+
+
+def _name(weight: Any) -> str | None:
+    if weight is None or isinstance(weight, str):
+        return weight
+    raise ChoiceError(f"with Parquet files sample_weight is the name of a column: it came as {type(weight).__name__}")

@@ -1,0 +1,133 @@
+"""The bandwidth of data in blocks: found on some rows that fit into memory, settled on all of them."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.regression.blocks._blocks import Block, Blocks
+from regard.regression.blocks._loo_blocks import Question, evaluate, residuals
+from regard.regression.blocks._summary import Summary
+from regard.regression.selection._copies import NEARLY
+from regard.regression.selection._descent import LOOSE
+from regard.regression.selection._problem import Evaluation, Problem
+from regard.regression.selection._rules import CANONICAL
+from regard.regression.selection._search import Counter, Search, Selection, show
+from regard.regression.selection._search import select as select_in_memory
+from regard.regression.selection._starts import wide
+
+DRAWN = 2**12  # rows on which the search begins; it tries every start there, where that is cheap
+
+
+class Some(NamedTuple):
+    """Rows in memory."""
+
+    x: Float[Tensor, "n dim"]
+    y: Float[Tensor, "n outputs"]
+    weight: Float[Tensor, " n"] | None
+
+    def merge(self, other: Some) -> Some:
+        weight = None if self.weight is None or other.weight is None else torch.cat((self.weight, other.weight))
+        return Some(torch.cat((self.x, other.x)), torch.cat((self.y, other.y)), weight)
+
+
+@dataclass(frozen=True, eq=False)
+class OverBlocks:
+    """Leave-one-out over all blocks, as the search asks it. Residuals are not kept: there may be too many."""
+
+    blocks: Blocks
+    summary: Summary
+    kernel: str
+    unit: float | None
+
+    def __call__(self, bandwidth: Float[Tensor, " dim"], *, gradient: bool = True) -> Evaluation:
+        question = Question(self.summary, bandwidth, self.kernel, gradient, self.unit)
+        value, slope = evaluate(self.blocks, question)
+        return Evaluation(value, slope, bandwidth.new_empty(0, self.blocks.outputs))
+
+
+def select(blocks: Blocks, summary: Summary, kernel: str = "gaussian", *, verbose: bool = False) -> Selection:
+    """Minimise the mean squared leave-one-out residual over all rows; the residuals stay behind where the data is."""
+    unit = unit_of_counts(blocks, summary)
+    some = draw(blocks, summary)
+    log_weight = None if some.weight is None else some.weight.log()
+    left_out = None if some.weight is None or unit is None else torch.full_like(some.weight, unit)
+    first = select_in_memory(some.x, some.y, kernel, 0, log_weight, left_out=left_out, verbose=verbose)
+    if len(some.x) == summary.rows:
+        return first
+    problem = Problem.of(some.x, some.y, kernel, 0, log_weight, left_out)
+    search = Search(problem, Counter(show if verbose else None, first.evaluations), tight=True)
+    search.objective = cast("Any", OverBlocks(blocks, summary, kernel, unit))
+    begin = _narrowed(first.bandwidth / problem.unit, len(some.x) / summary.rows)
+    search.evaluate(begin)
+    if not bool(torch.isfinite(begin).all()):
+        # A feature that says too little for a few rows may say enough for all: it comes back as a very wide one.
+        search.descend(torch.where(search.bounds.free, begin.clamp_max(wide(problem)), math.inf), LOOSE)
+    search.settle(begin)
+    if verbose:
+        sys.stderr.write("\n")
+    return search.selection()
+
+
+def scott(blocks: Blocks, summary: Summary, kernel: str = "gaussian") -> Float[Tensor, " dim"]:
+    """Scott's rule as `_rules.scott` has it."""
+    unit = unit_of_counts(blocks, summary)
+    rows = summary.effective_rows() if unit is None else float(summary.x.total) / unit
+    variance = summary.x.squares / summary.x.total / max(1 - 1 / rows, math.ulp(1.0))
+    width = CANONICAL[kernel] * variance.sqrt() * rows ** (-1 / (len(variance) + 4))
+    return torch.where((summary.x.high > summary.x.low) & (width > 0), width, math.inf)
+
+
+def draw(blocks: Blocks, summary: Summary) -> Some:
+    """At most about `DRAWN` rows, the same ones each time; all rows, in their order, where there are no more."""
+    return blocks.fold(_draw_block, Some.merge, min(1.0, DRAWN / summary.rows))
+
+
+def unit_of_counts(blocks: Blocks, summary: Summary) -> float | None:
+    """The smallest weight, if all weights are whole multiples of it and so say how often a row comes; else None."""
+    least = summary.least_weight
+    return least if least < math.inf and blocks.fold(_counts, lambda one, two: one and two, least) else None
+
+
+def _draw_block(share: float, block: Block) -> Some:
+    order = torch.randperm(len(block.x), generator=torch.Generator().manual_seed(block.number))
+    rows = order[: math.ceil(share * len(order))].sort().values
+    return Some(block.x[rows], block.y[rows], None if block.weight is None else block.weight[rows])
+
+
+def _counts(least: float, block: Block) -> bool:
+    counts = torch.zeros(1) if block.weight is None else block.weight / least
+    return bool(((counts - counts.round()).abs() <= NEARLY * counts).all())
+
+
+def _narrowed(bandwidth: Float[Tensor, " dim"], share: float) -> Float[Tensor, " dim"]:
+    """The best width goes with the number of rows to the power -1 / (dim + 4), of the features that matter."""
+    return bandwidth * share ** (1 / (int(torch.isfinite(bandwidth).sum()) + 4))
+
+
+def question(model: Any) -> Question:
+    """Leave-one-out at the bandwidth of a fitted estimator."""
+    unit = unit_of_counts(model.blocks_, model.summary_)
+    return Question(model.summary_, torch.from_numpy(model.bandwidth_), model.kernel, gradient=False, unit=unit)
+
+
+def cross_validation(model: Any) -> float:
+    """The mean squared leave-one-out residual; with several outputs each is in units of its variance."""
+    return evaluate(model.blocks_, question(model))[0]
+
+
+def left_out(model: Any) -> Float[Tensor, "n outputs"]:
+    """y less what all the other rows predict, in the order of the blocks; it must fit into memory."""
+    return residuals(model.blocks_, question(model))
+
+
+def score(model: Any) -> float:
+    """R^2 of rows that are predicted by the others."""
+    variance = model.summary_.y.deviation().square()
+    return 1 - model.cv_ / (len(variance) if len(variance) > 1 else float(variance) or 1.0)

@@ -1,0 +1,136 @@
+"""Predicting from data in blocks, and for queries in blocks: Parquet folders and collections of Dask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard._operands import NEVER
+from regard.errors import DataError, OutsideError, ShapeError, UnsupportedError
+from regard.regression import _checks
+from regard.regression.blocks import _stream
+from regard.regression.blocks._blocks import Block, Blocks, ahead
+from regard.regression.blocks._dask import DaskBlocks, lazily
+from regard.regression.blocks._parquet import Parquet, ParquetBlocks
+from regard.regression.blocks._stream import Reached, Recipe
+from regard.regression.blocks._tasks import Delayed, is_dask, shared, task
+
+ENDLESS = ("gaussian", "laplace")
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """Degree 0 on data in blocks."""
+
+    blocks: Blocks | None  # None: only to finish what others have pooled
+    recipe: Recipe
+    outside: str
+
+    @staticmethod
+    def of(model: Any) -> Streamed:
+        recipe = Recipe(
+            torch.from_numpy(model.bandwidth_).to(model.device or "cpu"),
+            model.summary_.scale(),
+            model.kernel,
+            float(model.tol),
+            model.plan,
+            look_for_nearest=model.kernel not in ENDLESS and model.outside == "nearest",
+        )
+        return Streamed(model.blocks_, recipe, model.outside)
+
+    def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
+        if self.blocks is None:
+            raise UnsupportedError("there is no data to predict from")
+        return self.answer(_stream.pool(self.blocks, query, self.recipe))
+
+    def answer(self, found: Reached) -> Float[Tensor, "q outputs"]:
+        far = found.pooled.lse == NEVER
+        if self.outside == "raise" and bool(far.any()):
+            raise OutsideError(
+                f"no point of the data is within reach of row {int(far.nonzero()[0])}: the {self.recipe.kernel} kernel "
+                "ends at one bandwidth; a wider bandwidth, a kernel without an end, or outside='nearest' would answer"
+            )
+        return found.answer()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise UnsupportedError(f"{name} needs the data in memory, but this estimator was fitted on blocks of it")
+
+
+def predict(model: Any, X: Any) -> Any:
+    """Predictions for a Parquet folder, an array; for a collection of Dask, a collection with the same chunks."""
+    if not is_dask(X):
+        return np.concatenate([_answer(model, block.x) for block in ahead(_queries(model, X))])
+    named = hasattr(X, "columns") and hasattr(model, "feature_names_in_")
+    X = X[_present(model.feature_names_in_, X.columns)] if named else X
+    if X.ndim != 2 or X.shape[1] != model.n_features_in_:
+        raise ShapeError(f"X must have {model.n_features_in_} features, as in fit: it has the shape {X.shape}")
+    answer = _everywhere(model) if isinstance(model.blocks_, DaskBlocks) else _here(model)
+    return lazily(X, answer, None if model.flat_ else model.outputs_, model.target_names_)
+
+
+def _here(model: Any) -> Callable[[Delayed], Delayed]:
+    """The whole estimator goes to the queries."""
+    given = shared(model)
+    return lambda part: task(_answer_part, given, part)
+
+
+def _everywhere(model: Any) -> Callable[[Delayed], Delayed]:
+    """A chunk of queries meets each chunk of the data, and what they know of each other is merged."""
+    streamed, blocks = Streamed.of(model), model.blocks_
+    # Each share of a query's weight is wrong by at most 2 e of itself, if each total is by e: this much smaller, the
+    # errors of all chunks together keep what was promised, whatever the chunks say, and no chunk is asked again.
+    careful = replace(streamed.recipe, tol=streamed.recipe.tol / (1 + 2 * model.summary_.span()))
+    recipe, end = shared(careful), shared(replace(streamed, blocks=None))
+
+    def answer(part: Delayed) -> Delayed:
+        query = task(_query, part)
+        return task(_finish, end, model.flat_, blocks.folded(Recipe.reach, careful.merge, recipe, query))
+
+    return answer
+
+
+def _query(part: Any) -> Float[Tensor, "q dim"]:
+    table = np.array(part, dtype=np.float64, order="C")
+    _checks.finite("X", table, list(map(str, getattr(part, "columns", []))))
+    return torch.from_numpy(table)
+
+
+def _finish(streamed: Streamed, flat: bool, found: Reached) -> np.ndarray:
+    columns = streamed.answer(found).numpy(force=True)
+    return columns[:, 0] if flat else columns
+
+
+def _answer_part(model: Any, part: Any) -> np.ndarray:
+    return _answer(model, _query(part))
+
+
+def _answer(model: Any, query: Float[Tensor, "q dim"]) -> np.ndarray:
+    columns = model._local().predict(query.to(model.device or "cpu")).numpy(force=True)  # noqa: SLF001  our own
+    return columns[:, 0] if model.flat_ else columns
+
+
+def _queries(model: Any, X: Any) -> Iterable[Block]:
+    source = X if isinstance(X, Parquet) else Parquet(X)
+    names = getattr(model, "feature_names_in_", None)
+    blocks = ParquetBlocks(source if names is None else Parquet(source.path, list(names)), None)
+    if blocks.dim != model.n_features_in_:
+        raise ShapeError(
+            f"X must have {model.n_features_in_} features, as in fit: {source.path} has {', '.join(blocks.names)}"
+        )
+    return (block.checked(blocks.names) for block in blocks)
+
+
+def _present(wanted: Iterable[str], columns: Iterable[str]) -> list[str]:
+    there = list(columns)
+    missing = [name for name in wanted if name not in there]
+    if missing:
+        raise DataError(f"X has no column {', '.join(missing)}, which was fitted; it has: {', '.join(there)}")
+    return list(wanted)

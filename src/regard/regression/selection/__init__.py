@@ -1,0 +1,1 @@
+"""The bandwidth that predicts each point best from the others: leave-one-out, and the search for its minimum."""

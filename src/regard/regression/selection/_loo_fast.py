@@ -1,0 +1,203 @@
+"""Leave-one-out at a million points: two transforms an evaluation, whatever the number of features.
+
+With F the transform of the points and g(h) the Fourier coefficients of a Gaussian (see `_fast`), the sums at all points
+are one transform of F g(h). The squares of the residuals depend on h only through g, so their derivative is
+
+    dE / d log h_a = Re sum_k conj(A_k) F_k g_k (1 - kappa_a^2),    kappa_a = 2 pi k_a h_a / P_a,
+
+where A is one transform back of what each sum at each point does to E: value and gradient in two transforms, where a
+transform for each derivative would take 1 + dim. F is kept while the bandwidth moves within a box.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.regression.selection._loo_near import Near
+from regard.regression.selection._problem import Evaluation, Problem
+from regard.regression.sums import _nufft
+from regard.regression.sums._fast import Series, eps_for
+
+# How much narrower or wider a bandwidth may become before the points are transformed anew, by dimension: modes that
+# are not needed cost little in one dimension and much in three.
+ROOM = {1: 2.0, 2: 1.4, 3: 1.1}
+SUREST = 1e-4  # standard deviations by which a row may be off, at worst, while a bandwidth is searched
+
+
+class Box(NamedTuple):
+    """The points as a Fourier series over periods that fit a range of bandwidths."""
+
+    axes: tuple[int, ...]
+    narrowest: list[float]
+    widest: list[float]
+    periods: list[float]
+    modes: tuple[int, ...]
+    spectrum: Tensor  # (rows, *modes)
+    forward: Callable[[Tensor], Tensor]  # modes to points
+    back: Callable[[Tensor], Tensor]  # points to modes
+
+    def serves(self, axes: tuple[int, ...], h: list[float]) -> bool:
+        return self.axes == axes and all(
+            low <= one <= high for low, one, high in zip(self.narrowest, h, self.widest, strict=True)
+        )
+
+
+@dataclass(eq=False)
+class Fast:
+    """Leave-one-out of a Gaussian of degree 0 with 1 to 3 features of finite width."""
+
+    problem: Problem
+    tol: float = SUREST
+    box: Box | None = None
+    near: Near | None = None
+
+    @property
+    def eps(self) -> float:
+        return eps_for(min(self.tol, 1e-5))
+
+    def series(self, bandwidth: Float[Tensor, " dim"]) -> Series | None:
+        """The series this bandwidth needs, None where there is none."""
+        problem = self.problem
+        h = bandwidth / problem.unit
+        axes = self.axes(bandwidth)
+        if problem.kernel != "gaussian" or problem.degree or not 1 <= len(axes) <= 3:
+            return None
+        series = Series.of([float(problem.spread[a] / h[a]) for a in axes], self.eps)
+        return series if series.fits else None
+
+    def axes(self, bandwidth: Float[Tensor, " dim"]) -> tuple[int, ...]:
+        """The features that count: of finite width, and not the same everywhere."""
+        return tuple(i for i, h in enumerate(bandwidth.tolist()) if math.isfinite(h) and self._spread[i] > 0)
+
+    @cached_property
+    def _spread(self) -> list[float]:
+        return self.problem.spread.tolist()
+
+    def __call__(self, bandwidth: Float[Tensor, " dim"], *, gradient: bool = True) -> Evaluation:
+        """Value, gradient and residuals at a bandwidth, as `Pairs` gives them."""
+        problem = self.problem
+        h = bandwidth / problem.unit
+        axes = self.axes(bandwidth)
+        widths = h[list(axes)].tolist()
+        if self.box is None or not self.box.serves(axes, widths):
+            self.box = self._prepared(axes, widths)
+        box = self.box
+        series = self._fitted(box, widths)
+        filtered = box.spectrum * series.coefficients()
+        sums = torch.view_as_real(box.forward(filtered))  # (rows, n, 2)
+        residuals, weight, poor, floor = self._residuals(sums, series)
+        by_axis = torch.zeros(len(axes), dtype=torch.float64)
+        if gradient:
+            by_axis += self._gradient(box, series, filtered, self._pull(residuals, weight, poor))
+        if poor is not None:
+            if self.near is None or self.near.axes != axes:
+                self.near = Near(problem, axes)
+            rows = poor.nonzero().flatten()
+            residuals[rows], theirs = self.near.rows(h[list(axes)], rows, floor[rows], self.tol)
+            by_axis += theirs
+        by_feature = torch.zeros_like(h)
+        by_feature[list(axes)] = by_axis
+        return problem.answer(residuals, by_feature)
+
+    def _prepared(self, axes: tuple[int, ...], widths: list[float]) -> Box:
+        """Room for a bandwidth to move in both directions."""
+        room = ROOM[len(axes)]
+        narrowest, widest = [h / room for h in widths], [h * room for h in widths]
+        spread = self.problem.spread[list(axes)].tolist()
+        reach = math.sqrt(2 * math.log(2 / self.eps))
+        periods = [span + reach * h for span, h in zip(spread, widest, strict=True)]
+        modes = tuple(
+            2 * math.ceil(reach * period / (2 * math.pi * h)) + 1 for period, h in zip(periods, narrowest, strict=True)
+        )
+        x = self.problem.x[:, list(axes)]
+        turn = 2 * math.pi / torch.tensor(periods, dtype=torch.float64)
+        points = ((x - (x.amax(0) + x.amin(0)) / 2) * turn).T.contiguous()
+        rows = len(self._strengths)
+        forward = _nufft.planned(2, points, modes, self.eps, rows=rows)
+        back = _nufft.planned(1, points, modes, self.eps, rows=rows)
+        return Box(axes, narrowest, widest, periods, modes, back(self._strengths), forward, back)
+
+    def _fitted(self, box: Box, widths: list[float]) -> Series:
+        """The box in units of this bandwidth."""
+        spans = [float(self.problem.spread[a]) / h for a, h in zip(box.axes, widths, strict=True)]
+        periods = tuple(period / h for period, h in zip(box.periods, widths, strict=True))
+        return Series(periods, box.modes, self.eps, Series.of(spans, self.eps).rest)
+
+    @cached_property
+    def _values(self) -> Float[Tensor, "n outputs"]:
+        return self.problem.y / self.problem.deviation
+
+    @cached_property
+    def _left_out(self) -> Float[Tensor, " n"]:
+        return torch.exp(self.problem.log_left_out)
+
+    @cached_property
+    def _strengths(self) -> Tensor:
+        """Weight and outputs, two real rows in each complex one: s (1 + i y_1), s (y_2 + i y_3), ..."""
+        problem = self.problem
+        n, outputs = self._values.shape
+        packed = torch.zeros((outputs + 2) // 2, n, 2, dtype=torch.float64)
+        packed[0, :, 0] = 1.0
+        for column in range(outputs):
+            row, part = divmod(column + 1, 2)
+            packed[row, :, part] = self._values[:, column]
+        if problem.log_weight is not None:
+            packed *= torch.exp(problem.log_weight).unsqueeze(-1)
+        return torch.view_as_complex(packed)
+
+    @cached_property
+    def _mass(self) -> list[float]:
+        return self._strengths.abs().sum(1).tolist()
+
+    def _residuals(self, sums: Tensor, series: Series) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+        """Residuals, the weight of the others, the rows that are not certain, and the log of what is surely left."""
+        bound = series.error(len(self._values))
+        weight = sums[0, :, 0] - self._left_out
+        least = weight - bound * self._mass[0]
+        residuals = torch.empty_like(self._values)
+        certain = least > 0
+        for column in range(self._values.shape[1]):
+            row, part = divmod(column + 1, 2)
+            total = sums[row, :, part] - self._left_out * self._values[:, column]
+            fit = total / weight
+            residuals[:, column] = self._values[:, column] - fit
+            certain &= bound * (self._mass[row] + self._mass[0] * fit.abs()) <= self.tol * least
+        residuals *= self.problem.deviation
+        poor = None if bool(certain.all()) else ~certain
+        floor = least if poor is None else torch.where(least > 0, least, 0.0).log()
+        return residuals, weight, poor, floor
+
+    def _pull(self, residuals: Tensor, weight: Tensor, poor: Tensor | None) -> Tensor:
+        """What each sum at each point does to the value, packed as the sums are; uncertain rows do nothing here."""
+        problem = self.problem
+        per_output = -2 * problem.per_output * problem.deviation
+        pull = residuals * per_output * (problem.share / weight).unsqueeze(1)
+        if poor is not None:
+            pull[poor] = 0.0
+        fit = self._values - residuals / problem.deviation
+        packed = torch.zeros(*self._strengths.shape, 2, dtype=torch.float64)
+        packed[0, :, 0] = -(pull * fit).sum(1)
+        for column in range(pull.shape[1]):
+            row, part = divmod(column + 1, 2)
+            packed[row, :, part] = pull[:, column]
+        if poor is not None:
+            packed[0, poor, 0] = 0.0
+        return torch.view_as_complex(packed)
+
+    @staticmethod
+    def _gradient(box: Box, series: Series, filtered: Tensor, pull: Tensor) -> Float[Tensor, " axes"]:
+        product = (box.back(pull).conj() * filtered).real.sum(0)
+        found = []
+        for axis, (period, count) in enumerate(zip(series.periods, series.modes, strict=True)):
+            others = [a for a in range(product.dim()) if a != axis]
+            k = torch.arange(-(count // 2), count // 2 + 1, dtype=torch.float64)
+            found.append((product.sum(others) if others else product) @ (1 - (2 * math.pi / period * k).square()))
+        return torch.stack(found)

@@ -1,0 +1,249 @@
+"""The bandwidth that predicts each point best from the others: leave-one-out, minimised over log bandwidths."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.regression.selection._descent import COMPASS, LOOSE, TIGHT, by_compass, by_gradient
+from regard.regression.selection._objective import Objective
+from regard.regression.selection._problem import Evaluation, Problem
+from regard.regression.selection._residuals import residuals as residuals_at
+from regard.regression.selection._rules import CANONICAL
+from regard.regression.selection._starts import bounds, starts, wide
+from regard.regression.sums._sample import Sample
+
+REFINED, COARSELY = 5, 3  # starts, of those tried, from which a descent begins; the same with few of the points
+NOTHING = 1e-6  # of the total variance: below this a descent takes a value for 0
+EXACT = 1e-12  # of the total variance: two values this near are the same
+# Where an evaluation takes longer than this, the search begins with every fourth point and ends with all.
+COARSE_SECONDS, FEWEST = 4e-3, 250
+NARROW = 0.5  # standard deviations
+MANY = 2000  # points: up to here a feature that fewer points gave up is looked at again
+LONGEST_SECONDS = 4.0  # an evaluation that takes longer is not made: the width found with fewer points is carried over
+
+
+class Selection(NamedTuple):
+    """The bandwidth found, one number a feature; inf: the feature does not help."""
+
+    bandwidth: Float[Tensor, " dim"]
+    value: float
+    residuals: Float[Tensor, "n outputs"]
+    evaluations: int
+
+
+class Progress(NamedTuple):
+    """Where a search stands."""
+
+    evaluations: int
+    points: int  # that the search looks at now: it begins with few
+    value: float  # the best so far with these
+    bandwidth: Float[Tensor, " dim"]  # where it was found
+
+
+Listener = Callable[[Progress], None]
+
+
+def select(
+    x: Float[Tensor, "n dim"],
+    y: Float[Tensor, "n outputs"],
+    kernel: str = "gaussian",
+    degree: int = 0,
+    log_weight: Float[Tensor, " n"] | None = None,
+    *,
+    left_out: Float[Tensor, " n"] | None = None,
+    tol: float = 1e-6,
+    verbose: bool = False,
+    progress: Listener | None = None,
+) -> Selection:
+    """Minimise the mean squared leave-one-out residual over the bandwidth of each feature, from several starts.
+
+    The same data gives the same answer. Among widths that predict equally well the widest wins, so a feature that does
+    not help gets an infinite one. `progress` is told after each evaluation; what it raises ends the search.
+
+    Where an evaluation is long the search begins with every fourth point, and so on, and h goes from m to n points as
+    h (m / n)^(1 / (dim + 4)), the rate of the best width. Only where no fast sum serves and one evaluation with all
+    points would take many seconds does the width end there.
+    """
+    problem = Problem.of(x, y, kernel, degree, log_weight, left_out)
+    counter = Counter(progress or (show if verbose else None))
+    try:
+        found = _selected(problem, counter)
+    finally:
+        if verbose and progress is None:
+            sys.stderr.write("\n")
+    return _settled(Sample(x, y, found.bandwidth, kernel, log_weight), found, degree, left_out, tol)
+
+
+def show(state: Progress) -> None:
+    sys.stderr.write(
+        f"\rleave-one-out: evaluation {state.evaluations} with {state.points} points, error {state.value:.6g}   "
+    )
+    sys.stderr.flush()
+
+
+def _settled(sample: Sample, found: Selection, degree: int, left_out: Tensor | None, tol: float) -> Selection:
+    """The residuals with the error that was asked for: a search may be content with less."""
+    problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out)
+    final = Objective(problem, tol=tol)
+    by_pairs = final.fast.series(found.bandwidth) is None
+    if (math.isfinite(found.value) and by_pairs) or len(problem.x) == 1:
+        return found
+    if final.seconds(found.bandwidth) <= LONGEST_SECONDS:
+        answer = final(found.bandwidth, gradient=False)
+        return found._replace(value=answer.value, residuals=answer.residuals)
+    residuals = residuals_at(sample, degree=degree, left_out=left_out, tol=tol)
+    return found._replace(value=problem.answer(residuals[problem.order], problem.unit).value, residuals=residuals)
+
+
+def _selected(problem: Problem, counter: Counter, *, tight: bool = True) -> Selection:
+    search = Search(problem, counter, tight)
+    nothing = search.evaluate(torch.full_like(problem.unit, math.inf))
+    if search.undecided():
+        return search.selection()
+    begin = starts(problem, search.bounds)
+    cost = search.objective.seconds(begin[0] * problem.unit)
+    if cost <= COARSE_SECONDS or len(problem.x) < 2 * FEWEST or len(begin) <= COARSELY:
+        search.from_starts(begin)
+        return search.selection()
+    fewer = problem.thinned(max(FEWEST, len(problem.x) // 4))
+    coarse = _selected(fewer, counter, tight=False).bandwidth / problem.unit
+    finite = torch.isfinite(coarse)
+    shrink = (len(fewer.x) / len(problem.x)) ** (1 / (int(finite.sum()) + 4))
+    h = torch.where(finite, coarse * shrink, math.inf)
+    if search.objective.seconds(h * problem.unit) > LONGEST_SECONDS:
+        return Selection(h * problem.unit, math.nan, nothing.residuals, counter.evaluations)
+    search.from_coarse(h)
+    return search.selection()
+
+
+@dataclass(eq=False)
+class Counter:
+    listener: Listener | None
+    evaluations: int = 0
+
+
+@dataclass(eq=False)
+class Search:
+    problem: Problem
+    counter: Counter
+    tight: bool
+    best: tuple[float, Tensor, Tensor] | None = None  # value, bandwidth in the problem's units, residuals
+    objective: Objective = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.objective = Objective(self.problem)
+        self.bounds = bounds(self.problem)
+        # The same for every descent, and never 0: a perfect fit is no reason to divide by it.
+        self.scale = self.problem.total_variance or 1.0
+
+    def undecided(self) -> bool:
+        """Whether no bandwidth can change anything: one point, constant outputs or no feature that changes."""
+        others = int((self.problem.share > 0).sum())
+        return others < 2 or self.problem.total_variance == 0 or not bool(self.bounds.free.any())
+
+    def selection(self) -> Selection:
+        value, h, residuals = self.known()
+        return Selection(h * self.problem.unit, value, residuals, self.counter.evaluations)
+
+    def known(self) -> tuple[float, Tensor, Tensor]:
+        if self.best is None:
+            raise AssertionError("a search begins with an evaluation")
+        return self.best
+
+    def evaluate(self, h: Tensor, *, gradient: bool = False) -> Evaluation:
+        """Leave-one-out at `h`, in the problem's units, remembered if it is the best so far."""
+        found = self.objective(h * self.problem.unit, gradient=gradient)
+        self.counter.evaluations += 1
+        if self.best is None or found.value < self.best[0]:
+            self.best = (found.value, h.clone(), found.residuals)
+        if self.counter.listener is not None:
+            bandwidth = self.best[1] * self.problem.unit
+            state = Progress(self.counter.evaluations, len(self.problem.x), self.best[0], bandwidth)
+            self.counter.listener(state)
+        return found
+
+    def from_starts(self, begin: list[Tensor]) -> None:
+        if len(begin) > 1:
+            tried = sorted((self.evaluate(h).value, index) for index, h in enumerate(begin))
+            for _, index in tried[: REFINED if self.tight else COARSELY]:
+                self.descend(begin[index], LOOSE)
+            begin = [self.known()[1]]
+        self.settle(begin[0])
+
+    def from_coarse(self, h: Tensor) -> None:
+        self.evaluate(h)
+        given_up = (torch.isinf(h) & self.bounds.free).nonzero().flatten().tolist()
+        if given_up and len(h) > 1 and len(self.problem.x) <= MANY:
+            # More points may show what fewer could not: a feature that was given up gets another chance.
+            for feature in given_up:
+                again = self.known()[1].clone()
+                again[feature] = wide(self.problem)
+                self.evaluate(again)
+        self.settle(self.known()[1])
+
+    def settle(self, h: Tensor) -> None:
+        """To the bottom from `h`, again where giving up a feature leads further down."""
+        if not self.tight:
+            self.descend(h, LOOSE)
+            self.widen()
+            return
+        self.descend(h, TIGHT)
+        self.nudge()
+        value = self.known()[0]
+        self.widen()
+        if value - self.known()[0] > TIGHT * self.scale:
+            self.descend(self.known()[1], TIGHT)
+            self.widen()
+
+    def nudge(self) -> None:
+        """Half of all widths while that is better: towards 0 the value may fall so slowly that a descent gives up."""
+        found = True
+        while found:
+            value, h, _ = self.known()
+            self.evaluate(torch.maximum(h * 0.5, self.bounds.low))
+            found = self.known()[0] < value
+
+    def descend(self, h: Tensor, tolerance: float) -> None:
+        """Go down from `h` over the finite widths; what is found is remembered by `evaluate`."""
+        finite = torch.isfinite(h)
+        if not finite.any():
+            return
+        reach = math.log(CANONICAL[self.problem.kernel])
+        low, high = self.bounds.low[finite].log() - reach, self.bounds.high[finite].log() - reach
+
+        def at(log_h: Tensor, *, gradient: bool = True) -> tuple[float, Tensor]:
+            widths = h.clone()
+            widths[finite] = (log_h.to(h) + reach).exp()
+            found = self.evaluate(widths, gradient=gradient)
+            return found.value / scale, found.gradient[finite] / scale
+
+        # The first step is as long as the gradient, which is about right where the value is about 1.
+        scale = max(min(self.known()[0], self.scale), NOTHING * self.scale)
+        start = torch.minimum(torch.maximum(h[finite].log() - reach, low), high)
+        (by_compass if self.problem.kernel in COMPASS else by_gradient)(at, start, low, high, tolerance)
+
+    def widen(self) -> None:
+        """Give up all features, or each one, without which it is not worse, the widest first."""
+        self._give_up(torch.full_like(self.known()[1], math.inf))
+        # With many points, a width that shrank so far would have grown were the feature of no use.
+        narrow = NARROW * CANONICAL[self.problem.kernel] if len(self.problem.x) > FEWEST else 0.0
+        for feature in torch.argsort(self.known()[1], descending=True).tolist():
+            without = self.known()[1].clone()
+            if narrow < float(without[feature]) < math.inf:
+                without[feature] = math.inf
+                self._give_up(without)
+
+    def _give_up(self, without: Tensor) -> None:
+        """Better is remembered anyway; the same is taken too."""
+        value = self.known()[0]
+        found = self.evaluate(without)
+        if value < found.value <= value + EXACT * self.scale:
+            self.best = (found.value, without, found.residuals)

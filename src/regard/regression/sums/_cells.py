@@ -1,0 +1,154 @@
+"""Tiles of neighbours, and only those pairs of tiles that are within the kernel's reach of each other.
+
+Of a query tile Q and a tile t of points with total weight W_t, the boxes around them give the nearest and the farthest
+two of their points can be. So the sum at any query in Q is at least S = sum_t W_t K(farthest), and tile t adds at most
+W_t K(nearest) to it. Tiles are left out, the faintest first, while what they could add together is at most delta S.
+If delta' S is what was left out and D >= S what was kept, with true mean (N + n) / (D + d) and kept mean N / D,
+
+    |mean - true| = |sum over left out of w_i (v_i - mean)| / (D + d) <= (delta' S / D) (max v - min v),
+
+and log(D + d) - log D <= delta' S / D. A query far from everything has a small S, and the points nearest to it decide
+S: the limit is right at any distance. A kernel with an edge adds exactly nothing beyond it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard.regression.sums import _direct, _products, _workers
+from regard.regression.sums._scaled import Scaled
+from regard.regression.sums._state import Pooled, empty, merge
+from regard.regression.sums._tiles import Tiles, tiles
+
+POINTS = 256  # in a tile
+QUERIES = 256
+BOXES = 1 << 18  # pairs of tiles looked at together
+KEYS = 1 << 14  # points at once
+WIDEST = 32.0  # bandwidths from the middle of a block to its corner: squares lose at most 12 of float64's 53 bits
+FEWEST_KEYS = 16  # the fused kernel wants as many
+ROUNDING = 2.0**-60  # what float64 cannot tell from nothing
+COMPACT_REACH = 1.0  # a kernel with an edge ends at one bandwidth
+
+
+class Reach(NamedTuple):
+    """Which tiles of points each query tile needs, and the bound S and share of it that may be missing."""
+
+    kept: Bool[Tensor, "query_tiles point_tiles"]
+    log_least: Float[Tensor, " query_tiles"]
+    missing: Float[Tensor, " query_tiles"]
+
+
+def pool(problem: Scaled, tol: float) -> Pooled:
+    """The average at each query, each with its own bound, in float64."""
+    return by_tiles(problem, tol, POINTS, QUERIES, _block)
+
+
+Block = Callable[[Scaled], Pooled]
+
+
+def by_tiles(problem: Scaled, tol: float, points: int, queries: int, block: Block) -> Pooled:
+    """Tiles of so many points and queries; `block` averages what is left of the points for one tile of queries."""
+    columns = problem.values.shape[1]
+    if not len(problem.x) or not len(problem.query):
+        return empty(len(problem.query), columns, problem.query)
+    there, asked = tiles(problem.x, points), tiles(problem.query, queries)
+    near = problem.taking(lambda part: part[there.order]).asking(problem.query[asked.order])
+    span = problem.span
+    log_weights = tile_weights(there, near.log_weight)
+    parts: list[Pooled] = []
+    for some in _groups(len(asked), max(1, BOXES // len(there))):
+        reach = reach_of(asked, some, there, log_weights, problem.kernel, max(tol, ROUNDING) / span)
+
+        def one(tile: int, first: int = some.start, reach: Reach = reach) -> Pooled:
+            row = tile - first
+            state = _tile(near, near.query[asked.cut(tile)], _runs(reach.kept[row], there), block)
+            missing = reach.missing[row] * torch.exp(reach.log_least[row] - state.lse) * span
+            return state._replace(error=state.error + torch.where(missing > ROUNDING * span, missing, 0.0))
+
+        parts += _workers.each(one, some)
+    return Pooled(*(asked.back(part) for part in _direct.gathered(parts, columns, problem.query)))
+
+
+def _groups(count: int, size: int) -> Iterator[range]:
+    for low in range(0, count, size):
+        yield range(low, min(low + size, count))
+
+
+def tile_weights(points: Tiles, log_weight: Float[Tensor, " n"] | None) -> Float[Tensor, " tiles"]:
+    """The log of the total weight in each tile."""
+    if log_weight is None:
+        return torch.tensor(points.start, dtype=torch.float64).diff().log()
+    return torch.stack([log_weight[points.cut(tile)].logsumexp(0) for tile in range(len(points))])
+
+
+def reach_of(
+    asked: Tiles, some: range, points: Tiles, log_weights: Float[Tensor, " tiles"], kernel: str, delta: float
+) -> Reach:
+    """Which pairs of tiles are needed for an error of `delta` of the total weight. What is not a number is kept."""
+    low, high = (side[some.start : some.stop].unsqueeze(1) for side in (asked.low, asked.high))
+    gap = torch.maximum(points.low - high, low - points.high).clamp_min(0)
+    nearest = gap.square().sum(-1)
+    if kernel not in ("gaussian", "laplace"):
+        kept = ~(nearest > COMPACT_REACH)
+        nothing = log_weights.new_zeros(len(some))
+        return Reach(kept, nothing, nothing)
+    farthest = torch.maximum(points.high - low, high - points.low).square().sum(-1)
+    least = torch.logsumexp(_direct.log_kernel(farthest, kernel) + log_weights, -1)
+    most = torch.exp(_direct.log_kernel(nearest, kernel) + log_weights - least.unsqueeze(-1))
+    faintest = most.sort(-1)
+    together = faintest.values.cumsum(-1)
+    spare = together <= delta
+    kept = torch.ones_like(spare).scatter(-1, faintest.indices, ~spare)
+    return Reach(kept, least, torch.where(spare, together, 0.0).amax(-1))
+
+
+def _runs(kept: Bool[Tensor, " tiles"], points: Tiles) -> list[slice]:
+    """Kept tiles as stretches of points, in pieces that fit."""
+    edges = torch.nn.functional.pad(kept.to(torch.int8), (1, 1)).diff().nonzero().squeeze(-1).tolist()
+    return [slice(points.start[a], points.start[b]) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
+def _tile(problem: Scaled, query: Float[Tensor, "q dim"], runs: Sequence[slice], block: Block) -> Pooled:
+    state = empty(len(query), problem.values.shape[1], query)
+    for some in _pieces(runs):
+        state = merge(state, block(_taken(problem, query, some)))
+    return state
+
+
+def _pieces(runs: Sequence[slice]) -> Iterator[list[slice]]:
+    """Stretches in groups of at most KEYS points."""
+    some: list[slice] = []
+    count = 0
+    for run in runs:
+        for low in range(run.start, run.stop, KEYS):
+            part = slice(low, min(low + KEYS, run.stop))
+            if some and count + part.stop - part.start > KEYS:
+                yield some
+                some, count = [], 0
+            some.append(part)
+            count += part.stop - part.start
+    if some:
+        yield some
+
+
+def _taken(problem: Scaled, query: Float[Tensor, "q dim"], some: list[slice]) -> Scaled:
+    def take(tensor: Tensor) -> Tensor:
+        return tensor[some[0]] if len(some) == 1 else torch.cat([tensor[run] for run in some])
+
+    return problem.taking(take).asking(query)
+
+
+def _block(problem: Scaled) -> Pooled:
+    """One block of queries: products where they keep their digits, differences elsewhere."""
+    if problem.kernel != "gaussian" or len(problem.x) < FEWEST_KEYS:
+        return _direct.pool(problem)
+    around = _products.around(problem.query, problem.x)
+    if not around.radius <= WIDEST:
+        return _direct.pool(problem)
+    query, x = problem.query - around.centre, problem.x - around.centre
+    return _products.pool(query, x, problem.values, problem.log_weight)
