@@ -23,7 +23,7 @@ from regard import _fresh
 from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
 from regard._plan import BUFFERS, TILE, Form
 from regard._runs import Run, runs
-from regard._tiles import Problem, all_finite
+from regard._tiles import Problem
 from regard.masks import Band, Mask
 from regard.masks._rules import Allow
 from regard.normalisers import softmax
@@ -92,23 +92,6 @@ def pool(
     if features.row is not None:
         lse = lse + features.row.detach()
     return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)
-
-
-def direct(query: Tensor, key: Tensor, value: Tensor, causal: bool, scale: float) -> tuple[Tensor, Tensor] | None:
-    """One call and nothing around it, or None where something that is hidden may be NaN or inf.
-
-    Hidden values do harm to an output; hidden keys do not, but they and the queries do to gradients.
-    """
-    query, key, value = _readable(query), _readable(key), _readable(value)
-    if query.dim() == 4:
-        out, lse = flash(query, key, value, 0.0, causal, scale=scale)
-    else:
-        out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
-        out, lse = out.squeeze(0), lse.squeeze(0)
-    # Looked at after the call, which has brought the numbers near: before it, the same look takes twice as long.
-    if causal and not (all_finite(query, key, value) if out.requires_grad else all_finite(value)):
-        return None
-    return out, lse
 
 
 def whole(

@@ -92,18 +92,6 @@ class Weights:
         self._versions = None if torch.compiler.is_compiling() else _fresh.versions(named)
         return self
 
-    @classmethod
-    def _of_call(cls, query: Tensor, key: Tensor, known: tuple[Spec, _inputs.Shape, Plan, int], lse: Tensor) -> Weights:
-        """The short way for a spec without tensors and without draws: a few microseconds matter in a small model."""
-        self = object.__new__(cls)
-        self.query, self.key, self._lse, self._memo, self._drawn = query, key, lse, None, None
-        self._spec, self._shape, self._plan, self._budget = known
-        try:
-            self._versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001
-        except RuntimeError:  # one was made in inference mode, and keeps no count
-            self._versions = _fresh.versions({"query": query, "key": key})
-        return self
-
     # What it is
 
     @property
