@@ -49,7 +49,8 @@ class OverBlocks:
     def __call__(self, bandwidth: Float[Tensor, " dim"], *, gradient: bool = True) -> Evaluation:
         question = Question(self.summary, bandwidth, self.kernel, gradient, self.unit)
         value, slope = evaluate(self.blocks, question)
-        return Evaluation(value, slope, bandwidth.new_empty(0, self.blocks.outputs))
+        nothing = bandwidth.new_empty(0, self.blocks.outputs)
+        return Evaluation(value, slope, nothing, torch.empty(0, dtype=torch.int64))
 
 
 def select(blocks: Blocks, summary: Summary, kernel: str = "gaussian", *, verbose: bool = False) -> Selection:

@@ -22,6 +22,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.regression.selection._loo_near import Near
+from regard.regression.selection._loo_sweep import Certain, Rows, sweep
 from regard.regression.selection._problem import Evaluation, Problem
 from regard.regression.sums import _nufft
 from regard.regression.sums._fast import Series, eps_for
@@ -93,15 +94,16 @@ class Fast:
         series = self._fitted(box, widths)
         filtered = box.spectrum * series.coefficients()
         sums = torch.view_as_real(box.forward(filtered))  # (rows, n, 2)
-        residuals, weight, poor, floor = self._residuals(sums, series)
+        found = sweep(sums, self._rows, self._certain(series), gradient=gradient)
+        residuals = found.residuals
         by_axis = torch.zeros(len(axes), dtype=torch.float64)
-        if gradient:
-            by_axis += self._gradient(box, series, filtered, self._pull(residuals, weight, poor))
-        if poor is not None:
+        if found.pull is not None:
+            by_axis += self._gradient(box, series, filtered, found.pull)
+        if len(found.poor):
             if self.near is None or self.near.axes != axes:
                 self.near = Near(problem, axes)
-            rows = poor.nonzero().flatten()
-            residuals[rows], theirs = self.near.rows(h[list(axes)], rows, floor[rows], self.tol)
+            floor = found.least.clamp_min(0.0).log()
+            residuals[found.poor], theirs = self.near.rows(h[list(axes)], found.poor, floor, self.tol)
             by_axis += theirs
         by_feature = torch.zeros_like(h)
         by_feature[list(axes)] = by_axis
@@ -136,8 +138,10 @@ class Fast:
         return self.problem.y / self.problem.deviation
 
     @cached_property
-    def _left_out(self) -> Float[Tensor, " n"]:
-        return torch.exp(self.problem.log_left_out)
+    def _rows(self) -> Rows:
+        problem = self.problem
+        pulls = -2 * problem.per_output * problem.deviation.square()
+        return Rows(self._values, torch.exp(problem.log_left_out), problem.share, problem.deviation, pulls.tolist())
 
     @cached_property
     def _strengths(self) -> Tensor:
@@ -157,40 +161,9 @@ class Fast:
     def _mass(self) -> list[float]:
         return self._strengths.abs().sum(1).tolist()
 
-    def _residuals(self, sums: Tensor, series: Series) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-        """Residuals, the weight of the others, the rows that are not certain, and the log of what is surely left."""
+    def _certain(self, series: Series) -> Certain:
         bound = series.error(len(self._values))
-        weight = sums[0, :, 0] - self._left_out
-        least = weight - bound * self._mass[0]
-        residuals = torch.empty_like(self._values)
-        certain = least > 0
-        for column in range(self._values.shape[1]):
-            row, part = divmod(column + 1, 2)
-            total = sums[row, :, part] - self._left_out * self._values[:, column]
-            fit = total / weight
-            residuals[:, column] = self._values[:, column] - fit
-            certain &= bound * (self._mass[row] + self._mass[0] * fit.abs()) <= self.tol * least
-        residuals *= self.problem.deviation
-        poor = None if bool(certain.all()) else ~certain
-        floor = least if poor is None else torch.where(least > 0, least, 0.0).log()
-        return residuals, weight, poor, floor
-
-    def _pull(self, residuals: Tensor, weight: Tensor, poor: Tensor | None) -> Tensor:
-        """What each sum at each point does to the value, packed as the sums are; uncertain rows do nothing here."""
-        problem = self.problem
-        per_output = -2 * problem.per_output * problem.deviation
-        pull = residuals * per_output * (problem.share / weight).unsqueeze(1)
-        if poor is not None:
-            pull[poor] = 0.0
-        fit = self._values - residuals / problem.deviation
-        packed = torch.zeros(*self._strengths.shape, 2, dtype=torch.float64)
-        packed[0, :, 0] = -(pull * fit).sum(1)
-        for column in range(pull.shape[1]):
-            row, part = divmod(column + 1, 2)
-            packed[row, :, part] = pull[:, column]
-        if poor is not None:
-            packed[0, poor, 0] = 0.0
-        return torch.view_as_complex(packed)
+        return Certain([bound * mass for mass in self._mass], self.tol)
 
     @staticmethod
     def _gradient(box: Box, series: Series, filtered: Tensor, pull: Tensor) -> Float[Tensor, " axes"]:

@@ -16,7 +16,15 @@ class Evaluation(NamedTuple):
 
     value: float  # sum_i w_i r_i^2 / sum_i w_i; with several outputs each square is divided by its output's variance
     gradient: Float[Tensor, " dim"]  # of the value by the logarithm of each bandwidth; 0 where it is infinite
-    residuals: Float[Tensor, "n outputs"]  # y_i - f_{-i}(x_i)
+    ordered: Float[Tensor, "n outputs"]  # residuals as the problem has its rows
+    order: Tensor  # the caller's row of each
+
+    @property
+    def residuals(self) -> Float[Tensor, "n outputs"]:
+        """y_i - f_{-i}(x_i) in the caller's order. A search asks once, at its end: a million rows take a while."""
+        back = torch.empty_like(self.ordered)
+        back[self.order] = self.ordered
+        return back
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +109,9 @@ class Problem:
         return float(self.share @ self.y.square() @ self.per_output)
 
     def answer(self, residuals: Float[Tensor, "n outputs"], gradient: Float[Tensor, " dim"]) -> Evaluation:
-        """Put the residuals back into the caller's order, and weigh their squares."""
+        """Weigh the squares of the residuals."""
         value = float(self.share @ residuals.square() @ self.per_output)
-        back = torch.empty_like(residuals)
-        back[self.order] = residuals
-        return Evaluation(value, gradient, back)
+        return Evaluation(value, gradient, residuals, self.order)
 
 
 def _standard(x: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:

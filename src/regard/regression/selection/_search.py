@@ -130,12 +130,23 @@ class Counter:
     evaluations: int = 0
 
 
+class Best(NamedTuple):
+    """The lowest value so far, and the bandwidth in the problem's units."""
+
+    found: Evaluation
+    h: Tensor
+
+    @property
+    def value(self) -> float:
+        return self.found.value
+
+
 @dataclass(eq=False)
 class Search:
     problem: Problem
     counter: Counter
     tight: bool
-    best: tuple[float, Tensor, Tensor] | None = None  # value, bandwidth in the problem's units, residuals
+    best: Best | None = None
     objective: Objective = field(init=False)
 
     def __post_init__(self) -> None:
@@ -150,10 +161,10 @@ class Search:
         return others < 2 or self.problem.total_variance == 0 or not bool(self.bounds.free.any())
 
     def selection(self) -> Selection:
-        value, h, residuals = self.known()
-        return Selection(h * self.problem.unit, value, residuals, self.counter.evaluations)
+        found, h = self.known()
+        return Selection(h * self.problem.unit, found.value, found.residuals, self.counter.evaluations)
 
-    def known(self) -> tuple[float, Tensor, Tensor]:
+    def known(self) -> Best:
         if self.best is None:
             raise AssertionError("a search begins with an evaluation")
         return self.best
@@ -162,11 +173,11 @@ class Search:
         """Leave-one-out at `h`, in the problem's units, remembered if it is the best so far."""
         found = self.objective(h * self.problem.unit, gradient=gradient)
         self.counter.evaluations += 1
-        if self.best is None or found.value < self.best[0]:
-            self.best = (found.value, h.clone(), found.residuals)
+        if self.best is None or found.value < self.best.value:
+            self.best = Best(found, h.clone())
         if self.counter.listener is not None:
-            bandwidth = self.best[1] * self.problem.unit
-            state = Progress(self.counter.evaluations, len(self.problem.x), self.best[0], bandwidth)
+            bandwidth = self.best.h * self.problem.unit
+            state = Progress(self.counter.evaluations, len(self.problem.x), self.best.value, bandwidth)
             self.counter.listener(state)
         return found
 
@@ -175,7 +186,7 @@ class Search:
             tried = sorted((self.evaluate(h).value, index) for index, h in enumerate(begin))
             for _, index in tried[: REFINED if self.tight else COARSELY]:
                 self.descend(begin[index], LOOSE)
-            begin = [self.known()[1]]
+            begin = [self.known().h]
         self.settle(begin[0])
 
     def from_coarse(self, h: Tensor) -> None:
@@ -184,10 +195,10 @@ class Search:
         if given_up and len(h) > 1 and len(self.problem.x) <= MANY:
             # More points may show what fewer could not: a feature that was given up gets another chance.
             for feature in given_up:
-                again = self.known()[1].clone()
+                again = self.known().h.clone()
                 again[feature] = wide(self.problem)
                 self.evaluate(again)
-        self.settle(self.known()[1])
+        self.settle(self.known().h)
 
     def settle(self, h: Tensor) -> None:
         """To the bottom from `h`, again where giving up a feature leads further down."""
@@ -197,19 +208,19 @@ class Search:
             return
         self.descend(h, TIGHT)
         self.nudge()
-        value = self.known()[0]
+        value = self.known().value
         self.widen()
-        if value - self.known()[0] > TIGHT * self.scale:
-            self.descend(self.known()[1], TIGHT)
+        if value - self.known().value > TIGHT * self.scale:
+            self.descend(self.known().h, TIGHT)
             self.widen()
 
     def nudge(self) -> None:
         """Half of all widths while that is better: towards 0 the value may fall so slowly that a descent gives up."""
         found = True
         while found:
-            value, h, _ = self.known()
+            value, h = self.known().value, self.known().h
             self.evaluate(torch.maximum(h * 0.5, self.bounds.low))
-            found = self.known()[0] < value
+            found = self.known().value < value
 
     def descend(self, h: Tensor, tolerance: float) -> None:
         """Go down from `h` over the finite widths; what is found is remembered by `evaluate`."""
@@ -226,24 +237,24 @@ class Search:
             return found.value / scale, found.gradient[finite] / scale
 
         # The first step is as long as the gradient, which is about right where the value is about 1.
-        scale = max(min(self.known()[0], self.scale), NOTHING * self.scale)
+        scale = max(min(self.known().value, self.scale), NOTHING * self.scale)
         start = torch.minimum(torch.maximum(h[finite].log() - reach, low), high)
         (by_compass if self.problem.kernel in COMPASS else by_gradient)(at, start, low, high, tolerance)
 
     def widen(self) -> None:
         """Give up all features, or each one, without which it is not worse, the widest first."""
-        self._give_up(torch.full_like(self.known()[1], math.inf))
+        self._give_up(torch.full_like(self.known().h, math.inf))
         # With many points, a width that shrank so far would have grown were the feature of no use.
         narrow = NARROW * CANONICAL[self.problem.kernel] if len(self.problem.x) > FEWEST else 0.0
-        for feature in torch.argsort(self.known()[1], descending=True).tolist():
-            without = self.known()[1].clone()
+        for feature in torch.argsort(self.known().h, descending=True).tolist():
+            without = self.known().h.clone()
             if narrow < float(without[feature]) < math.inf:
                 without[feature] = math.inf
                 self._give_up(without)
 
     def _give_up(self, without: Tensor) -> None:
         """Better is remembered anyway; the same is taken too."""
-        value = self.known()[0]
+        value = self.known().value
         found = self.evaluate(without)
         if value < found.value <= value + EXACT * self.scale:
-            self.best = (found.value, without, found.residuals)
+            self.best = Best(found, without)
