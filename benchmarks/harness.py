@@ -93,6 +93,8 @@ class Line:
     threads: int = 2
     dtype: str = "float32"
     memory: bool = False
+    # Whose memory ours is held against: the fastest peer's, or that of the one named here.
+    memory_peer: str | None = None
     # The peer works on other sizes.
     peer_sizes: Sizes | None = None
     # The peer does this share of the work, and its time is divided by it: for those that would take minutes.

@@ -68,6 +68,7 @@ def measured(line: Line, limit: Limits, settings: Settings) -> Record:
         "times": times_of(outcome),
         "metrics": {name: asdict(spread) for name, spread in metrics.items()},
         "memory": {name: asdict(peak) for name, peak in peaks.items()},
+        "memory_peer": line.memory_peer or outcome.timing.peer,
         "shares": machine.shares(line, median(outcome.timing.ours), limit),
         "difference": outcome.difference,
         "verdict": verdict(line, metrics, outcome.difference),
@@ -88,12 +89,13 @@ def times_of(outcome: Outcome) -> Record:
 
 
 def metrics_of(line: Line, outcome: Outcome, peaks: Mapping[str, Peak]) -> dict[str, Spread]:
-    single = dict(line.quality() if line.quality else {}) | memory_metrics(peaks, outcome.timing.peer)
+    memory = memory_metrics(peaks, line.memory_peer or outcome.timing.peer)
+    single = dict(line.quality() if line.quality else {}) | memory
     return outcome.timing.metrics() | {name: Spread.of([value]) for name, value in single.items()}
 
 
 def memory_metrics(peaks: Mapping[str, Peak], peer: str) -> dict[str, float]:
-    """Against the peer that was timed, the fastest: not against the one that needs most."""
+    """Against the peer that was timed, the fastest, where a line does not name another."""
     if OURS not in peaks:
         return {}
     ours = {"memory_mb": peaks[OURS].extra / MB}

@@ -83,7 +83,7 @@ def cells(record: Record) -> tuple[str, ...]:
         show_time(times["ours_seconds"]),
         show_time(times["peer_seconds"]),
         show_memory(memory.get(OURS)),
-        show_memory(memory.get(times["peer"])),
+        show_memory(memory.get(record.get("memory_peer", times["peer"]))),
         f"{record['shares']['matrix']:.0%} mm, {record['shares']['exp']:.0%} exp",
         record["verdict"],
     )
