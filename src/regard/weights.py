@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DENSE_LIMIT = 2**28
-FEW_KEYS = 2048
 FEW_DIGITS = 48.0  # scores above this leave fewer than five digits of a weight in float32
 
 
@@ -350,11 +349,10 @@ class Weights:
         """How many scores a pass of questions may hold at a time, in all its workers together."""
         if self._plan.executor == "dense":
             return self._plan.tile
-        # For every worker 128 queries, or 64 where their rows are long: with fewer, a product waits for its keys.
-        # Short rows get more of them, up to a head's worth: a tile has a fixed cost.
+        # For every worker 256 queries, 64 where rows are long: with fewer, a product waits for its keys. Short rows get
+        # more of them: a tile has a fixed cost.
         m = self._shape.m
-        least = TILE if m <= FEW_KEYS else max(TILE // 2, min(TILE, 128 * m))
-        scores = torch.get_num_threads() * max(least, 64 * m)
+        scores = torch.get_num_threads() * max(TILE, min(256 * m, 2 * TILE), 64 * m)
         return max(1, min(scores, self._budget // (BUFFERS * problem.dtype.itemsize)))
 
     def _wants_gradient(self) -> bool:
