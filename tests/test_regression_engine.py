@@ -13,7 +13,7 @@ from largest import Largest
 
 import regard as rg
 from regard import scores
-from regard.regression.sums import _cells, _pairs, _single
+from regard.regression.sums import _cells, _faint, _pairs, _single
 from regard.regression.sums._engine import pool, way_of
 from regard.regression.sums._sample import Sample
 from regard.regression.sums._scaled import scaled
@@ -150,6 +150,18 @@ class TestEveryWay:
         found = pool(sample, query, tol=way[1], plan=way[0])
         assert torch.isfinite(found.lse).all()
         torch.testing.assert_close(found.mean[:, 0], torch.tensor([0.0, 1, 2], dtype=torch.float64))
+
+    @pytest.mark.parametrize("tol", [1e-6, 1e-3])
+    @pytest.mark.parametrize("wrong", [-60.0, 5.0, 60.0])
+    def test_nothing_rests_on_the_guess_of_what_is_faint(self, tol, wrong, monkeypatch):
+        """One that is too high leaves out what matters, which is noticed; one that is too low leaves out nothing."""
+        case = Case("clusters", "gaussian", 3, 2, 0.5, weighted=True)
+        sample, query = case.build()
+        guess = _faint.guess
+        monkeypatch.setattr(_faint, "guess", lambda parts: guess(parts) + wrong)
+        found = pool(sample, query, tol=tol, plan="cells")
+        assert float(found.error.max()) <= tol
+        assert_within(found, sample, query)
 
     @pytest.mark.parametrize("way", WAYS)
     def test_out_of_reach_of_a_kernel_with_an_edge_there_is_nothing(self, way):

@@ -10,7 +10,8 @@ from regard.errors import ChoiceError, PlanError
 from regard.regression.sums._plan import EXACT_PAIRS, NAMES, Question, choose, obstacle, seconds
 from regard.regression.sums._reach import share_within_reach
 from regard.regression.sums._sample import Sample
-from regard.regression.sums._scaled import scaled
+from regard.regression.sums._scaled import Scaled, scaled
+from regard.regression.sums._state import Pooled
 
 MANY = Question(queries=10**6, points=10**6, dim=2, kernel="gaussian", tol=1e-6, extent=(30.0, 30.0), share=0.5)
 
@@ -93,18 +94,21 @@ class TestShare:
     @pytest.mark.parametrize("dim", [1, 2])
     def test_the_guess_is_near_what_tiles_keep(self, kind, dim):
         """What decides between ways that differ by a hundred need not be exact."""
-        from regard.regression.sums._cells import POINTS, QUERIES, ROUNDING, reach_of, tile_weights
-        from regard.regression.sums._tiles import tiles
+        from regard.regression.sums._cells import POINTS, QUERIES, _block, by_tiles
 
         generator = torch.Generator().manual_seed(0)
         x, query = (points(kind, count, dim, generator) for count in (20_011, 5_003))
         for width in (0.003, 0.1, 3.0):
             bandwidth = torch.full((dim,), width, dtype=torch.float64)
             problem = scaled(Sample(x, normal(generator, len(x), 1), bandwidth), query)
-            there, asked = tiles(problem.x, POINTS), tiles(problem.query, QUERIES)
-            delta = max(1e-6, ROUNDING) / problem.span
-            some = range(len(asked))
-            kept = reach_of(asked, some, there, tile_weights(there, None), "gaussian", delta).kept.double().mean()
+            seen: list[int] = []
+
+            def counting(part: Scaled, seen: list[int] = seen) -> Pooled:
+                seen.append(len(part.query) * len(part.x))
+                return _block(part)
+
+            by_tiles(problem, 1e-6, POINTS, QUERIES, counting)
+            kept = sum(seen) / (len(x) * len(query))
             guess = share_within_reach(problem, 1e-6)
-            assert float(kept) / 6 < guess < max(6 * float(kept), 0.1)
+            assert kept / 6 < guess < max(6 * kept, 0.1)
             assert 0 < guess <= 1

@@ -9,6 +9,10 @@ If delta' S is what was left out and D >= S what was kept, with true mean (N + n
 
 and log(D + d) - log D <= delta' S / D. A query far from everything has a small S, and the points nearest to it decide
 S: the limit is right at any distance. A kernel with an edge adds exactly nothing beyond it.
+
+Boxes are wide in many dimensions, and S is then far below what any query finds. So of the tiles that are kept, points
+are left out once more, one by one and by a guess of S (`_faint`); a query at which the guess was too high is done again
+with all of them.
 """
 
 from __future__ import annotations
@@ -16,11 +20,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.regression.sums import _direct, _products, _workers
+from regard.regression.sums import _direct, _faint, _products, _workers
 from regard.regression.sums._scaled import Scaled
 from regard.regression.sums._state import Pooled, empty, merge
 from regard.regression.sums._tiles import Tiles, tiles
@@ -32,6 +37,7 @@ KEYS = 1 << 14  # points at once
 WIDEST = 32.0  # bandwidths from the middle of a block to its corner: squares lose at most 12 of float64's 53 bits
 FEWEST_KEYS = 16  # the fused kernel wants as many
 ROUNDING = 2.0**-60  # what float64 cannot tell from nothing
+INFINITE = ("gaussian", "laplace")  # kernels without an edge
 COMPACT_REACH = 1.0  # a kernel with an edge ends at one bandwidth
 
 
@@ -60,15 +66,16 @@ def by_tiles(problem: Scaled, tol: float, points: int, queries: int, block: Bloc
     near = problem.taking(lambda part: part[there.order]).asking(problem.query[asked.order])
     span = problem.span
     log_weights = tile_weights(there, near.log_weight)
+    delta = max(tol / 2, ROUNDING) / span  # for tiles of points, and as much for points of those that are kept
     parts: list[Pooled] = []
     for some in _groups(len(asked), max(1, BOXES // len(there))):
-        reach = reach_of(asked, some, there, log_weights, problem.kernel, max(tol, ROUNDING) / span)
+        reach = reach_of(asked, some, there, log_weights, problem.kernel, delta)
 
         def one(tile: int, first: int = some.start, reach: Reach = reach) -> Pooled:
             row = tile - first
-            state = _tile(near, near.query[asked.cut(tile)], _runs(reach.kept[row], there), block)
-            missing = reach.missing[row] * torch.exp(reach.log_least[row] - state.lse) * span
-            return state._replace(error=state.error + torch.where(missing > ROUNDING * span, missing, 0.0))
+            runs = _runs(reach.kept[row], there)
+            log_lost = float(reach.missing[row].log() + reach.log_least[row])
+            return _tile(Asked(near, near.query[asked.cut(tile)], runs, block, span, log_lost), delta)
 
         parts += _workers.each(one, some)
     return Pooled(*(asked.back(part) for part in _direct.gathered(parts, columns, problem.query)))
@@ -93,7 +100,7 @@ def reach_of(
     low, high = (side[some.start : some.stop].unsqueeze(1) for side in (asked.low, asked.high))
     gap = torch.maximum(points.low - high, low - points.high).clamp_min(0)
     nearest = gap.square().sum(-1)
-    if kernel not in ("gaussian", "laplace"):
+    if kernel not in INFINITE:
         kept = ~(nearest > COMPACT_REACH)
         nothing = log_weights.new_zeros(len(some))
         return Reach(kept, nothing, nothing)
@@ -113,11 +120,52 @@ def _runs(kept: Bool[Tensor, " tiles"], points: Tiles) -> list[slice]:
     return [slice(points.start[a], points.start[b]) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _tile(problem: Scaled, query: Float[Tensor, "q dim"], runs: Sequence[slice], block: Block) -> Pooled:
-    state = empty(len(query), problem.values.shape[1], query)
-    for some in _pieces(runs):
-        state = merge(state, block(_taken(problem, query, some)))
+class Asked(NamedTuple):
+    """A tile of queries, and the points that may matter to it."""
+
+    points: Scaled
+    query: Float[Tensor, "q dim"]
+    runs: Sequence[slice]
+    block: Block
+    span: float
+    log_lost: float  # log of the weight of all tiles that were left out, at most
+
+    def parts(self) -> Iterator[Scaled]:
+        for some in _pieces(self.runs):
+            yield _taken(self.points, self.query, some)
+
+
+def _tile(asked: Asked, delta: float) -> Pooled:
+    """Without faint points; with them for queries at which they would have been missed."""
+    if asked.points.kernel not in INFINITE:
+        return _all_points(asked)
+    floor, count = _faint.guess(asked.parts()), sum(1 for _ in _pieces(asked.runs))
+    state, log_lost = empty(len(asked.query), asked.points.values.shape[1], asked.query), asked.log_lost
+    for part in asked.parts():
+        bright, log_faint = _faint.without(part, floor, delta / count)
+        log_lost = float(np.logaddexp(log_lost, log_faint))
+        if len(bright.x):
+            state = merge(state, asked.block(bright))
+    missing = torch.exp(log_lost - state.lse)
+    missed = (~(missing <= 2 * delta)).nonzero().flatten()
+    state = _with_missing(state, missing, asked.span)
+    if len(missed):
+        again = _all_points(asked._replace(query=asked.query[missed]))
+        for whole, part in zip(state, again, strict=True):
+            whole[missed] = part
     return state
+
+
+def _all_points(asked: Asked) -> Pooled:
+    state = empty(len(asked.query), asked.points.values.shape[1], asked.query)
+    for part in asked.parts():
+        state = merge(state, asked.block(part))
+    return _with_missing(state, torch.exp(asked.log_lost - state.lse), asked.span)
+
+
+def _with_missing(state: Pooled, missing: Float[Tensor, " q"], span: float) -> Pooled:
+    """What was left out, as a share of what was found, moves a mean by at most that share of the span of values."""
+    return state._replace(error=state.error + torch.where(missing > ROUNDING, missing * span, 0.0))
 
 
 def _pieces(runs: Sequence[slice]) -> Iterator[list[slice]]:

@@ -1,0 +1,64 @@
+"""Points that are too faint to matter to any query of a tile, one by one.
+
+What a point can add at a query of a tile is at most its weight times K of the distance to the box around the tile. Such
+points are left out, the faintest first, while together they are at most a share delta of a guess of the smallest sum
+at the tile's queries. The guess is the sum at a few of them, so it may be wrong, and nothing rests on it: what was left
+out is known, and is held against what was found at each query afterwards.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard._operands import NEVER
+from regard.regression.sums import _direct
+from regard.regression.sums._scaled import Scaled
+
+ONE_IN = 128  # queries of a tile that are looked at for the guess
+FEWEST = 2
+
+
+def guess(parts: Iterable[Scaled]) -> float:
+    """The log of the smallest sum at the queries, about, from some of them; all parts ask the same queries."""
+    found: Tensor | None = None
+    for part in parts:
+        some = part.query[:: max(1, min(ONE_IN, len(part.query) // FEWEST))]
+        logits = _direct.log_kernel(_direct.squared_distance(some, part.x), part.kernel)
+        if part.log_weight is not None:
+            logits += part.log_weight
+        here = logits.logsumexp(-1)
+        found = here if found is None else torch.logaddexp(found, here)
+    return NEVER if found is None else float(found.min()) - math.log(2)
+
+
+def without(part: Scaled, floor: float, delta: float) -> tuple[Scaled, float]:
+    """The points that matter, and the log of what the others add at most, wherever in the tile."""
+    if math.isnan(floor):  # a query that is not a number: nothing is known
+        return part, NEVER
+    share, order = torch.exp(_most(part) - floor).sort()
+    together = share.cumsum(0)
+    faint = int(torch.searchsorted(together, delta, right=True))
+    if not faint:
+        return part, NEVER
+    lost, bright = float(together[faint - 1]), order[faint:]
+    return part.taking(lambda tensor: tensor[bright]), math.log(lost) + floor if lost else NEVER
+
+
+def nearest(part: Scaled) -> Float[Tensor, " n"]:
+    """The squared distance of each point to the box around the queries."""
+    low, high = torch.aminmax(part.query, dim=0)
+    square = part.x.new_zeros(len(part.x))
+    for x, least, most in zip(part.x.unbind(1), low.tolist(), high.tolist(), strict=True):
+        square += torch.maximum(x - most, least - x).clamp_min_(0.0).square_()
+    return square
+
+
+def _most(part: Scaled) -> Float[Tensor, " n"]:
+    """The log of what each point adds at most."""
+    found = _direct.log_kernel(nearest(part), part.kernel)
+    return found if part.log_weight is None else found + part.log_weight
