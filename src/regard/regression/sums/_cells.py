@@ -38,6 +38,7 @@ WIDEST = 32.0  # bandwidths from the middle of a block to its corner: squares lo
 FEWEST_KEYS = 16  # the fused kernel wants as many
 ROUNDING = 2.0**-60  # what float64 cannot tell from nothing
 INFINITE = ("gaussian", "laplace")  # kernels without an edge
+FOR_TILES, FOR_POINTS = 0.125, 0.75  # of what may be left out; the guess for points is too high at some queries
 COMPACT_REACH = 1.0  # a kernel with an edge ends at one bandwidth
 
 
@@ -66,10 +67,10 @@ def by_tiles(problem: Scaled, tol: float, points: int, queries: int, block: Bloc
     near = problem.taking(lambda part: part[there.order]).asking(problem.query[asked.order])
     span = problem.span
     log_weights = tile_weights(there, near.log_weight)
-    delta = max(tol / 2, ROUNDING) / span  # for tiles of points, and as much for points of those that are kept
+    delta = max(tol, ROUNDING) / span
     parts: list[Pooled] = []
     for some in _groups(len(asked), max(1, BOXES // len(there))):
-        reach = reach_of(asked, some, there, log_weights, problem.kernel, delta)
+        reach = reach_of(asked, some, there, log_weights, problem.kernel, FOR_TILES * delta)
 
         def one(tile: int, first: int = some.start, reach: Reach = reach) -> Pooled:
             row = tile - first
@@ -142,12 +143,12 @@ def _tile(asked: Asked, delta: float) -> Pooled:
     floor, count = _faint.guess(asked.parts()), sum(1 for _ in _pieces(asked.runs))
     state, log_lost = empty(len(asked.query), asked.points.values.shape[1], asked.query), asked.log_lost
     for part in asked.parts():
-        bright, log_faint = _faint.without(part, floor, delta / count)
+        bright, log_faint = _faint.without(part, floor, FOR_POINTS * delta / count)
         log_lost = float(np.logaddexp(log_lost, log_faint))
         if len(bright.x):
             state = merge(state, asked.block(bright))
     missing = torch.exp(log_lost - state.lse)
-    missed = (~(missing <= 2 * delta)).nonzero().flatten()
+    missed = (~(missing <= delta)).nonzero().flatten()
     state = _with_missing(state, missing, asked.span)
     if len(missed):
         again = _all_points(asked._replace(query=asked.query[missed]))

@@ -11,7 +11,7 @@ from regard.regression.sums._scaled import Scaled
 from regard.regression.sums._state import Pooled
 
 NARROW = 32.0  # bandwidths from the middle: up to here squares lose at most 10 of float64's 53 bits
-SKIPPED = 0.5  # of the error allowed, for what is left out; single precision needs the rest
+SKIPPED = 0.75  # of the error allowed, for what is left out; single precision needs the rest
 DIRECT_DIMENSIONS = 4  # up to here `attend` takes differences before squares
 
 

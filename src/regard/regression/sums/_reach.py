@@ -16,7 +16,6 @@ from regard.regression.sums._scaled import Scaled
 SOME_TILES = 12
 SOME_QUERIES = 1 << 13
 SOME_POINTS = 1 << 10
-LEFT_OUT = 4.0  # the error allowed, over that for points left out
 
 
 def share_within_reach(problem: Scaled, tol: float) -> float:
@@ -55,5 +54,5 @@ def _kept(tile: Scaled, tol: float) -> float:
     """The share of the points that matter to a tile."""
     if tile.kernel not in INFINITE:
         return float((_faint.nearest(tile) <= _cells.COMPACT_REACH).double().mean())
-    delta = max(tol / LEFT_OUT, _cells.ROUNDING) / tile.span
+    delta = _cells.FOR_POINTS * max(tol, _cells.ROUNDING) / tile.span
     return len(_faint.without(tile, _faint.guess([tile]), delta)[0].x) / len(tile.x)
