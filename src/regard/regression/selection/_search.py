@@ -12,12 +12,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression.selection._descent import COMPASS, LOOSE, TIGHT, by_compass, by_gradient
+from regard.regression.selection._descent import COMPASS, LOOSE, TIGHT, Ways, by_compass, by_gradient
 from regard.regression.selection._objective import Objective
 from regard.regression.selection._problem import Evaluation, Problem
 from regard.regression.selection._residuals import residuals as residuals_at
 from regard.regression.selection._rules import CANONICAL
-from regard.regression.selection._starts import bounds, starts, wide
+from regard.regression.selection._starts import another_chance, bounds, carried, starts
+from regard.regression.sums._kinds import Kinds
 from regard.regression.sums._sample import Sample
 
 REFINED, COARSELY = 5, 3  # starts, of those tried, from which a descent begins; the same with few of the points
@@ -31,9 +32,9 @@ LONGEST_SECONDS = 4.0  # an evaluation that takes longer is not made: the width 
 
 
 class Selection(NamedTuple):
-    """The bandwidth found, one number a feature; inf: the feature does not help."""
+    """The bandwidth found, one number a feature, lambdas last; inf or the largest lambda: the feature does not help."""
 
-    bandwidth: Float[Tensor, " dim"]
+    bandwidth: Float[Tensor, " features"]
     value: float
     residuals: Float[Tensor, "n outputs"]
     evaluations: int
@@ -45,7 +46,7 @@ class Progress(NamedTuple):
     evaluations: int
     points: int  # that the search looks at now: it begins with few
     value: float  # the best so far with these
-    bandwidth: Float[Tensor, " dim"]  # where it was found
+    bandwidth: Float[Tensor, " features"]  # where it was found
 
 
 Listener = Callable[[Progress], None]
@@ -59,6 +60,7 @@ def select(
     log_weight: Float[Tensor, " n"] | None = None,
     *,
     left_out: Float[Tensor, " n"] | None = None,
+    kinds: Kinds | None = None,
     tol: float = 1e-6,
     verbose: bool = False,
     progress: Listener | None = None,
@@ -72,14 +74,16 @@ def select(
     h (m / n)^(1 / (dim + 4)), the rate of the best width. Only where no fast sum serves and one evaluation with all
     points would take many seconds does the width end there.
     """
-    problem = Problem.of(x, y, kernel, degree, log_weight, left_out)
+    problem = Problem.of(x, y, kernel, degree, log_weight, left_out, kinds)
     counter = Counter(progress or (show if verbose else None))
     try:
         found = _selected(problem, counter)
     finally:
         if verbose and progress is None:
             sys.stderr.write("\n")
-    return _settled(Sample(x, y, found.bandwidth, kernel, log_weight), found, degree, left_out, tol)
+    width, chance = found.bandwidth.tensor_split([x.shape[1]])
+    kinds = None if kinds is None else kinds._replace(chance=chance)
+    return _settled(Sample(x, y, width, kernel, log_weight), kinds, found, degree, left_out, tol)
 
 
 def show(state: Progress) -> None:
@@ -89,9 +93,11 @@ def show(state: Progress) -> None:
     sys.stderr.flush()
 
 
-def _settled(sample: Sample, found: Selection, degree: int, left_out: Tensor | None, tol: float) -> Selection:
+def _settled(
+    sample: Sample, kinds: Kinds | None, found: Selection, degree: int, left_out: Tensor | None, tol: float
+) -> Selection:
     """The residuals with the error that was asked for: a search may be content with less."""
-    problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out)
+    problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out, kinds)
     final = Objective(problem, tol=tol)
     by_pairs = final.fast.series(found.bandwidth) is None
     if (math.isfinite(found.value) and by_pairs) or len(problem.x) == 1:
@@ -99,13 +105,13 @@ def _settled(sample: Sample, found: Selection, degree: int, left_out: Tensor | N
     if final.seconds(found.bandwidth) <= LONGEST_SECONDS:
         answer = final(found.bandwidth, gradient=False)
         return found._replace(value=answer.value, residuals=answer.residuals)
-    residuals = residuals_at(sample, degree=degree, left_out=left_out, tol=tol)
+    residuals = residuals_at(sample, degree=degree, left_out=left_out, tol=tol, kinds=kinds)
     return found._replace(value=problem.answer(residuals[problem.order], problem.unit).value, residuals=residuals)
 
 
 def _selected(problem: Problem, counter: Counter, *, tight: bool = True) -> Selection:
     search = Search(problem, counter, tight)
-    nothing = search.evaluate(torch.full_like(problem.unit, math.inf))
+    nothing = search.evaluate(problem.no_help)
     if search.undecided():
         return search.selection()
     begin = starts(problem, search.bounds)
@@ -115,9 +121,7 @@ def _selected(problem: Problem, counter: Counter, *, tight: bool = True) -> Sele
         return search.selection()
     fewer = problem.thinned(max(FEWEST, len(problem.x) // 4))
     coarse = _selected(fewer, counter, tight=False).bandwidth / problem.unit
-    finite = torch.isfinite(coarse)
-    shrink = (len(fewer.x) / len(problem.x)) ** (1 / (int(finite.sum()) + 4))
-    h = torch.where(finite, coarse * shrink, math.inf)
+    h = carried(problem, coarse, len(fewer.x) / len(problem.x))
     if search.objective.seconds(h * problem.unit) > LONGEST_SECONDS:
         return Selection(h * problem.unit, math.nan, nothing.residuals, counter.evaluations)
     search.from_coarse(h)
@@ -143,6 +147,7 @@ class Search:
         self.bounds = bounds(self.problem)
         # The same for every descent, and never 0: a perfect fit is no reason to divide by it.
         self.scale = self.problem.total_variance or 1.0
+        self.dim = self.problem.x.shape[1]
 
     def undecided(self) -> bool:
         """Whether no bandwidth can change anything: one point, constant outputs or no feature that changes."""
@@ -180,12 +185,13 @@ class Search:
 
     def from_coarse(self, h: Tensor) -> None:
         self.evaluate(h)
-        given_up = (torch.isinf(h) & self.bounds.free).nonzero().flatten().tolist()
+        given_up = ((h == self.problem.no_help) & self.bounds.free).nonzero().flatten().tolist()
         if given_up and len(h) > 1 and len(self.problem.x) <= MANY:
             # More points may show what fewer could not: a feature that was given up gets another chance.
+            chance = another_chance(self.problem)
             for feature in given_up:
                 again = self.known()[1].clone()
-                again[feature] = wide(self.problem)
+                again[feature] = chance[feature]
                 self.evaluate(again)
         self.settle(self.known()[1])
 
@@ -208,37 +214,45 @@ class Search:
         found = True
         while found:
             value, h, _ = self.known()
-            self.evaluate(torch.maximum(h * 0.5, self.bounds.low))
+            narrower = h.clone()
+            narrower[: self.dim] = torch.maximum(h * 0.5, self.bounds.low)[: self.dim]
+            self.evaluate(narrower)
             found = self.known()[0] < value
 
     def descend(self, h: Tensor, tolerance: float) -> None:
-        """Go down from `h` over the finite widths; what is found is remembered by `evaluate`."""
-        finite = torch.isfinite(h)
-        if not finite.any():
+        """Go down from `h` over finite widths and lambdas; what is found is remembered by `evaluate`."""
+        ways = Ways.of(self.problem, torch.isfinite(h) & self.bounds.free)
+        if not len(ways.unit):
             return
-        reach = math.log(CANONICAL[self.problem.kernel])
-        low, high = self.bounds.low[finite].log() - reach, self.bounds.high[finite].log() - reach
+        low, high = ways.there(self.bounds.low), ways.there(self.bounds.high)
 
-        def at(log_h: Tensor, *, gradient: bool = True) -> tuple[float, Tensor]:
-            widths = h.clone()
-            widths[finite] = (log_h.to(h) + reach).exp()
-            found = self.evaluate(widths, gradient=gradient)
-            return found.value / scale, found.gradient[finite] / scale
+        def at(place: Tensor, *, gradient: bool = True) -> tuple[float, Tensor]:
+            found = self.evaluate(ways.back(place, h), gradient=gradient)
+            return found.value / scale, ways.slopes(found.gradient, place) / scale
 
         # The first step is as long as the gradient, which is about right where the value is about 1.
         scale = max(min(self.known()[0], self.scale), NOTHING * self.scale)
-        start = torch.minimum(torch.maximum(h[finite].log() - reach, low), high)
-        (by_compass if self.problem.kernel in COMPASS else by_gradient)(at, start, low, high, tolerance)
+        start = torch.minimum(torch.maximum(ways.there(h), low), high)
+        if self.problem.kernel in COMPASS:
+            start = by_compass(at, start, low, high, tolerance)
+            if bool(ways.widths.all()):
+                return
+        by_gradient(at, start, low, high, tolerance)
 
     def widen(self) -> None:
         """Give up all features, or each one, without which it is not worse, the widest first."""
-        self._give_up(torch.full_like(self.known()[1], math.inf))
+        self._give_up(self.problem.no_help)
         # With many points, a width that shrank so far would have grown were the feature of no use.
         narrow = NARROW * CANONICAL[self.problem.kernel] if len(self.problem.x) > FEWEST else 0.0
-        for feature in torch.argsort(self.known()[1], descending=True).tolist():
+        for feature in torch.argsort(self.known()[1][: self.dim], descending=True).tolist():
             without = self.known()[1].clone()
             if narrow < float(without[feature]) < math.inf:
                 without[feature] = math.inf
+                self._give_up(without)
+        for kind in self.bounds.free[self.dim :].nonzero().flatten().tolist():
+            for end in (self.problem.no_help[self.dim + kind], 0.0):
+                without = self.known()[1].clone()
+                without[self.dim + kind] = end
                 self._give_up(without)
 
     def _give_up(self, without: Tensor) -> None:
