@@ -26,6 +26,7 @@ NOTHING = 1e-6  # of the total variance: below this a descent takes a value for 
 EXACT = 1e-12  # of the total variance: two values this near are the same
 # Where an evaluation takes longer than this, the search begins with every fourth point and ends with all.
 COARSE_SECONDS, FEWEST = 4e-3, 250
+SMOOTH = {"gaussian", "laplace"}  # kernels without an end
 NARROW = 0.5  # standard deviations
 MANY = 2000  # points: up to here a feature that fewer points gave up is looked at again
 LONGEST_SECONDS = 4.0  # an evaluation that takes longer is not made: the width found with fewer points is carried over
@@ -148,6 +149,8 @@ class Search:
         # The same for every descent, and never 0: a perfect fit is no reason to divide by it.
         self.scale = self.problem.total_variance or 1.0
         self.dim = self.problem.x.shape[1]
+        # A kernel that ends has many small valleys, and categories leave each row fewer points to fill them.
+        self.rough = self.problem.kinds is not None and self.problem.kernel not in SMOOTH
 
     def undecided(self) -> bool:
         """Whether no bandwidth can change anything: one point, constant outputs or no feature that changes."""
@@ -178,7 +181,8 @@ class Search:
     def from_starts(self, begin: list[Tensor]) -> None:
         if len(begin) > 1:
             tried = sorted((self.evaluate(h).value, index) for index, h in enumerate(begin))
-            for _, index in tried[: REFINED if self.tight else COARSELY]:
+            refined = REFINED if self.tight else COARSELY
+            for _, index in tried[: refined * 2 if self.rough else refined]:
                 self.descend(begin[index], LOOSE)
             begin = [self.known()[1]]
         self.settle(begin[0])
@@ -202,6 +206,8 @@ class Search:
             self.widen()
             return
         self.descend(h, TIGHT)
+        if self.rough:
+            self.descend(self.known()[1], TIGHT, only_lambdas=True)  # in which the value has no edges
         self.nudge()
         value = self.known()[0]
         self.widen()
@@ -219,9 +225,12 @@ class Search:
             self.evaluate(narrower)
             found = self.known()[0] < value
 
-    def descend(self, h: Tensor, tolerance: float) -> None:
+    def descend(self, h: Tensor, tolerance: float, *, only_lambdas: bool = False) -> None:
         """Go down from `h` over finite widths and lambdas; what is found is remembered by `evaluate`."""
-        ways = Ways.of(self.problem, torch.isfinite(h) & self.bounds.free)
+        moving = torch.isfinite(h) & self.bounds.free
+        if only_lambdas:
+            moving[: self.dim] = False
+        ways = Ways.of(self.problem, moving)
         if not len(ways.unit):
             return
         low, high = ways.there(self.bounds.low), ways.there(self.bounds.high)
@@ -233,11 +242,10 @@ class Search:
         # The first step is as long as the gradient, which is about right where the value is about 1.
         scale = max(min(self.known()[0], self.scale), NOTHING * self.scale)
         start = torch.minimum(torch.maximum(ways.there(h), low), high)
-        if self.problem.kernel in COMPASS:
+        if not only_lambdas and (self.problem.kernel in COMPASS or (self.rough and tolerance == TIGHT)):
             start = by_compass(at, start, low, high, tolerance)
-            if bool(ways.widths.all()):
-                return
-        by_gradient(at, start, low, high, tolerance)
+        if only_lambdas or self.problem.kernel not in COMPASS:
+            by_gradient(at, start, low, high, tolerance)
 
     def widen(self) -> None:
         """Give up all features, or each one, without which it is not worse, the widest first."""
