@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -20,6 +21,9 @@ ADDED = ("predicted", "low", "high")
 Data = Annotated[Path | None, typer.Argument(help="A table: .csv, .tsv or .parquet.", show_default=False)]
 Y = Annotated[str | None, typer.Option("--y", help="The column to predict.")]
 X = Annotated[str | None, typer.Option("--x", help="The columns to predict it from: a,b,c. All others if left out.")]
+Categorical = Annotated[
+    str | None, typer.Option(help="Columns of --x, or beside them, that are categories, texts or numbers: colour,town.")
+]
 Kernel = Annotated[str | None, typer.Option(help="gaussian if left out; epanechnikov, laplace, ...")]
 Bandwidth = Annotated[
     str | None,
@@ -46,6 +50,7 @@ def fit(
     data: Data = None,
     y: Y = None,
     x: X = None,
+    categorical: Categorical = None,
     kernel: Kernel = None,
     bandwidth: Bandwidth = None,
     degree: Degree = None,
@@ -59,13 +64,16 @@ def fit(
 
     regard fit houses.csv --y price --plot fit.png --save houses.regard-fit
 
+    regard fit houses.csv --y price --categorical colour,town
+
     regard fit --model houses.regard-fit --predict new.csv -o out.csv
     """
     wanted = Wanted(plot, predict, out, save)
     _check(wanted)
     options = {"kernel": kernel, "bandwidth": bandwidth, "degree": degree}
     if model is not None:
-        given = {"DATA": data, "--y": y, "--x": x, **{f"--{name}": value for name, value in options.items()}}
+        named = {"categorical": categorical, **options}
+        given = {"DATA": data, "--y": y, "--x": x, **{f"--{name}": value for name, value in named.items()}}
         superfluous = [name for name, value in given.items() if value is not None]
         if superfluous:
             raise typer.BadParameter(
@@ -77,7 +85,7 @@ def fit(
             "give a table and the column to predict, or a saved fit", param_hint="DATA --y COLUMN | --model FILE"
         )
     else:
-        fitted = _fit(data, y, x, options)
+        fitted = _fit(data, y, x, categorical, options)
     _use(fitted, wanted)
 
 
@@ -98,16 +106,20 @@ def _check(wanted: Wanted) -> None:
         _picture.check(wanted.plot)
 
 
-def _fit(data: Path, y: str, x: str | None, options: dict[str, Any]) -> NadarayaWatson:
-    from regard.cli import _progress, _tables
+def _fit(data: Path, y: str, x: str | None, categorical: str | None, options: dict[str, Any]) -> NadarayaWatson:
+    from regard.cli import _categories, _progress, _tables
 
     with _progress.step(f"reading {data}"):
-        frame = _tables.read(data)
+        frame = _tables.read(data, _categories.asked(categorical))
         _tables.known([y], frame, data)
+        kinds = _categories.named(categorical, frame, data, y)
         names = _tables.chosen(x, frame, data, y)
+        names += [name for name in kinds if name not in names]
         target = _tables.numbers(frame, [y], data, "The column to predict has to be numbers")[y]
-        features = _tables.numbers(frame, names, data, _tables.suggestion(frame, y))
+        features = _categories.table(frame, names, kinds, data, _categories.suggestion(frame, y, kinds))
     chosen = {name: value for name, value in options.items() if value is not None}
+    if kinds:
+        chosen["categorical"] = kinds
     if "bandwidth" in chosen:
         chosen["bandwidth"] = widths(chosen["bandwidth"])
     with _progress.step(f"fitting {len(frame):,} rows") as line:
@@ -163,13 +175,15 @@ def _use(model: NadarayaWatson, wanted: Wanted) -> None:
 
 def _predict(model: Any, path: Path, out: Path) -> None:
     """The rows of the table, with the prediction and its 95 % band in three new columns."""
-    from regard.cli import _progress, _tables
+    from regard.cli import _categories, _progress, _tables
 
-    frame = _tables.read(path)
+    frame = _tables.read(path, _categories.of(model))
     taken = [name for name in ADDED if name in frame.columns]
     if taken:
         raise DataError(f"{path}: has a column {taken[0]!r} already, where the prediction would go; rename it")
     X = _features(model, frame, path)
+    for note in _categories.never_seen(model, X, path):
+        print(f"regard: {note}", file=sys.stderr)
     columns: dict[str, list[Any]] = {name: [] for name in ADDED}
     with _progress.step(f"predicting {len(X):,} rows", total=len(X)) as line:
         for start in range(0, len(X), BLOCK):
@@ -188,13 +202,17 @@ def _beside(frame: DataFrame, columns: dict[str, list[Any]]) -> DataFrame:
 
 def _features(model: Any, frame: DataFrame, path: Path) -> Any:
     """The columns that the fit was made on: a frame where it knows their names, else an array."""
-    from regard.cli import _tables
+    from regard.cli import _categories, _tables
 
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
-        return _tables.numbers(frame, _tables.known([str(n) for n in names], frame, path), path, "The fit needs it")
+        wanted = _tables.known([str(n) for n in names], frame, path)
+        kinds = [wanted[column] for column in model.categories_]
+        return _categories.table(frame, wanted, kinds, path, "The fit needs it")
     if len(frame.columns) != model.n_features_in_:
         raise DataError(
             f"{path}: has {len(frame.columns)} columns, and the fit was made without names on {model.n_features_in_}"
         )
-    return _tables.numbers(frame, list(frame.columns), path, "The fit needs it").to_numpy()
+    columns = list(frame.columns)
+    kinds = [columns[column] for column in model.categories_]
+    return _categories.table(frame, columns, kinds, path, "The fit needs it").to_numpy()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from regard.regression import NadarayaWatson
 
 LEVEL, POINTS, ACROSS = 0.95, 400, 3
+MIDDLE = {False: "others at their medians", True: "others at median or mode"}
 
 
 def check(path: Path) -> None:
@@ -43,20 +44,42 @@ def draw(model: NadarayaWatson, path: Path) -> None:
 
 
 def _panel(ax: Any, model: Any, feature: int, name: str) -> None:
-    """The prediction along one feature; the others stand at their medians."""
+    """The prediction along one feature; the others stand at their medians, or at their most frequent category."""
     data = np.asarray(model.X_)
-    line = np.linspace(data[:, feature].min(), data[:, feature].max(), POINTS)
-    X = np.tile(np.median(data, axis=0), (POINTS, 1))
+    levels = model.categories_.get(feature)
+    line = _along(data[:, feature]) if levels is None else np.arange(len(levels), dtype=np.float64)
+    X = np.tile(_middle(model, data), (len(line), 1))
     X[:, feature] = line
     X = table(model, X)
+    if levels is not None:
+        ax.set_xticks(line, [_word(level) for level in levels.tolist()])
     dots, band = (data[:, feature], model.y_), model.confidence_band(X, level=LEVEL)
-    title = "" if data.shape[1] == 1 else "others at their medians"
+    title = "" if data.shape[1] == 1 else MIDDLE[bool(set(model.categories_) - {feature})]
     texts: Any = {"xlabel": name, "ylabel": target(model), "title": title, "labels": ("", "fit, and 95 % band")}
     plot.regression(line, model.predict(X), train=dots, band=band, ax=ax, **texts)
 
 
+def _along(values: np.ndarray) -> np.ndarray:
+    return np.linspace(values.min(), values.max(), POINTS)
+
+
+def _middle(model: Any, data: np.ndarray) -> np.ndarray:
+    middle = np.median(data, axis=0)
+    for column, levels in model.categories_.items():
+        middle[column] = np.bincount(data[:, column].astype(int), minlength=len(levels)).argmax()
+    return middle
+
+
+def _word(level: object) -> str:
+    return f"{level:g}" if isinstance(level, float) else str(level)
+
+
 def table(model: Any, X: np.ndarray) -> Any:
-    """With the names of the features, where the fit knows them: it would miss them."""
+    """With categories for their numbers, and the names of the features where the fit knows them: it would miss them."""
+    if model.categories_:
+        X = X.astype(object)
+        for column, levels in model.categories_.items():
+            X[:, column] = levels[X[:, column].astype(int)]
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         return X

@@ -45,9 +45,18 @@ def _widths(model: Any) -> Table:
     table = Table("feature", box=None, padding=(0, 2, 0, 0))
     table.add_column("bandwidth", justify="right")
     table.add_column("")
-    for name, width in zip(features(model), model.bandwidth_.tolist(), strict=True):
-        table.add_row(Text(name), f"{width:.4g}", "" if math.isfinite(width) else INFINITE[model.degree])
+    for column, (name, width) in enumerate(zip(features(model), model.bandwidth_.tolist(), strict=True)):
+        levels = model.categories_.get(column)
+        note = ("" if math.isfinite(width) else INFINITE[model.degree]) if levels is None else _lambda(width, levels)
+        table.add_row(Text(name), f"{width:.4g}", note)
     return table
+
+
+def _lambda(width: float, levels: Any) -> str:
+    """What the bandwidth of categories says, which is no width."""
+    most = 1 - 1 / len(levels)
+    meaning = ", which does not matter" if width >= most else ", only the same counts" if width == 0 else ""
+    return f"lambda of {len(levels)} categories, at most {most:.4g}{meaning}"
 
 
 def _facts(model: Any) -> Table:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 KINDS = (".csv", ".tsv", ".parquet")
 COUNTED = "(counted from 1 below the names)"
+FEW = 8  # columns that are named in an example
 PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
@@ -30,14 +31,14 @@ def kind_of(path: Path) -> str:
     return suffixes[-1]
 
 
-def read(path: Path) -> DataFrame:
-    """The table in a file; its columns are named by its first line."""
+def read(path: Path, texts: Sequence[str] = ()) -> DataFrame:
+    """The table in a file; its columns are named by its first line. In `texts`, 01 is not 1."""
     pandas, kind = _pandas(), kind_of(path)
     try:
         if kind == ".parquet":
             return pandas.read_parquet(path).reset_index(drop=True)
         separator = "\t" if kind == ".tsv" else ","
-        return pandas.read_csv(path, sep=separator, encoding="utf-8-sig")
+        return pandas.read_csv(path, sep=separator, encoding="utf-8-sig", dtype=dict.fromkeys(texts, str))
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
     except UnicodeDecodeError as error:
@@ -90,18 +91,33 @@ def numbers(frame: DataFrame, names: Sequence[str], path: Path, advice: str) -> 
     return _pandas().DataFrame(columns)
 
 
-def _column(series: Series, place: str, advice: str) -> np.ndarray:
+def texts(series: Series, place: str, advice: str) -> np.ndarray:
+    """A column of categories: numbers where it holds them, else texts."""
+    _present(series, place, advice)
+    values = _as_floats(series)
+    return series.astype(str).to_numpy(dtype=object) if values is None else values
+
+
+def _present(series: Series, place: str, advice: str) -> None:
     missing = series.isna().to_numpy()
     if missing.any():
-        raise DataError(f"{place} has no value in {_rows(missing)}; fill it in or leave the row out. {advice}")
+        raise DataError(f"{place} has no value in {rows(missing)}; fill it in or leave the row out. {advice}")
+
+
+def _column(series: Series, place: str, advice: str) -> np.ndarray:
+    _present(series, place, advice)
     values = _as_floats(series)
     if values is None:
         row, value = _first_text(series)
         raise DataError(f"{place} is not all numbers: row {row} holds {value!r} {COUNTED}. {advice}")
     wild = ~np.isfinite(values)
     if wild.any():
-        raise DataError(f"{place} is infinite in {_rows(wild)}. {advice}")
+        raise DataError(f"{place} is infinite in {rows(wild)}. {advice}")
     return values
+
+
+def is_numeric(series: Series) -> bool:
+    return _as_floats(series.iloc[:0]) is not None
 
 
 def _as_floats(series: Series) -> np.ndarray | None:
@@ -120,12 +136,13 @@ def _first_text(series: Series) -> tuple[int, Any]:
 
 def suggestion(frame: DataFrame, y: str) -> str:
     """How to choose other columns, with an example that works where there is one."""
-    names = [name for name in chosen(None, frame, Path(), y) if _as_floats(frame[name].iloc[:0]) is not None]
-    example = f", such as --x {','.join(names)}" if 0 < len(names) <= 8 else ""
+    names = [name for name in chosen(None, frame, Path(), y) if is_numeric(frame[name])]
+    example = f", such as --x {','.join(names)}" if 0 < len(names) <= FEW else ""
     return f"Other columns can be chosen with --x{example}"
 
 
-def _rows(found: np.ndarray) -> str:
+def rows(found: np.ndarray) -> str:
+    """Where the first is, and how many more there are."""
     first, count = int(np.argmax(found)) + 1, int(found.sum())
     more = "" if count == 1 else f" and {count - 1:,} more"
     return f"row {first}{more} {COUNTED}"

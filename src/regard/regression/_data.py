@@ -49,8 +49,8 @@ class Data:
 
     def share(self) -> Float[Tensor, " n"]:
         """The weight of each point among all, before any kernel."""
-        x, log_weight = self.sample.x, self.sample.log_weight
-        return torch.full_like(x[:, 0], 1 / len(x)) if log_weight is None else torch.softmax(log_weight, 0)
+        y, log_weight = self.sample.values[:, 0], self.sample.log_weight
+        return torch.full_like(y, 1 / len(y)) if log_weight is None else torch.softmax(log_weight, 0)
 
     def pool(
         self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"] | None = None, tol: float | None = None

@@ -45,7 +45,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     "raise". Without an end a far row gets the limit, the nearest points' mean, by itself.
     `categorical`: columns of categories by position or name, or "auto" for those of a pandas frame that are no
     numbers. Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own
-    (Aitchison and Aitken), where lambda, from 0 to (c - 1) / c, is the bandwidth of that column.
+    (Aitchison and Aitken), where lambda, from 0 to (c - 1) / c, is the bandwidth of that column: 0 listens to the same
+    category only, the most ignores it. One that was never seen is predicted as if its column were not there.
     `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it.
     `verbose`: True reports the search for a bandwidth; a function is called after each step of it.
 

@@ -10,27 +10,26 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard._operands import NEVER
-from regard.regression import _mixed
 from regard.regression._categorical import Mixed
 from regard.regression._constant import LocalConstant
+from regard.regression._data import Data
 from regard.regression._linear import LocalLinear
-from regard.regression._mixed import Local, mean_square
 from regard.regression.selection import _copies, _residuals, _rules, _search
+from regard.regression.sums._kinds import Kinds
 
-__all__ = ["LOCAL", "Local", "choose", "mean_square", "residuals"]
+Local = LocalConstant | LocalLinear
 
 LOCAL = {0: LocalConstant, 1: LocalLinear}
 
 
 def choose(
     rule: str, local: Local, *, verbose: bool | Callable[[_search.Progress], None] = False
-) -> tuple[Float[Tensor, " dim"], Float[Tensor, "n outputs"] | None]:
+) -> tuple[Float[Tensor, " features"], Float[Tensor, "n outputs"] | None]:
     """The bandwidth by a rule, and the residuals where the rule has computed them."""
-    if isinstance(local.data, Mixed):
-        return _mixed.choose(rule, local), None
-    sample, rows = local.data.sample, _copies.merged(local.data.sample)
+    data, sample, kinds = local.data, local.data.sample, _kinds(local)
+    rows = _copies.merged(sample, kinds)
     if rule == "scott":
-        return _rules.scott(rows.x, rows.weight, sample.kernel, rows.total), None
+        return _ordered(data, _scott(rows, sample.kernel)), None
     found = _search.select(
         rows.x,
         rows.y,
@@ -38,27 +37,58 @@ def choose(
         local.degree,
         None if rows.weight is None else rows.weight.log(),
         left_out=rows.left_out,
-        tol=local.data.tol,
+        kinds=rows.kinds,
+        tol=data.tol,
         verbose=verbose is True,
-        progress=verbose if callable(verbose) else None,
+        progress=_listener(data, verbose) if callable(verbose) else None,
     )
-    return found.bandwidth, None if rows.merged else found.residuals
+    return _ordered(data, found.bandwidth), None if rows.merged else found.residuals
+
+
+def _kinds(local: Local) -> Kinds | None:
+    return local.data.kinds if isinstance(local.data, Mixed) else None
+
+
+def _ordered(data: Data, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
+    """In the order of the table's columns, where a search has lambdas last."""
+    return data.joined(bandwidth) if isinstance(data, Mixed) else bandwidth
+
+
+def _listener(data: Data, tell: Callable[[_search.Progress], None]) -> Callable[[_search.Progress], None]:
+    return lambda state: tell(state._replace(bandwidth=_ordered(data, state.bandwidth)))
+
+
+def _scott(rows: _copies.Rows, kernel: str) -> Float[Tensor, " features"]:
+    """Scott's widths, and lambdas that shrink as fast as their squares."""
+    width = _rules.scott(rows.x, rows.weight, kernel, rows.total)
+    if rows.kinds is None:
+        return width
+    return torch.cat((width, rows.kinds.most * len(rows.x) ** (-2 / (len(width) + 4))))
 
 
 def residuals(local: Local) -> Float[Tensor, "n outputs"]:
     """y_i less what all the other rows predict at x_i; a row without weight is in nobody's way, its own included."""
-    if isinstance(local.data, Mixed):
-        return _mixed.residuals(local)
-    sample = local.data.sample
+    sample, kinds = local.data.sample, _kinds(local)
     if sample.log_weight is None:
-        return _residuals.residuals(sample, degree=local.degree, tol=local.data.tol)
+        return _residuals.residuals(sample, degree=local.degree, tol=local.data.tol, kinds=kinds)
     found = torch.empty_like(sample.values)
     kept = sample.log_weight > NEVER
     some = replace(sample, x=sample.x[kept], values=sample.values[kept], log_weight=sample.log_weight[kept])
     weight = sample.log_weight[kept].exp()
     counts = _copies.as_counts(weight)
     left_out = None if counts is None else weight / counts
-    found[kept] = _residuals.residuals(some, degree=local.degree, left_out=left_out, tol=local.data.tol)
+    kinds = None if kinds is None else kinds.at(kept)
+    found[kept] = _residuals.residuals(some, degree=local.degree, left_out=left_out, tol=local.data.tol, kinds=kinds)
     if not bool(kept.all()):
-        found[~kept] = sample.values[~kept] - local.predict(sample.x[~kept])
+        found[~kept] = sample.values[~kept] - local.predict(local.data.table()[~kept])
     return found
+
+
+def mean_square(local: Local, found: Float[Tensor, "n outputs"]) -> float:
+    """Of residuals, weighted; with several outputs each is in units of its variance."""
+    share, y = local.data.share(), local.data.sample.values
+    squares = share @ found.square()
+    if len(squares) > 1:
+        variance = share @ (y - share @ y).square()
+        squares = squares / torch.where(variance > 0, variance, 1.0)
+    return float(squares.sum())

@@ -56,9 +56,31 @@ def encoded(X: Any, known: dict[int, np.ndarray]) -> Any:
     return table.astype(np.float64)
 
 
+def never_seen(X: Any, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """For each column of categories, the rows whose category was not there before."""
+    return {column: _codes(_values(X, column), levels) < 0 for column, levels in known.items()}
+
+
 def _codes(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    values = _alike(values, known)
     place = np.searchsorted(known, values).clip(max=len(known) - 1)
     return np.where(known[place] == values, place, -1).astype(np.float64)
+
+
+def _alike(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Numbers as the texts they were learned as, or the other way round: a file does not always tell them apart."""
+    if known.dtype.kind == "U" and values.dtype.kind != "U":
+        return np.array([str(int(v)) if v == int(v) else str(v) for v in values.tolist()])
+    if known.dtype.kind != "U" and values.dtype.kind == "U":
+        return np.array([_number(text) for text in values.tolist()])
+    return values
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
 
 
 def _values(X: Any, column: int) -> np.ndarray:

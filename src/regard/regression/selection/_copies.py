@@ -7,6 +7,7 @@ is left out.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import torch
 from torch import Tensor
 
 from regard._operands import NEVER
+from regard.regression.sums._kinds import Kinds
 from regard.regression.sums._sample import Sample
 
 NEARLY = 1e-9
@@ -27,6 +29,7 @@ class Rows(NamedTuple):
     weight: Tensor | None
     left_out: Tensor | None
     merged: bool  # fewer rows than came, in an order of their own
+    kinds: Kinds | None = None
 
     @property
     def total(self) -> float | None:
@@ -34,8 +37,16 @@ class Rows(NamedTuple):
         return float(self.weight.sum()) if self.weight is not None and self.left_out is not None else None
 
 
-def merged(sample: Sample) -> Rows:
+def merged(sample: Sample, kinds: Kinds | None = None) -> Rows:
     """The data of a sample without copies; where there are any, in an order that does not depend on how they came."""
+    if kinds is None:
+        return _merged(sample)
+    dim = sample.x.shape[1]
+    rows = _merged(replace(sample, x=torch.cat((sample.x, kinds.codes), 1)))
+    return rows._replace(x=rows.x[:, :dim], kinds=kinds._replace(codes=rows.x[:, dim:]))
+
+
+def _merged(sample: Sample) -> Rows:
     if sample.log_weight is None:
         if not _may_be_alike(sample.x, sample.values):
             return Rows(sample.x, sample.values, None, None, merged=False)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from regard.regression.selection._problem import Problem
+from regard.regression.selection._rules import CANONICAL
 
 LOOSE, TIGHT = 1e-5, 1e-10  # a step that gains less than this part ends a descent
 COMPASS = {"boxcar"}  # its derivative is 0 wherever it exists
@@ -15,6 +18,43 @@ STEPS = (0.5, 0.25, 0.12, 0.06, 0.03, 0.015)
 
 Function = Callable[..., tuple[float, Tensor]]
 LogWidths = Float[Tensor, " finite"]
+
+
+class Ways(NamedTuple):
+    """The features over which a descent goes, each as a log width.
+
+    Another category has exp(-L) times the weight of one's own, as if it were sqrt(2) away in a feature of width
+    1 / sqrt(L): that is the width of categories. An infinite one is their largest lambda.
+    """
+
+    which: Tensor  # bool (features,)
+    widths: Tensor  # bool (ways,): those that are widths anyway
+    unit: Float[Tensor, " ways"]  # what a width is for a Gaussian; for categories, how many others there are
+
+    @classmethod
+    def of(cls, problem: Problem, which: Tensor) -> Ways:
+        largest = problem.no_help
+        unit = torch.where(torch.isinf(largest), CANONICAL[problem.kernel], largest / (1 - largest))
+        return cls(which, torch.isinf(largest)[which], unit[which])
+
+    def there(self, bandwidth: Float[Tensor, " features"]) -> LogWidths:
+        one = bandwidth[self.which]
+        apart = torch.log(self.unit * (1 - one) / one)  # L, of a lambda
+        return torch.where(self.widths, torch.log(one / self.unit), torch.log(apart) / -2)
+
+    def back(self, place: LogWidths, others: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
+        """A whole bandwidth; `others` are the features that stay."""
+        found, place = others.clone(), place.to(others)
+        odds = self.unit * torch.exp(-torch.exp(-2 * place))
+        found[self.which] = torch.where(self.widths, self.unit * place.exp(), odds / (1 + odds))
+        return found
+
+    def slopes(self, gradient: Float[Tensor, " features"], place: LogWidths) -> LogWidths:
+        """A gradient by log widths and lambdas, as one by log widths."""
+        apart = torch.exp(-2 * place.to(gradient))
+        odds = self.unit * torch.exp(-apart)
+        steep = 2 * apart * odds / (1 + odds).square()
+        return gradient[self.which] * torch.where(self.widths, 1.0, steep)
 
 
 def by_gradient(at: Function, start: LogWidths, low: LogWidths, high: LogWidths, tolerance: float) -> None:
@@ -47,8 +87,8 @@ def _bent(log_h: LogWidths) -> LogWidths:
     return torch.log1p(torch.exp(-2 * log_h))
 
 
-def by_compass(at: Function, start: LogWidths, low: LogWidths, high: LogWidths, tolerance: float) -> None:
-    """Steps up and down in each direction and in all together, smaller ones where none leads down."""
+def by_compass(at: Function, start: LogWidths, low: LogWidths, high: LogWidths, tolerance: float) -> LogWidths:
+    """Steps up and down in each direction and in all together, smaller ones where none leads down; where it ends."""
     here, value = start.clone(), at(start, gradient=False)[0]
     directions = [*torch.eye(len(start), dtype=start.dtype), torch.ones_like(start)]
     for step in STEPS if tolerance == TIGHT else STEPS[:3]:
@@ -60,3 +100,4 @@ def by_compass(at: Function, start: LogWidths, low: LogWidths, high: LogWidths, 
                 found = at(there, gradient=False)[0]
                 if found < value - tolerance * abs(value):
                     here, value, moved = there, found, True
+    return here

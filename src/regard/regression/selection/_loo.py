@@ -6,7 +6,7 @@ With weights p_ij of the other points (p_ii = 0) and K a function of u^2 = sum_k
 
 where g = -2 s_j K'(u^2) / sum s K, which is p itself for a Gaussian. A local line has the same derivative with y_j less
 the line at x_j, times the factor by which the fit multiplies a weight. Everything but p and g is a product of matrices,
-and a block of rows is forgotten when it is done: the memory is a few megabytes, whatever n.
+and a block of rows is forgotten when it is done: the memory is a few megabytes, whatever n. Categories: see `_unlike`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from torch import Tensor
 
 from regard.regression.selection._loo_rows import Lines, Room, kernels, lines
 from regard.regression.selection._problem import Evaluation, Problem
+from regard.regression.selection._unlike import Unlike
 from regard.regression.sums import _workers
+from regard.regression.sums._kinds import Kinds
 
 BLOCK = 2**18  # pairs at a time: fewer, and the calls take as long as the work
 WORTH_WORKERS = 2**22  # pairs: below, workers wait for each other longer than they save
@@ -34,13 +36,19 @@ class Scaled(NamedTuple):
     h: Float[Tensor, " dim"]  # in the problem's units
     x: Float[Tensor, "n counted"]
     z: Float[Tensor, "n dim"]  # in which lines are drawn: all features, and none in a unit that is too large
+    matters: Tensor | None  # bool (kinds,): categories that are told apart
+    kinds: Kinds | None  # these
 
 
-def scaled(problem: Problem, bandwidth: Float[Tensor, " dim"]) -> Scaled:
-    h = bandwidth / problem.unit
+def scaled(problem: Problem, bandwidth: Float[Tensor, " features"]) -> Scaled:
+    h, chance = (bandwidth / problem.unit).tensor_split([problem.x.shape[1]])
     counts = torch.isfinite(h) & (problem.spread > 0)
     z = problem.x / torch.where(counts, h, 1.0).clamp_max(1.0) if problem.degree else problem.x
-    return Scaled(counts, h, problem.x[:, counts] / h[counts], z)
+    x = problem.x[:, counts] / h[counts]
+    if problem.kinds is None or not bool((matters := problem.matters(chance)).any()):
+        return Scaled(counts, h, x, z, None, None)
+    codes, levels, _ = problem.kinds
+    return Scaled(counts, h, x, z, matters, Kinds(codes[:, matters], levels[matters], chance[matters]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,30 +58,36 @@ class Pairs:
     problem: Problem
     rooms: list[Room] = field(default_factory=list)
 
-    def __call__(self, bandwidth: Float[Tensor, " dim"], *, gradient: bool = True) -> Evaluation:
+    def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
         """Value, gradient and residuals at a bandwidth, one number a feature in the caller's units; inf is allowed."""
         problem = self.problem
         residuals, by_feature = self.rows(bandwidth, torch.arange(len(problem.x)), gradient=gradient)
         return problem.answer(residuals, by_feature)
 
-    def rows(self, bandwidth: Float[Tensor, " dim"], which: Tensor, *, gradient: bool) -> tuple[Tensor, Tensor]:
+    def rows(self, bandwidth: Float[Tensor, " features"], which: Tensor, *, gradient: bool) -> tuple[Tensor, Tensor]:
         """Residuals of some rows, in the problem's order, and their part of the gradient."""
         problem = self.problem
-        counts, h, x, z = scaled(problem, bandwidth)
+        counts, _, x, z, matters, kinds = scaled(problem, bandwidth)
+        sums = x.shape[1] + (0 if kinds is None else len(kinds.chance))
 
         def of_block(rows: Tensor) -> tuple[Tensor, Tensor]:
             near = x - x[rows].mean(0)  # from the middle of the rows: what is near, and matters, has small numbers
             room = self.rooms.pop() if self.rooms else Room.of(max(BLOCK, len(x)))
-            weights, slopes = kernels(problem, near, rows, room, slopes=gradient)
+            unlike = None if kinds is None else Unlike.of(kinds, rows)
+            weights, slopes, alone = kernels(problem, near, rows, room, unlike, slopes=gradient)
             close = z - z[rows].mean(0) if problem.degree else z
             line = lines(weights, close, close[rows], problem.y) if problem.degree else None
             fit = weights @ problem.y if line is None else line.fit
             residuals = problem.y[rows] - fit
-            total = x.new_zeros(x.shape[1])
+            total = x.new_zeros(sums)
             if gradient:
                 into = room.scores[: weights.numel()].view_as(weights)
-                pulled = self._pulled(close, rows, fit, line, residuals, into).mul_(slopes)
-                total = _squares(pulled, near, near[rows])
+                pulled = self._pulled(close, rows, fit, line, residuals, into)
+                if alone is not None:
+                    pulled[alone] = 0.0  # whom a point is nearest to changes by jumps
+                if unlike is not None:
+                    total[x.shape[1] :] = unlike.totals(pulled * weights)
+                total[: x.shape[1]] = _squares(pulled.mul_(slopes), near, near[rows])
             self.rooms.append(room)
             return residuals, total
 
@@ -84,9 +98,12 @@ class Pairs:
         else:
             parts = _workers.each(of_block, blocks)
         residuals = torch.cat([problem.y[:0], *(residual for residual, _ in parts)])
-        total = sum((part for _, part in parts), x.new_zeros(x.shape[1]))
-        by_feature = torch.zeros_like(h)
-        by_feature[counts] = -2 * total
+        total = sum((part for _, part in parts), x.new_zeros(sums))
+        by_feature = torch.zeros_like(bandwidth)
+        by_feature[: len(counts)][counts] = -2 * total[: x.shape[1]]
+        if kinds is not None and matters is not None:
+            steep = kinds.chance * (1 - kinds.chance)
+            by_feature[len(counts) :][matters] = torch.where(steep > 0, -2 * total[x.shape[1] :] / steep, 0.0)
         return residuals, by_feature
 
     def _pulled(

@@ -64,25 +64,26 @@ class Fast:
     def eps(self) -> float:
         return eps_for(min(self.tol, 1e-5))
 
-    def series(self, bandwidth: Float[Tensor, " dim"]) -> Series | None:
+    def series(self, bandwidth: Float[Tensor, " features"]) -> Series | None:
         """The series this bandwidth needs, None where there is none."""
         problem = self.problem
         h = bandwidth / problem.unit
         axes = self.axes(bandwidth)
-        if problem.kernel != "gaussian" or problem.degree or not 1 <= len(axes) <= 3:
+        if problem.kernel != "gaussian" or problem.degree or problem.kinds is not None or not 1 <= len(axes) <= 3:
             return None
         series = Series.of([float(problem.spread[a] / h[a]) for a in axes], self.eps)
         return series if series.fits else None
 
-    def axes(self, bandwidth: Float[Tensor, " dim"]) -> tuple[int, ...]:
+    def axes(self, bandwidth: Float[Tensor, " features"]) -> tuple[int, ...]:
         """The features that count: of finite width, and not the same everywhere."""
-        return tuple(i for i, h in enumerate(bandwidth.tolist()) if math.isfinite(h) and self._spread[i] > 0)
+        widths = bandwidth.tolist()[: len(self._spread)]
+        return tuple(i for i, h in enumerate(widths) if math.isfinite(h) and self._spread[i] > 0)
 
     @cached_property
     def _spread(self) -> list[float]:
         return self.problem.spread.tolist()
 
-    def __call__(self, bandwidth: Float[Tensor, " dim"], *, gradient: bool = True) -> Evaluation:
+    def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
         """Value, gradient and residuals at a bandwidth, as `Pairs` gives them."""
         problem = self.problem
         h = bandwidth / problem.unit

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from regard._operands import NEVER
 from regard.regression.selection._problem import Problem
+from regard.regression.selection._unlike import Unlike
 from regard.scores._distance import LOG_KERNELS, squared_distance
 
 FLAT = 1e-12  # in units of the distance to the points: a direction in which they differ less has no slope
@@ -57,9 +58,18 @@ class Kernels(NamedTuple):
 
     weights: Float[Tensor, "rows n"]  # sum to 1 over the others; the row's own is 0
     slopes: Float[Tensor, "rows n"]  # d weights (their sum held) / d log h_k = slopes * ((x_i - x_j)_k / h_k)^2
+    alone: Tensor | None  # bool (rows,): those that see no other point, and are predicted by the nearest
 
 
-def kernels(problem: Problem, x: Float[Tensor, "n dim"], rows: Tensor, room: Room, *, slopes: bool) -> Kernels:
+def kernels(
+    problem: Problem,
+    x: Float[Tensor, "n dim"],
+    rows: Tensor,
+    room: Room,
+    unlike: Unlike | None = None,
+    *,
+    slopes: bool,
+) -> Kernels:
     """Weights of the points `x`, in units of the bandwidth, for the rows of these indices, themselves left out."""
     kernel, log_weight = problem.kernel, problem.log_weight
     if kernel == "gaussian":
@@ -67,24 +77,31 @@ def kernels(problem: Problem, x: Float[Tensor, "n dim"], rows: Tensor, room: Roo
         bias = x.square().sum(1) * -0.5
         scores, weights = (place[: len(rows) * len(x)].view(len(rows), len(x)) for place in room)
         torch.addmm(bias if log_weight is None else bias + log_weight, x[rows], x.mT, out=scores)
+        if unlike is not None:
+            scores += unlike.weights()
         _leave_out(scores, rows, problem.log_kept)
+        if unlike is not None:
+            unlike.limit(scores)
         torch.softmax(scores, 1, out=weights)
-        return Kernels(weights, weights)
+        return Kernels(weights, weights, None)
     square = squared_distance(x[rows], x) if x.shape[1] else x.new_zeros(len(rows), len(x))
     scores = LOG_KERNELS[kernel](square)
+    if unlike is not None:
+        log_weight = unlike.weights() if log_weight is None else unlike.weights() + log_weight
     if log_weight is not None:
         scores = scores + log_weight
     _leave_out(scores, rows, problem.log_kept)
+    if unlike is not None:
+        unlike.limit(scores)
     total = torch.logsumexp(scores, 1, keepdim=True)
     alone = total == NEVER
     weights = torch.exp(scores - total.where(~alone, 0.0))
     steep = _steepness(kernel, square, scores, total, log_weight) if slopes else weights
-    if alone.any():
-        lonely = alone.squeeze(1)
-        if slopes:
-            steep[lonely] = 0.0  # whom a point is nearest to changes by jumps
-        weights[lonely] = _nearest(square[lonely], rows[lonely], log_weight)
-    return Kernels(weights, steep)
+    lonely = alone.squeeze(1)
+    if not lonely.any():
+        return Kernels(weights, steep, None)
+    weights[lonely] = _nearest(square[lonely], rows[lonely], problem.log_weight)
+    return Kernels(weights, steep, lonely)
 
 
 def _leave_out(scores: Tensor, rows: Tensor, log_kept: Tensor | None) -> None:

@@ -32,19 +32,24 @@ class Objective:
         self.pairs = Pairs(self.problem)
         self.fast = Fast(self.problem, tol=self.tol)
 
-    def __call__(self, bandwidth: Float[Tensor, " dim"], *, gradient: bool = True) -> Evaluation:
-        if not self.fast.axes(bandwidth):
+    def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
+        if self._all_alike(bandwidth):
             return self.problem.answer(_of_all_alike(self.problem), bandwidth.new_zeros(len(bandwidth)))
         way = self.fast if self.seconds(bandwidth) < self._seconds_of_pairs() else self.pairs
         return way(bandwidth, gradient=gradient)
 
-    def seconds(self, bandwidth: Float[Tensor, " dim"]) -> float:
+    def seconds(self, bandwidth: Float[Tensor, " features"]) -> float:
         """What an evaluation costs, roughly, by the quicker way."""
-        if not self.fast.axes(bandwidth):
+        if self._all_alike(bandwidth):
             return 0.0
         series = self.fast.series(bandwidth)
         slow = self._seconds_of_pairs()
         return slow if series is None else min(slow, self._seconds_of(series))
+
+    def _all_alike(self, bandwidth: Float[Tensor, " features"]) -> bool:
+        kinds, dim = self.problem.kinds, self.problem.x.shape[1]
+        apart = kinds is not None and bool(self.problem.matters(bandwidth[dim:]).any())
+        return not apart and not self.fast.axes(bandwidth)
 
     def _seconds_of_pairs(self) -> float:
         n, dim = self.problem.x.shape

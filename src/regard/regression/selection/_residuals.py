@@ -9,7 +9,9 @@ from torch import Tensor
 from regard.regression.selection._loo import Pairs, scaled
 from regard.regression.selection._loo_rows import FIRM, lines_of_moments, moments, split_moments
 from regard.regression.selection._problem import Problem
+from regard.regression.sums import _kinds
 from regard.regression.sums._engine import pool
+from regard.regression.sums._kinds import Kinds
 from regard.regression.sums._sample import Sample
 
 FEW = 10**7  # pairs: below, each row is computed without its own point
@@ -17,7 +19,12 @@ OWN = 1e-6  # a row where the others together weigh less than this part is compu
 
 
 def residuals(
-    sample: Sample, *, degree: int = 0, left_out: Float[Tensor, " n"] | None = None, tol: float = 1e-6
+    sample: Sample,
+    *,
+    degree: int = 0,
+    left_out: Float[Tensor, " n"] | None = None,
+    tol: float = 1e-6,
+    kinds: Kinds | None = None,
 ) -> Float[Tensor, "n outputs"]:
     """y_i - f_{-i}(x_i): each point predicted by all the others, with an error of at most `tol` standard deviations.
 
@@ -27,23 +34,26 @@ def residuals(
     (mean_i - p_ii v_i) / (1 - p_ii). Where p_ii is near 1 nothing would be left of the digits: such rows are done again
     with their own point left out from the start.
     """
-    problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out)
+    problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out, kinds)
+    bandwidth = sample.bandwidth if kinds is None else torch.cat((sample.bandwidth, kinds.chance))
     if len(problem.x) ** 2 <= FEW:
-        return Pairs(problem)(sample.bandwidth, gradient=False).residuals
-    found = _from_all(problem, sample.bandwidth, tol)
+        return Pairs(problem)(bandwidth, gradient=False).residuals
+    found = _from_all(problem, bandwidth, tol)
     back = torch.empty_like(found)
     back[problem.order] = found
     return back
 
 
 def _from_all(problem: Problem, bandwidth: Tensor, tol: float) -> Float[Tensor, "n outputs"]:
-    counts, h, x, z = scaled(problem, bandwidth)
+    counts, h, x, z, _, kinds = scaled(problem, bandwidth)
     columns = moments(z, problem.y) if problem.degree else problem.y
     if problem.degree:
         # A slope is a difference of moments over h^2.
         tol = tol * float(h[counts].clamp_max(1.0).amin()) ** 2 if counts.any() else tol
-    sample = Sample(x, columns, torch.ones_like(x[0]), problem.kernel, problem.log_weight)
-    lse, mean, error = pool(sample, x, tol=tol)
+    sample = Sample(x, columns, x.new_ones(x.shape[1]), problem.kernel, problem.log_weight)
+    lse, mean, error = (
+        pool(sample, x, tol=tol) if kinds is None else _kinds.pool(sample, kinds, x, kinds.codes, tol=tol)
+    )
     own = torch.exp(problem.log_left_out - lse).clamp_max(1.0)
     others = 1 - own
     poor = (error > tol * others) | (others < OWN)

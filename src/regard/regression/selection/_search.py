@@ -12,12 +12,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression.selection._descent import COMPASS, LOOSE, TIGHT, by_compass, by_gradient
+from regard.regression.selection._descent import COMPASS, LOOSE, TIGHT, Ways, by_compass, by_gradient
 from regard.regression.selection._objective import Objective
 from regard.regression.selection._problem import Evaluation, Problem
 from regard.regression.selection._residuals import residuals as residuals_at
 from regard.regression.selection._rules import CANONICAL
-from regard.regression.selection._starts import bounds, starts, wide
+from regard.regression.selection._starts import another_chance, bounds, carried, starts
+from regard.regression.sums._kinds import Kinds
 from regard.regression.sums._sample import Sample
 
 REFINED, COARSELY = 5, 3  # starts, of those tried, from which a descent begins; the same with few of the points
@@ -25,15 +26,16 @@ NOTHING = 1e-6  # of the total variance: below this a descent takes a value for 
 EXACT = 1e-12  # of the total variance: two values this near are the same
 # Where an evaluation takes longer than this, the search begins with every fourth point and ends with all.
 COARSE_SECONDS, FEWEST = 4e-3, 250
+SMOOTH = {"gaussian", "laplace"}  # kernels without an end
 NARROW = 0.5  # standard deviations
 MANY = 2000  # points: up to here a feature that fewer points gave up is looked at again
 LONGEST_SECONDS = 4.0  # an evaluation that takes longer is not made: the width found with fewer points is carried over
 
 
 class Selection(NamedTuple):
-    """The bandwidth found, one number a feature; inf: the feature does not help."""
+    """The bandwidth found, one number a feature, lambdas last; inf or the largest lambda: the feature does not help."""
 
-    bandwidth: Float[Tensor, " dim"]
+    bandwidth: Float[Tensor, " features"]
     value: float
     residuals: Float[Tensor, "n outputs"]
     evaluations: int
@@ -45,7 +47,7 @@ class Progress(NamedTuple):
     evaluations: int
     points: int  # that the search looks at now: it begins with few
     value: float  # the best so far with these
-    bandwidth: Float[Tensor, " dim"]  # where it was found
+    bandwidth: Float[Tensor, " features"]  # where it was found
 
 
 Listener = Callable[[Progress], None]
@@ -59,6 +61,7 @@ def select(
     log_weight: Float[Tensor, " n"] | None = None,
     *,
     left_out: Float[Tensor, " n"] | None = None,
+    kinds: Kinds | None = None,
     tol: float = 1e-6,
     verbose: bool = False,
     progress: Listener | None = None,
@@ -72,14 +75,16 @@ def select(
     h (m / n)^(1 / (dim + 4)), the rate of the best width. Only where no fast sum serves and one evaluation with all
     points would take many seconds does the width end there.
     """
-    problem = Problem.of(x, y, kernel, degree, log_weight, left_out)
+    problem = Problem.of(x, y, kernel, degree, log_weight, left_out, kinds)
     counter = Counter(progress or (show if verbose else None))
     try:
         found = _selected(problem, counter)
     finally:
         if verbose and progress is None:
             sys.stderr.write("\n")
-    return _settled(Sample(x, y, found.bandwidth, kernel, log_weight), found, degree, left_out, tol)
+    width, chance = found.bandwidth.tensor_split([x.shape[1]])
+    kinds = None if kinds is None else kinds._replace(chance=chance)
+    return _settled(Sample(x, y, width, kernel, log_weight), kinds, found, degree, left_out, tol)
 
 
 def show(state: Progress) -> None:
@@ -89,9 +94,11 @@ def show(state: Progress) -> None:
     sys.stderr.flush()
 
 
-def _settled(sample: Sample, found: Selection, degree: int, left_out: Tensor | None, tol: float) -> Selection:
+def _settled(
+    sample: Sample, kinds: Kinds | None, found: Selection, degree: int, left_out: Tensor | None, tol: float
+) -> Selection:
     """The residuals with the error that was asked for: a search may be content with less."""
-    problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out)
+    problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out, kinds)
     final = Objective(problem, tol=tol)
     by_pairs = final.fast.series(found.bandwidth) is None
     if (math.isfinite(found.value) and by_pairs) or len(problem.x) == 1:
@@ -99,13 +106,13 @@ def _settled(sample: Sample, found: Selection, degree: int, left_out: Tensor | N
     if final.seconds(found.bandwidth) <= LONGEST_SECONDS:
         answer = final(found.bandwidth, gradient=False)
         return found._replace(value=answer.value, residuals=answer.residuals)
-    residuals = residuals_at(sample, degree=degree, left_out=left_out, tol=tol)
+    residuals = residuals_at(sample, degree=degree, left_out=left_out, tol=tol, kinds=kinds)
     return found._replace(value=problem.answer(residuals[problem.order], problem.unit).value, residuals=residuals)
 
 
 def _selected(problem: Problem, counter: Counter, *, tight: bool = True) -> Selection:
     search = Search(problem, counter, tight)
-    nothing = search.evaluate(torch.full_like(problem.unit, math.inf))
+    nothing = search.evaluate(problem.no_help)
     if search.undecided():
         return search.selection()
     begin = starts(problem, search.bounds)
@@ -115,9 +122,7 @@ def _selected(problem: Problem, counter: Counter, *, tight: bool = True) -> Sele
         return search.selection()
     fewer = problem.thinned(max(FEWEST, len(problem.x) // 4))
     coarse = _selected(fewer, counter, tight=False).bandwidth / problem.unit
-    finite = torch.isfinite(coarse)
-    shrink = (len(fewer.x) / len(problem.x)) ** (1 / (int(finite.sum()) + 4))
-    h = torch.where(finite, coarse * shrink, math.inf)
+    h = carried(problem, coarse, len(fewer.x) / len(problem.x))
     if search.objective.seconds(h * problem.unit) > LONGEST_SECONDS:
         return Selection(h * problem.unit, math.nan, nothing.residuals, counter.evaluations)
     search.from_coarse(h)
@@ -154,6 +159,9 @@ class Search:
         self.bounds = bounds(self.problem)
         # The same for every descent, and never 0: a perfect fit is no reason to divide by it.
         self.scale = self.problem.total_variance or 1.0
+        self.dim = self.problem.x.shape[1]
+        # A kernel that ends has many small valleys, and categories leave each row fewer points to fill them.
+        self.rough = self.problem.kinds is not None and self.problem.kernel not in SMOOTH
 
     def undecided(self) -> bool:
         """Whether no bandwidth can change anything: one point, constant outputs or no feature that changes."""
@@ -184,19 +192,21 @@ class Search:
     def from_starts(self, begin: list[Tensor]) -> None:
         if len(begin) > 1:
             tried = sorted((self.evaluate(h).value, index) for index, h in enumerate(begin))
-            for _, index in tried[: REFINED if self.tight else COARSELY]:
+            refined = REFINED if self.tight else COARSELY
+            for _, index in tried[: refined * 2 if self.rough else refined]:
                 self.descend(begin[index], LOOSE)
             begin = [self.known().h]
         self.settle(begin[0])
 
     def from_coarse(self, h: Tensor) -> None:
         self.evaluate(h)
-        given_up = (torch.isinf(h) & self.bounds.free).nonzero().flatten().tolist()
+        given_up = ((h == self.problem.no_help) & self.bounds.free).nonzero().flatten().tolist()
         if given_up and len(h) > 1 and len(self.problem.x) <= MANY:
             # More points may show what fewer could not: a feature that was given up gets another chance.
+            chance = another_chance(self.problem)
             for feature in given_up:
                 again = self.known().h.clone()
-                again[feature] = wide(self.problem)
+                again[feature] = chance[feature]
                 self.evaluate(again)
         self.settle(self.known().h)
 
@@ -207,6 +217,8 @@ class Search:
             self.widen()
             return
         self.descend(h, TIGHT)
+        if self.rough:
+            self.descend(self.known().h, TIGHT, only_lambdas=True)  # in which the value has no edges
         self.nudge()
         value = self.known().value
         self.widen()
@@ -219,37 +231,47 @@ class Search:
         found = True
         while found:
             value, h = self.known().value, self.known().h
-            self.evaluate(torch.maximum(h * 0.5, self.bounds.low))
+            narrower = h.clone()
+            narrower[: self.dim] = torch.maximum(h * 0.5, self.bounds.low)[: self.dim]
+            self.evaluate(narrower)
             found = self.known().value < value
 
-    def descend(self, h: Tensor, tolerance: float) -> None:
-        """Go down from `h` over the finite widths; what is found is remembered by `evaluate`."""
-        finite = torch.isfinite(h)
-        if not finite.any():
+    def descend(self, h: Tensor, tolerance: float, *, only_lambdas: bool = False) -> None:
+        """Go down from `h` over finite widths and lambdas; what is found is remembered by `evaluate`."""
+        moving = torch.isfinite(h) & self.bounds.free
+        if only_lambdas:
+            moving[: self.dim] = False
+        ways = Ways.of(self.problem, moving)
+        if not len(ways.unit):
             return
-        reach = math.log(CANONICAL[self.problem.kernel])
-        low, high = self.bounds.low[finite].log() - reach, self.bounds.high[finite].log() - reach
+        low, high = ways.there(self.bounds.low), ways.there(self.bounds.high)
 
-        def at(log_h: Tensor, *, gradient: bool = True) -> tuple[float, Tensor]:
-            widths = h.clone()
-            widths[finite] = (log_h.to(h) + reach).exp()
-            found = self.evaluate(widths, gradient=gradient)
-            return found.value / scale, found.gradient[finite] / scale
+        def at(place: Tensor, *, gradient: bool = True) -> tuple[float, Tensor]:
+            found = self.evaluate(ways.back(place, h), gradient=gradient)
+            return found.value / scale, ways.slopes(found.gradient, place) / scale
 
         # The first step is as long as the gradient, which is about right where the value is about 1.
         scale = max(min(self.known().value, self.scale), NOTHING * self.scale)
-        start = torch.minimum(torch.maximum(h[finite].log() - reach, low), high)
-        (by_compass if self.problem.kernel in COMPASS else by_gradient)(at, start, low, high, tolerance)
+        start = torch.minimum(torch.maximum(ways.there(h), low), high)
+        if not only_lambdas and (self.problem.kernel in COMPASS or (self.rough and tolerance == TIGHT)):
+            start = by_compass(at, start, low, high, tolerance)
+        if only_lambdas or self.problem.kernel not in COMPASS:
+            by_gradient(at, start, low, high, tolerance)
 
     def widen(self) -> None:
         """Give up all features, or each one, without which it is not worse, the widest first."""
-        self._give_up(torch.full_like(self.known().h, math.inf))
+        self._give_up(self.problem.no_help)
         # With many points, a width that shrank so far would have grown were the feature of no use.
         narrow = NARROW * CANONICAL[self.problem.kernel] if len(self.problem.x) > FEWEST else 0.0
-        for feature in torch.argsort(self.known().h, descending=True).tolist():
+        for feature in torch.argsort(self.known().h[: self.dim], descending=True).tolist():
             without = self.known().h.clone()
             if narrow < float(without[feature]) < math.inf:
                 without[feature] = math.inf
+                self._give_up(without)
+        for kind in self.bounds.free[self.dim :].nonzero().flatten().tolist():
+            for end in (self.problem.no_help[self.dim + kind], 0.0):
+                without = self.known().h.clone()
+                without[self.dim + kind] = end
                 self._give_up(without)
 
     def _give_up(self, without: Tensor) -> None:
