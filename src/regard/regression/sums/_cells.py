@@ -14,6 +14,7 @@ S: the limit is right at any distance. A kernel with an edge adds exactly nothin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import torch
@@ -32,6 +33,7 @@ KEYS = 1 << 14  # points at once
 WIDEST = 32.0  # bandwidths from the middle of a block to its corner: squares lose at most 12 of float64's 53 bits
 FEWEST_KEYS = 16  # the fused kernel wants as many
 ROUNDING = 2.0**-60  # what float64 cannot tell from nothing
+SQUARES = 2.0**-48  # by how much, at most, a squared distance and its differences are rounded
 COMPACT_REACH = 1.0  # a kernel with an edge ends at one bandwidth
 
 
@@ -51,8 +53,21 @@ def pool(problem: Scaled, tol: float) -> Pooled:
 Block = Callable[[Scaled], Pooled]
 
 
-def by_tiles(problem: Scaled, tol: float, points: int, queries: int, block: Block) -> Pooled:
-    """Tiles of so many points and queries; `block` averages what is left of the points for one tile of queries."""
+def by_tiles(
+    problem: Scaled,
+    tol: float,
+    points: int,
+    queries: int,
+    block: Block,
+    *,
+    keys: int = KEYS,
+    rounding: float = ROUNDING,
+) -> Pooled:
+    """Tiles of so many points and queries; `block` averages what is left of the points for one tile of queries.
+
+    It is handed at most `keys` points at once, and what it says of several such parts is merged. With `tol` 0 only what
+    adds less than `rounding` is left out.
+    """
     columns = problem.values.shape[1]
     if not len(problem.x) or not len(problem.query):
         return empty(len(problem.query), columns, problem.query)
@@ -62,11 +77,11 @@ def by_tiles(problem: Scaled, tol: float, points: int, queries: int, block: Bloc
     log_weights = tile_weights(there, near.log_weight)
     parts: list[Pooled] = []
     for some in _groups(len(asked), max(1, BOXES // len(there))):
-        reach = reach_of(asked, some, there, log_weights, problem.kernel, max(tol, ROUNDING) / span)
+        reach = reach_of(asked, some, there, log_weights, problem.kernel, max(tol, rounding) / span)
 
         def one(tile: int, first: int = some.start, reach: Reach = reach) -> Pooled:
             row = tile - first
-            state = _tile(near, near.query[asked.cut(tile)], _runs(reach.kept[row], there), block)
+            state = _tile(near, near.query[asked.cut(tile)], _pieces(_runs(reach.kept[row], there), keys), block)
             missing = reach.missing[row] * torch.exp(reach.log_least[row] - state.lse) * span
             return state._replace(error=state.error + torch.where(missing > ROUNDING * span, missing, 0.0))
 
@@ -92,12 +107,12 @@ def reach_of(
     """Which pairs of tiles are needed for an error of `delta` of the total weight. What is not a number is kept."""
     low, high = (side[some.start : some.stop].unsqueeze(1) for side in (asked.low, asked.high))
     gap = torch.maximum(points.low - high, low - points.high).clamp_min(0)
-    nearest = gap.square().sum(-1)
+    nearest = gap.square().sum(-1) * (1 - SQUARES)
     if kernel not in ("gaussian", "laplace"):
         kept = ~(nearest > COMPACT_REACH)
         nothing = log_weights.new_zeros(len(some))
         return Reach(kept, nothing, nothing)
-    farthest = torch.maximum(points.high - low, high - points.low).square().sum(-1)
+    farthest = torch.maximum(points.high - low, high - points.low).square().sum(-1) * (1 + SQUARES)
     least = torch.logsumexp(_direct.log_kernel(farthest, kernel) + log_weights, -1)
     most = torch.exp(_direct.log_kernel(nearest, kernel) + log_weights - least.unsqueeze(-1))
     faintest = most.sort(-1)
@@ -113,21 +128,19 @@ def _runs(kept: Bool[Tensor, " tiles"], points: Tiles) -> list[slice]:
     return [slice(points.start[a], points.start[b]) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _tile(problem: Scaled, query: Float[Tensor, "q dim"], runs: Sequence[slice], block: Block) -> Pooled:
-    state = empty(len(query), problem.values.shape[1], query)
-    for some in _pieces(runs):
-        state = merge(state, block(_taken(problem, query, some)))
-    return state
+def _tile(problem: Scaled, query: Float[Tensor, "q dim"], pieces: Iterator[list[slice]], block: Block) -> Pooled:
+    states = [block(_taken(problem, query, some)) for some in pieces]
+    return reduce(merge, states) if states else empty(len(query), problem.values.shape[1], query)
 
 
-def _pieces(runs: Sequence[slice]) -> Iterator[list[slice]]:
-    """Stretches in groups of at most KEYS points."""
+def _pieces(runs: Sequence[slice], most: int) -> Iterator[list[slice]]:
+    """Stretches in groups of at most so many points."""
     some: list[slice] = []
     count = 0
     for run in runs:
-        for low in range(run.start, run.stop, KEYS):
-            part = slice(low, min(low + KEYS, run.stop))
-            if some and count + part.stop - part.start > KEYS:
+        for low in range(run.start, run.stop, most):
+            part = slice(low, min(low + most, run.stop))
+            if some and count + part.stop - part.start > most:
                 yield some
                 some, count = [], 0
             some.append(part)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression.sums import _fast, _fast_slopes, _pairs
+from regard.regression.sums import _apart, _fast, _fast_slopes, _pairs
 from regard.regression.sums._fast_slopes import Slopes
 from regard.regression.sums._plan import EXACT_PAIRS, Question, Way, choose
 from regard.regression.sums._reach import share_within_reach
@@ -23,11 +23,13 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, pl
     """
     problem = scaled(sample, query)
     way = choose(_question(problem, tol, plan))
-    if way.name == "fast":
-        return _fast.pool(sample, query, tol)
     if not problem.x.shape[1]:
         return problem.lift(_everywhere_the_same(problem, tol))
-    return problem.lift(_pairs.pool(problem, tol, skip=way.name == "cells"))
+    if way.name == "fast":
+        found = _fast.pool(sample, query, tol)
+    else:
+        found = problem.lift(_pairs.pool(problem, tol, skip=way.name == "cells"))
+    return _apart.mended(sample, query, found, tol)
 
 
 def slopes(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Slopes | None:
