@@ -77,6 +77,9 @@ class Mixed(Data):
     def slopes(self, query: Float[Tensor, "q features"]) -> None:
         """A sum over frequencies knows no categories."""
 
+    def lines(self, query: Float[Tensor, "q features"]) -> None:
+        """The same."""
+
     def squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> Mixed:
         plain = super().squared(kernel, narrower, values)
         return replace(self, sample=plain.sample, log_other=self.log_other * 2)
