@@ -29,7 +29,7 @@ from regard.regression.sums._scaled import Scaled, counting, scaled
 from regard.regression.sums._state import Pooled
 
 TILE = 1 << 18  # pairs at a time
-FEWEST, MOST = 16, 256  # queries in a tile: where they are few, they are seldom neighbours
+MOST = 256  # queries in a tile; where they are few, they are seldom neighbours, and each is alone
 DEEPEST = -1e4  # the log of a total weight below which its parts have lost more than three digits
 SEEN = 0.01  # of `tol`
 FAINTEST = 2.0**-100  # a spread of nearly nothing may be asked for, and is made by few faint points
@@ -91,7 +91,7 @@ def answered(sample: Sample, query: Float[Tensor, "q dim"], answer: Answer) -> t
     carrying = replace(problem, values=torch.cat([problem.values, raw], 1))  # places go where the points go
     if problem.x.device.type != "cpu" or not problem.x.shape[1]:
         return problem, block(carrying)
-    queries = min(max(FEWEST, len(query) // 64), MOST)
+    queries = min(max(1, len(query) // MOST), MOST)
     return problem, _cells.by_tiles(
         carrying, 0.0, _cells.POINTS, queries, block, keys=len(problem.x), rounding=FAINTEST
     )
