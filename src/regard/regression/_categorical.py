@@ -61,6 +61,9 @@ class Mixed(Data):
     def slopes(self, query: Float[Tensor, "q features"]) -> None:
         """A sum over frequencies knows no categories."""
 
+    def lines(self, query: Float[Tensor, "q features"]) -> None:
+        """The same."""
+
     def squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> Mixed:
         plain = super().squared(kernel, narrower, values)
         return replace(self, sample=plain.sample, kinds=self.kinds.squared())

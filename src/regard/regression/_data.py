@@ -10,6 +10,7 @@ from torch import Tensor
 
 from regard.attention import attend
 from regard.regression.sums import _engine
+from regard.regression.sums._fast_lines import Lines
 from regard.regression.sums._fast_slopes import Slopes
 from regard.regression.sums._sample import Sample
 from regard.regression.sums._state import Pooled
@@ -62,6 +63,10 @@ class Data:
     def slopes(self, query: Float[Tensor, "q dim"]) -> Slopes | None:
         """df/dx by the fast sum, each query with its bound; None where another way is better."""
         return _engine.slopes(self.sample, query, tol=self.tol, plan=self.plan)
+
+    def lines(self, query: Float[Tensor, "q dim"]) -> Lines | None:
+        """The local line at each query by the fast sum, with its bound; None where another way is better."""
+        return _engine.lines(self.sample, query, tol=self.tol, plan=self.plan)
 
     def differentiable(
         self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"]

@@ -25,6 +25,7 @@ from regard.regression._data import Data
 from regard.regression._moments import Moments, by_autograd, moments
 from regard.regression._smoother import LinearSmoother
 from regard.regression._squares import Noise
+from regard.regression.sums import _exact_lines
 from regard.regression.sums._state import Pooled
 
 
@@ -34,6 +35,16 @@ class LocalLinear:
     degree: ClassVar[int] = 1
 
     def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
+        """By the fast sum where that is certain to `tol` standard deviations of y, else from the points."""
+        found = self.data.lines(query)
+        if found is None:
+            return self._by_moments(query)
+        redo = (~(found.error <= self.data.tol)).nonzero().squeeze(-1)
+        if len(redo):
+            found.value[redo] = _exact_lines.lines(self.data.sample, query[redo])
+        return found.value
+
+    def _by_moments(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
         found = moments(self.data, query)
         return _outside.answer(self.data, query, Pooled(found.lse, _value(found), torch.zeros_like(found.lse))).mean
 

@@ -15,11 +15,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.regression._data import Data
+from regard.regression.sums._exact_lines import FLAT, TINY
 
 SMALLEST_TOL = 1e-14  # what is asked for below that is asked of float64 itself
-FLAT = 1e-12  # a local variance below that, over the square of the distance to the points, counts as none
 ROUNDED = 1e-2  # of a second moment from the origin: times FLAT this is well above what rounding leaves
-TINY = 1e-150
 
 
 @dataclass(frozen=True, eq=False)

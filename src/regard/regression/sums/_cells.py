@@ -18,6 +18,7 @@ with all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.regression.sums import _direct, _faint, _products, _workers
+from regard.regression.sums._faint import SQUARES
 from regard.regression.sums._scaled import Scaled
 from regard.regression.sums._state import Pooled, empty, merge
 from regard.regression.sums._tiles import Tiles, tiles
@@ -58,8 +60,22 @@ def pool(problem: Scaled, tol: float) -> Pooled:
 Block = Callable[[Scaled], Pooled]
 
 
-def by_tiles(problem: Scaled, tol: float, points: int, queries: int, block: Block) -> Pooled:
-    """Tiles of so many points and queries; `block` averages what is left of the points for one tile of queries."""
+def by_tiles(
+    problem: Scaled,
+    tol: float,
+    points: int,
+    queries: int,
+    block: Block,
+    *,
+    keys: int = KEYS,
+    rounding: float = ROUNDING,
+    by_point: bool = True,
+) -> Pooled:
+    """Tiles of so many points and queries; `block` averages what is left of the points for one tile of queries.
+
+    It is handed at most `keys` points at once, and what it says of several such parts is merged. With `tol` 0 only what
+    adds less than `rounding` is left out. Points of a tile are looked at one by one with `by_point`.
+    """
     columns = problem.values.shape[1]
     if not len(problem.x) or not len(problem.query):
         return empty(len(problem.query), columns, problem.query)
@@ -67,16 +83,18 @@ def by_tiles(problem: Scaled, tol: float, points: int, queries: int, block: Bloc
     near = problem.taking(lambda part: part[there.order]).asking(problem.query[asked.order])
     span = problem.span
     log_weights = tile_weights(there, near.log_weight)
-    delta = max(tol, ROUNDING) / span
+    delta = max(tol, rounding) / span
+    faint = by_point and problem.kernel in INFINITE
     parts: list[Pooled] = []
     for some in _groups(len(asked), max(1, BOXES // len(there))):
         reach = reach_of(asked, some, there, log_weights, problem.kernel, FOR_TILES * delta)
 
         def one(tile: int, first: int = some.start, reach: Reach = reach) -> Pooled:
             row = tile - first
-            runs = _runs(reach.kept[row], there)
+            pieces = tuple(_pieces(_runs(reach.kept[row], there), keys))
             log_lost = float(reach.missing[row].log() + reach.log_least[row])
-            return _tile(Asked(near, near.query[asked.cut(tile)], runs, block, span, log_lost), delta)
+            tile_of = Asked(near, near.query[asked.cut(tile)], pieces, block, span, log_lost)
+            return _bright_points(tile_of, delta) if faint else _all_points(tile_of)
 
         parts += _workers.each(one, some)
     return Pooled(*(asked.back(part) for part in _direct.gathered(parts, columns, problem.query)))
@@ -100,12 +118,12 @@ def reach_of(
     """Which pairs of tiles are needed for an error of `delta` of the total weight. What is not a number is kept."""
     low, high = (side[some.start : some.stop].unsqueeze(1) for side in (asked.low, asked.high))
     gap = torch.maximum(points.low - high, low - points.high).clamp_min(0)
-    nearest = gap.square().sum(-1)
+    nearest = gap.square().sum(-1) * (1 - SQUARES)
     if kernel not in INFINITE:
         kept = ~(nearest > COMPACT_REACH)
         nothing = log_weights.new_zeros(len(some))
         return Reach(kept, nothing, nothing)
-    farthest = torch.maximum(points.high - low, high - points.low).square().sum(-1)
+    farthest = torch.maximum(points.high - low, high - points.low).square().sum(-1) * (1 + SQUARES)
     least = torch.logsumexp(_direct.log_kernel(farthest, kernel) + log_weights, -1)
     most = torch.exp(_direct.log_kernel(nearest, kernel) + log_weights - least.unsqueeze(-1))
     faintest = most.sort(-1)
@@ -126,30 +144,43 @@ class Asked(NamedTuple):
 
     points: Scaled
     query: Float[Tensor, "q dim"]
-    runs: Sequence[slice]
+    pieces: Sequence[list[slice]]
     block: Block
     span: float
     log_lost: float  # log of the weight of all tiles that were left out, at most
 
     def parts(self) -> Iterator[Scaled]:
-        for some in _pieces(self.runs):
+        for some in self.pieces:
             yield _taken(self.points, self.query, some)
 
+    def pooled(self, parts: Iterator[Scaled]) -> Pooled:
+        states = [self.block(part) for part in parts if len(part.x)]
+        return reduce(merge, states) if states else empty(len(self.query), self.points.values.shape[1], self.query)
 
-def _tile(asked: Asked, delta: float) -> Pooled:
+    def told(self, state: Pooled, missing: Float[Tensor, " q"]) -> Pooled:
+        """A share of all weights that is missing moves a mean by at most that share of the span of values."""
+        return state._replace(error=state.error + torch.where(missing > ROUNDING, missing * self.span, 0.0))
+
+
+def _all_points(asked: Asked) -> Pooled:
+    state = asked.pooled(asked.parts())
+    return asked.told(state, _missing(asked.log_lost, state))
+
+
+def _bright_points(asked: Asked, delta: float) -> Pooled:
     """Without faint points; with them for queries at which they would have been missed."""
-    if asked.points.kernel not in INFINITE:
-        return _all_points(asked)
-    floor, count = _faint.guess(asked.parts()), sum(1 for _ in _pieces(asked.runs))
-    state, log_lost = empty(len(asked.query), asked.points.values.shape[1], asked.query), asked.log_lost
-    for part in asked.parts():
-        bright, log_faint = _faint.without(part, floor, FOR_POINTS * delta / count)
-        log_lost = float(np.logaddexp(log_lost, log_faint))
-        if len(bright.x):
-            state = merge(state, asked.block(bright))
-    missing = torch.exp(log_lost - state.lse)
+    floor, lost = _faint.guess(asked.parts()), [asked.log_lost]
+
+    def bright() -> Iterator[Scaled]:
+        for part in asked.parts():
+            some, log_faint = _faint.without(part, floor, FOR_POINTS * delta / len(asked.pieces))
+            lost.append(log_faint)
+            yield some
+
+    state = asked.pooled(bright())
+    missing = _missing(float(np.logaddexp.reduce(lost)), state)
+    state = asked.told(state, missing)
     missed = (~(missing <= delta)).nonzero().flatten()
-    state = _with_missing(state, missing, asked.span)
     if len(missed):
         again = _all_points(asked._replace(query=asked.query[missed]))
         for whole, part in zip(state, again, strict=True):
@@ -157,26 +188,19 @@ def _tile(asked: Asked, delta: float) -> Pooled:
     return state
 
 
-def _all_points(asked: Asked) -> Pooled:
-    state = empty(len(asked.query), asked.points.values.shape[1], asked.query)
-    for part in asked.parts():
-        state = merge(state, asked.block(part))
-    return _with_missing(state, torch.exp(asked.log_lost - state.lse), asked.span)
+def _missing(log_lost: float, state: Pooled) -> Float[Tensor, " q"]:
+    """What was left out, as a share of what was found, which is rounded."""
+    return torch.exp(log_lost - state.lse + SQUARES * state.lse.abs())
 
 
-def _with_missing(state: Pooled, missing: Float[Tensor, " q"], span: float) -> Pooled:
-    """What was left out, as a share of what was found, moves a mean by at most that share of the span of values."""
-    return state._replace(error=state.error + torch.where(missing > ROUNDING, missing * span, 0.0))
-
-
-def _pieces(runs: Sequence[slice]) -> Iterator[list[slice]]:
-    """Stretches in groups of at most KEYS points."""
+def _pieces(runs: Sequence[slice], most: int) -> Iterator[list[slice]]:
+    """Stretches in groups of at most so many points."""
     some: list[slice] = []
     count = 0
     for run in runs:
-        for low in range(run.start, run.stop, KEYS):
-            part = slice(low, min(low + KEYS, run.stop))
-            if some and count + part.stop - part.start > KEYS:
+        for low in range(run.start, run.stop, most):
+            part = slice(low, min(low + most, run.stop))
+            if some and count + part.stop - part.start > most:
                 yield some
                 some, count = [], 0
             some.append(part)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression.sums import _fast, _fast_slopes, _pairs
+from regard.regression.sums import _apart, _fast, _fast_lines, _fast_slopes, _pairs
+from regard.regression.sums._fast_lines import Lines
 from regard.regression.sums._fast_slopes import Slopes
 from regard.regression.sums._plan import EXACT_PAIRS, Question, Way, choose
 from regard.regression.sums._reach import share_within_reach
@@ -23,11 +25,13 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, pl
     """
     problem = scaled(sample, query)
     way = choose(_question(problem, tol, plan))
-    if way.name == "fast":
-        return _fast.pool(sample, query, tol)
     if not problem.x.shape[1]:
         return problem.lift(_everywhere_the_same(problem, tol))
-    return problem.lift(_pairs.pool(problem, tol, skip=way.name == "cells"))
+    if way.name == "fast":
+        found = _fast.pool(sample, query, tol)
+    else:
+        found = problem.lift(_pairs.pool(problem, tol, skip=way.name == "cells"))
+    return _apart.mended(sample, query, found, tol)
 
 
 def slopes(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Slopes | None:
@@ -35,6 +39,24 @@ def slopes(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, 
     if way_of(sample, query, tol=tol, plan=plan).name != "fast":
         return None
     return _fast_slopes.slopes(sample, query, tol)
+
+
+def lines(
+    sample: Sample,
+    query: Float[Tensor, "q dim"],
+    *,
+    tol: float = 1e-6,
+    plan: str = "auto",
+    left_out: Float[Tensor, " n"] | None = None,
+) -> Lines | None:
+    """The local line at each query, where the fast sum is the way to it; None where it is not.
+
+    A feature of infinite width is a direction of the line too, and has no frequencies.
+    """
+    told = bool(torch.isfinite(sample.bandwidth).all())
+    if not told or way_of(sample, query, tol=tol, plan=plan).name != "fast":
+        return None
+    return _fast_lines.lines(sample, query, tol, left_out)
 
 
 def way_of(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Way:

@@ -21,6 +21,7 @@ from regard.regression.sums._scaled import Scaled
 
 ONE_IN = 128  # queries of a tile that are looked at for the guess
 FEWEST = 2
+SQUARES = 2.0**-48  # by how much, at most, a squared distance is rounded
 
 
 def guess(parts: Iterable[Scaled]) -> float:
@@ -38,7 +39,7 @@ def guess(parts: Iterable[Scaled]) -> float:
 
 def without(part: Scaled, floor: float, delta: float) -> tuple[Scaled, float]:
     """The points that matter, and the log of what the others add at most, wherever in the tile."""
-    if math.isnan(floor):  # a query that is not a number: nothing is known
+    if not math.isfinite(floor):  # too far for a number, or not one: nothing is known
         return part, NEVER
     share, order = torch.exp(_most(part) - floor).sort()
     together = share.cumsum(0)
@@ -59,6 +60,6 @@ def nearest(part: Scaled) -> Float[Tensor, " n"]:
 
 
 def _most(part: Scaled) -> Float[Tensor, " n"]:
-    """The log of what each point adds at most."""
-    found = _direct.log_kernel(nearest(part), part.kernel)
+    """The log of what each point adds at most, squares rounded down."""
+    found = _direct.log_kernel(nearest(part) * (1 - SQUARES), part.kernel)
     return found if part.log_weight is None else found + part.log_weight

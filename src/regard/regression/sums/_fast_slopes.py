@@ -17,6 +17,7 @@ from torch import Tensor
 from regard.regression.sums import _nufft
 from regard.regression.sums._cloud import Cloud
 from regard.regression.sums._fast import Series, box, packed
+from regard.regression.sums._multipliers import error_of, frequencies
 from regard.regression.sums._sample import Sample
 
 
@@ -53,9 +54,9 @@ def _summed(cloud: Cloud, at: Float[Tensor, "axes q"], series: Series) -> Slopes
     turn = 2 * math.pi / torch.tensor(series.periods, dtype=torch.float64).unsqueeze(-1)
     modes = _nufft.type1(cloud.x * turn, strengths, series.modes, series.eps) * series.coefficients()
     del strengths
-    kinds = torch.cat([modes, *(modes * 1j * kappa for kappa in _frequencies(series))])
+    kinds = torch.cat([modes, *(modes * 1j * kappa for kappa in frequencies(series))])
     sums = torch.view_as_real(_nufft.type2(at * turn, kinds, series.eps)).unflatten(0, (-1, len(modes)))
-    off, off_slope = series.error(cloud.n) * mass, _error(series, cloud.n) * mass
+    off, off_slope = series.error(cloud.n) * mass, error_of(series, cloud.n, 1) * mass
     return _quotients(sums, cloud.columns, off, off_slope)
 
 
@@ -77,32 +78,3 @@ def _quotients(sums: Float[Tensor, "kinds rows q 2"], columns: int, off: Tensor,
             worst = torch.maximum(worst, error / least)
             found[axis, :, column] = one
     return Slopes(found, worst.nan_to_num(nan=math.inf))
-
-
-def _frequencies(series: Series) -> list[Tensor]:
-    """kappa_a of every mode, shaped to multiply all of them: one for each axis."""
-    found = []
-    for axis, (period, count) in enumerate(zip(series.periods, series.modes, strict=True)):
-        k = torch.arange(-(count // 2), count // 2 + 1, dtype=torch.float64) * (2 * math.pi / period)
-        found.append(k.view(-1, *[1] * (len(series.modes) - 1 - axis)))
-    return found
-
-
-def _error(series: Series, points: int) -> float:
-    """The bound of `Series.error` for a derivative along any axis.
-
-    |K'| is at most 0.61, so what is argued for the product of Gaussians holds with one factor exchanged. The modes
-    weigh kappa g instead of g, of sum sqrt(2 / pi): a transform may be off by as much.
-    """
-    rest = max(_rest(period, count, series.eps) for period, count in zip(series.periods, series.modes, strict=True))
-    rest = (1 + rest) * (1 + series.rest) - 1
-    transforms = 2 * _nufft.promise(series.eps, points, len(series.modes))
-    return (1 + rest) * transforms + rest + 5 * _nufft.ROUNDING * sum(series.periods)
-
-
-def _rest(period: float, count: int, eps: float) -> float:
-    """Neighbouring periods and modes left out, as for the Gaussian, with |v| exp(-v^2 / 2) and kappa g."""
-    span = period - math.sqrt(2 * math.log(2 / eps))
-    ends = [end for m in range(1, 4) for end in (m * period - span, m * period)]
-    last = 2 * math.pi * (count // 2) / period
-    return sum(end * math.exp(-(end**2) / 2) for end in ends) + math.sqrt(2 / math.pi) * math.exp(-(last**2) / 2)

@@ -57,17 +57,24 @@ class Scaled:
         return Pooled(found.lse, mean, found.error)
 
 
-def scaled(sample: Sample, query: Float[Tensor, "q dim"]) -> Scaled:
+def counting(sample: Sample) -> Sample:
     """Features of infinite width and points without weight are left out: they say nothing."""
-    told = torch.isfinite(sample.bandwidth)
-    x, ask, bandwidth, weight = sample.x, query, sample.bandwidth, sample.log_weight
+    told, weight = torch.isfinite(sample.bandwidth), sample.log_weight
     if not bool(told.all()):
-        x, ask, bandwidth = x[:, told], ask[:, told], bandwidth[told]
-    values = sample.values
+        sample = replace(sample, x=sample.x[:, told], bandwidth=sample.bandwidth[told])
     if weight is not None:
         counts = weight > NEVER
         if not bool(counts.all()):
-            x, values, weight = x[counts], values[counts], weight[counts]
+            sample = replace(sample, x=sample.x[counts], values=sample.values[counts], log_weight=weight[counts])
+    return sample
+
+
+def scaled(sample: Sample, query: Float[Tensor, "q dim"]) -> Scaled:
+    """What counts of a sample, and a query about it."""
+    told = torch.isfinite(sample.bandwidth)
+    sample = counting(sample)
+    x, values, bandwidth, weight = sample.x, sample.values, sample.bandwidth, sample.log_weight
+    ask = query if bool(told.all()) else query[:, told]
     # The middle is taken away before anything is divided: a large offset would eat the digits of what differs.
     centre = _middle(x)
     middle = values.mean(0) if len(values) else values.new_zeros(values.shape[1])
