@@ -48,7 +48,8 @@ def table(frame: DataFrame, names: Sequence[str], kinds: Sequence[str], path: Pa
     else:
         features = _tables.numbers(frame.assign(_=0.0), ["_"], path, advice)[[]]  # it looks whether there are rows
     texts = {name: _tables.texts(found[name], f"{path}: column {name!r}", advice) for name in kinds}
-    return features.assign(**texts)[list(names)]
+    whole: Any = features.assign(**texts)
+    return whole[list(names)]
 
 
 def suggestion(frame: DataFrame, y: str, kinds: Sequence[str]) -> str:

@@ -55,8 +55,8 @@ def _widths(model: Any) -> Table:
 def _lambda(width: float, levels: Any) -> str:
     """What the bandwidth of categories says, which is no width."""
     most = 1 - 1 / len(levels)
-    meaning = ", which does not matter" if width >= most else ", only the same counts" if width == 0 else ""
-    return f"lambda of {len(levels)} categories, at most {most:.4g}{meaning}"
+    meaning = " = does not matter" if width >= most else " = only the same counts" if width == 0 else ""
+    return f"lambda ({len(levels)} categories, up to {most:.4g}){meaning}"
 
 
 def _facts(model: Any) -> Table:

@@ -116,7 +116,7 @@ def _column(series: Series, place: str, advice: str) -> np.ndarray:
     return values
 
 
-def is_numeric(series: Series) -> bool:
+def is_numeric(series: Any) -> bool:
     return _as_floats(series.iloc[:0]) is not None
 
 
