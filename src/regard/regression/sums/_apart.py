@@ -91,7 +91,12 @@ def answered(sample: Sample, query: Float[Tensor, "q dim"], answer: Answer) -> t
             states.append(_block(points, places[seen], width, values[seen], answer))
         return gathered(states, columns, part.query)
 
-    carrying = replace(problem, values=torch.cat([problem.values, raw], 1))  # places go where the points go
+    carrying = replace(  # places go where the points go, as values in units of their own
+        problem,
+        values=torch.cat([problem.values, raw], 1),
+        middle=torch.cat([problem.middle, torch.zeros_like(width)]),
+        unit=torch.cat([problem.unit, torch.ones_like(width)]),
+    )
     if problem.x.device.type != "cpu" or not problem.x.shape[1]:
         return problem, block(carrying)
     queries = min(max(1, len(query) // MOST), MOST)
