@@ -32,6 +32,7 @@ TILE = 1 << 18  # pairs at a time
 MOST = 256  # queries in a tile; where they are few, they are seldom neighbours, and each is alone
 DEEPEST = -1e4  # the log of a total weight below which its parts have lost more than three digits
 SEEN = 0.01  # of `tol`
+FAINT = 100.0  # the log of a weight beside another that it cannot be seen beside, even a million times
 FAINTEST = 2.0**-100  # a spread of nearly nothing may be asked for, and is made by few faint points
 FARTHEST = torch.finfo(torch.float64).max
 
@@ -82,19 +83,34 @@ def answered(sample: Sample, query: Float[Tensor, "q dim"], answer: Answer) -> t
 
     def block(part: Scaled) -> Pooled:
         values, places = part.values[:, :columns], part.values[:, columns:]
-        states = [
-            _block(part.asking(some), places, width, values, answer)
-            for some in part.query.split(max(1, TILE // len(part.x)))
-        ]
+        states: list[Pooled] = []
+        for some in part.query.split(max(1, TILE // len(part.x))):
+            asked = part.asking(some)
+            seen = _seen(asked)
+            points = asked.taking(lambda side, seen=seen: side[seen])
+            states.append(_block(points, places[seen], width, values[seen], answer))
         return gathered(states, columns, part.query)
 
-    carrying = replace(problem, values=torch.cat([problem.values, raw], 1))  # places go where the points go
+    carrying = replace(  # places go where the points go, as values in units of their own
+        problem,
+        values=torch.cat([problem.values, raw], 1),
+        middle=torch.cat([problem.middle, torch.zeros_like(width)]),
+        unit=torch.cat([problem.unit, torch.ones_like(width)]),
+    )
     if problem.x.device.type != "cpu" or not problem.x.shape[1]:
         return problem, block(carrying)
     queries = min(max(1, len(query) // MOST), MOST)
     return problem, _cells.by_tiles(
         carrying, 0.0, _cells.POINTS, queries, block, keys=len(problem.x), rounding=FAINTEST, by_point=False
     )
+
+
+def _seen(part: Scaled) -> Tensor:
+    """Which points one of the queries could see: a first look, with all its rounding, spares most of the work."""
+    rough = log_kernel(squared_distance(part.query, part.x), part.kernel)
+    rough = rough if part.log_weight is None else rough + part.log_weight
+    top = rough.amax(1, keepdim=True)
+    return (~(rough < top - FAINT - top.abs() * _cells.SQUARES)).any(0).nonzero().squeeze(-1)
 
 
 def _block(part: Scaled, places: Tensor, width: Tensor, values: Tensor, answer: Answer) -> Pooled:

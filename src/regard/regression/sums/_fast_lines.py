@@ -131,7 +131,7 @@ def _solved(sums: Equations) -> Lines:
     return Lines(line[0].T, error.nan_to_num(nan=math.inf))
 
 
-def _product(left: Float[Tensor, "a b q"], right: Float[Tensor, "b c q"]) -> Float[Tensor, "a c q"]:
+def _product(left: Float[Tensor, "a b #q"], right: Float[Tensor, "b c #q"]) -> Float[Tensor, "a c #q"]:
     """Of many small matrices, side by side."""
     return (left.unsqueeze(2) * right.unsqueeze(0)).sum(1)
 
