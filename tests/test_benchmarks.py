@@ -183,7 +183,7 @@ class TestRecords:
             "threads",
             "goals",
         }
-        measured = {"times", "metrics", "memory", "shares", "difference", "verdict"}
+        measured = {"times", "metrics", "memory", "memory_peer", "shares", "difference", "verdict"}
         assert record.keys() == described | measured
         assert record["shapes"] == {"batch": 1, "n": 32, "heads": 2, "d": 5, "d_v": 3}
         assert records.read_all(tmp_path, ["absent", "trivial"]) == [stored]

@@ -114,3 +114,13 @@ def test_a_near_query_is_not_told_twice(monkeypatch):
     monkeypatch.setattr(_apart, "pool", lambda sample, query: told.append(len(query)) or pool(sample, query))
     _engine.pool(sample, torch.cat([sample.x, query]))
     assert told == [len(query)]
+
+
+@pytest.mark.parametrize("distance", [1e5, 1e7, 1e9])
+def test_a_band_far_away_is_that_of_the_point_that_decides(distance):
+    """One point alone keeps all of its noise: no band of no width, and none without end."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 1))
+    fit = rg.NadarayaWatson(bandwidth=0.3).fit(x, np.sin(x[:, 0]) + 0.2 * rng.normal(size=50))
+    near, far = (fit.predict([[place]], return_std=True)[1] for place in (1e3, distance))
+    np.testing.assert_allclose(far, near, rtol=1e-3)

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import regard as rg
+from regard.regression import _levels
 from regard.regression.selection import _loo, _residuals, _search
+from regard.regression.selection._descent import Ways
 from regard.regression.selection._loo import Pairs
 from regard.regression.selection._loo_rows import SLOPES
 from regard.regression.selection._problem import Problem
@@ -229,3 +231,50 @@ def test_coarse_to_fine_ends_where_all_starts_end(monkeypatch):
     coarse = _search.select(points, values, kinds=kinds)
     monkeypatch.setattr(_search, "COARSE_SECONDS", math.inf)
     assert coarse.value <= _search.select(points, values, kinds=kinds).value * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 21, 35, 37, 42, 73, 191])
+def test_a_descent_may_begin_at_the_largest_lambda(count):
+    codes = torch.arange(count, dtype=torch.float64).repeat(2).unsqueeze(1)
+    kinds = Kinds(codes, of(count), of(0.0))
+    x = torch.linspace(0, 1, 2 * count, dtype=torch.float64).unsqueeze(1)
+    problem = Problem.of(x, x.sin(), kinds=kinds)
+    ways = Ways.of(problem, torch.tensor([True, True]))
+    there = ways.there(torch.cat((of(0.3), problem.no_help[1:])))
+    assert not there.isnan().any() and there[1] > 10
+
+
+@pytest.mark.parametrize("degree", [0, 1])
+def test_categories_alone(degree):
+    """No feature has a distance: an average of each category, a line without a direction, and a slope of none."""
+    X, y = np.array([[0.0], [0.0], [1.0], [1.0], [1.0]]), np.array([1.0, 2.0, 6.0, 7.0, 8.0])
+    fit = rg.NadarayaWatson(degree=degree, categorical=[0], bandwidth=[0.0]).fit(X, y)
+    np.testing.assert_allclose(fit.predict([[0.0], [1.0]]), [1.5, 7.0])
+    assert np.isnan(fit.derivative([[0.0]])).all()
+    found = rg.NadarayaWatson(degree=degree, categorical=[0]).fit(X, y)
+    assert found.cv_ < np.mean((y - y.mean()) ** 2)
+
+
+def test_of_twin_columns_one_is_given_up():
+    rng = np.random.default_rng(0)
+    x, kind = rng.normal(size=61), rng.integers(0, 2, 61)
+    y = np.where(kind > 0, np.sin(3 * x), -3 * x)
+    found = rg.NadarayaWatson(categorical=[1, 2]).fit(np.c_[x, kind, kind], y).bandwidth_
+    assert max(found[1:]) == 0.5 and min(found[1:]) < 0.1
+
+
+def test_a_column_of_one_category_with_weight_is_ignored():
+    rng = np.random.default_rng(0)
+    X = np.c_[rng.normal(size=41), rng.integers(0, 2, 41)]
+    fit = rg.NadarayaWatson(categorical=[1]).fit(X, np.sin(2 * X[:, 0]), sample_weight=(X[:, 1] == 0).astype(float))
+    assert fit.bandwidth_[1] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("learned", "asked"),
+    [(["1.0", "2.0"], [1.0, 2.0]), (["1", "2"], [1.0, 2.0]), (["False", "True"], [False, True]), (["1.5", "x"], [1.5])],
+)
+def test_numbers_find_the_texts_they_were_learned_as(learned, asked):
+    codes = _levels._codes(np.array(asked), np.array(learned))
+    assert codes.tolist() == list(range(len(asked)))
+    assert _levels._codes(np.array([np.inf, 7.0]), np.array(learned)).tolist() == [-1, -1]

@@ -67,7 +67,7 @@ def never_seen(model: Any, X: Any, path: Path) -> Iterator[str]:
         if new.any():
             series = X.iloc[:, column] if hasattr(X, "iloc") else X[:, column]
             name = X.columns[column] if hasattr(X, "columns") else column
-            level = np.asarray(series)[int(np.argmax(new))]
+            level = np.asarray(series, dtype=object)[int(np.argmax(new))]
             yield (
                 f"{path}: column {name!r} holds {level!r}, which the fit has never seen, in {_tables.rows(new)}: "
                 "predicted as if that column were not there"

@@ -54,7 +54,7 @@ def _widths(model: Any) -> Table:
 
 def _lambda(width: float, levels: Any) -> str:
     """What the bandwidth of categories says, which is no width."""
-    most = 1 - 1 / len(levels)
+    most = (len(levels) - 1) / len(levels)
     meaning = " = does not matter" if width >= most else " = only the same counts" if width == 0 else ""
     return f"lambda ({len(levels)} categories, up to {most:.4g}){meaning}"
 

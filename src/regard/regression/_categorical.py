@@ -17,7 +17,7 @@ from regard.regression.sums._state import Pooled
 from regard.scores import Score
 from regard.weights import Weights
 
-NEARLY_NEVER = 1e4  # a score of that much less is a weight of 0, and keeps the digits of the others
+NEARLY_NEVER = 1e6  # a score of that much less is a weight of 0 up to 10^3 bandwidths, and leaves others 10 digits
 
 
 @dataclass(frozen=True, eq=False)

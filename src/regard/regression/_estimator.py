@@ -99,7 +99,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         self.target_names_ = target_names(y)
         self.categories_ = _levels.levels(X, _levels.columns(self.categorical, X))
         X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=True)
-        most = {column: 1 - 1 / len(levels) for column, levels in self.categories_.items()}
+        most = {column: (len(levels) - 1) / len(levels) for column, levels in self.categories_.items()}
         asked = _checks.bandwidth(self.bandwidth, X.shape[1], most)
         self._keep(X, y, _checks.weight(sample_weight, len(X)))
         if isinstance(asked, np.ndarray):
@@ -163,7 +163,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def derivative(self, X: Any) -> Any:
         """df/dx at each row of X, (q, features), or (q, features, outputs) where y had columns.
 
-        It is off by at most `tol` standard deviations of y over the bandwidth of each feature.
+        It is off by at most `tol` standard deviations of y over the bandwidth of each feature; NaN for categories.
         """
         slope = self._local().derivative(self._query(X)).numpy(force=True)
         table = slope[:, :, 0] if self.y_.ndim == 1 else slope
@@ -174,7 +174,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def weights(self, X: Any) -> Weights | LinearSmoother:
         """How much each row of the data counts for each row of X, a lazy (q, n); `weights @ y` predicts.
 
-        For degree 1 the rows sum to 1 and may be negative. A query out of reach has a row of zeros.
+        For degree 1 the rows sum to 1 and may be negative. A query out of reach has a row of zeros. Weights are told by
+        distances, `predict` by differences of them: 10^6 bandwidths from all data only the latter keeps its digits.
         """
         return self._local().weights(self._query(X))
 

@@ -70,7 +70,8 @@ def _codes(values: np.ndarray, known: np.ndarray) -> np.ndarray:
 def _alike(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Numbers as the texts they were learned as, or the other way round: a file does not always tell them apart."""
     if known.dtype.kind == "U" and values.dtype.kind != "U":
-        return np.array([str(int(v)) if v == int(v) else str(v) for v in values.tolist()])
+        by_number = {_number(text): text for text in reversed(known.tolist())}
+        return np.array([str(v) if str(v) in known else by_number.get(v, str(v)) for v in values.tolist()])
     if known.dtype.kind != "U" and values.dtype.kind == "U":
         return np.array([_number(text) for text in values.tolist()])
     return values

@@ -83,7 +83,7 @@ def moments(data: Data, query: Float[Tensor, "q dim"], *, differentiable: bool =
     if differentiable:
         lse, mean = torch.zeros_like(query[:, 0]), data.differentiable(query, columns)
     else:
-        lse, mean, _ = data.pool(query, columns, _finer(data.tol, 1 + float(v.abs().max()) ** 2))
+        lse, mean, _ = data.pool(query, columns, _finer(data.tol, 1 + _farthest(v) ** 2))
     mean_v, mean_y, mean_vy, mean_vv = mean.split([dim, outputs, dim * outputs, len(rows)], 1)
     vv = mean_v.new_zeros(len(mean), dim, dim)
     vv[:, rows, cols] = mean_vv
@@ -103,7 +103,7 @@ def covariance(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q di
     """Of x and y around each query, in their own units."""
     frame = Frame.of(data)
     v, y = frame.place(data.sample.x), data.sample.values - frame.level
-    mean = data.pool(query, torch.cat([v, y, _products(v, y)], 1), _finer(data.tol, 1 + float(v.abs().max()))).mean
+    mean = data.pool(query, torch.cat([v, y, _products(v, y)], 1), _finer(data.tol, 1 + _farthest(v))).mean
     mean_v, mean_y, mean_vy = mean.split([v.shape[1], y.shape[1], v.shape[1] * y.shape[1]], 1)
     found = mean_vy.unflatten(1, (v.shape[1], y.shape[1])) - mean_v.unsqueeze(2) * mean_y.unsqueeze(1)
     return found * frame.unit.unsqueeze(1)
@@ -111,6 +111,10 @@ def covariance(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q di
 
 def _products(v: Float[Tensor, "n dim"], y: Float[Tensor, "n outputs"]) -> Float[Tensor, "n products"]:
     return (v.unsqueeze(2) * y.unsqueeze(1)).flatten(1)
+
+
+def _farthest(v: Float[Tensor, "n dim"]) -> float:
+    return float(v.abs().amax()) if v.numel() else 0.0  # nothing to measure: all features are categories
 
 
 def _finer(tol: float, reach: float) -> float:

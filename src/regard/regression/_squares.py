@@ -28,6 +28,7 @@ SQUARES = {  # kernel -> the kernel that is its square, and how much narrower
     "epanechnikov": ("biweight", 1.0),
 }
 BLOCK = 2**20  # weights that are held at a time
+FAR = -1e6  # the log of a total weight from which the digits behind the point no longer tell
 
 
 class Noise(NamedTuple):
@@ -47,7 +48,12 @@ def pool(
         return _by_blocks(data, query, values)
     kernel, narrower = SQUARES[sample.kernel]
     found = data.squared(kernel, narrower, values).pool(query)
-    return found._replace(lse=torch.where(lse == NEVER, NEVER, found.lse - 2 * lse))
+    found = found._replace(lse=torch.where(lse == NEVER, NEVER, found.lse - 2 * lse))
+    far = ((lse < FAR) & (lse != NEVER)).nonzero().flatten()
+    if len(far):  # a difference of two large numbers, of which nothing is left
+        for whole, part in zip(found, _by_blocks(data, query[far], values), strict=True):
+            whole[far] = part
+    return found
 
 
 def _by_blocks(data: Data, query: Tensor, values: Tensor) -> Pooled:

@@ -39,7 +39,7 @@ class Ways(NamedTuple):
 
     def there(self, bandwidth: Float[Tensor, " features"]) -> LogWidths:
         one = bandwidth[self.which]
-        apart = torch.log(self.unit * (1 - one) / one)  # L, of a lambda
+        apart = torch.log(self.unit * (1 - one) / one).clamp_min(0.0)  # L of a lambda; the largest may round below 0
         return torch.where(self.widths, torch.log(one / self.unit), torch.log(apart) / -2)
 
     def back(self, place: LogWidths, others: Float[Tensor, " features"]) -> Float[Tensor, " features"]:

@@ -197,6 +197,8 @@ def lines_of_moments(at: Tensor, z: Tensor, y: Tensor, zz: Tensor, zy: Tensor) -
 
 
 def _pseudo_inverse(spread: Float[Tensor, "rows dim dim"]) -> tuple[Tensor, Float[Tensor, " rows"]]:
+    if not spread.shape[-1]:  # all features are categories: there is no line to be weak
+        return spread, spread.new_full((len(spread),), torch.inf)
     if spread.shape[-1] == 1:
         return torch.where(spread > FLAT, 1 / spread, 0.0), spread.flatten()
     # NaN, a row with no other point, would be an error instead of an answer.

@@ -49,12 +49,13 @@ def sweep(sums: Float[Tensor, "rows n 2"], rows: Rows, certain: Certain, *, grad
     pull = torch.zeros_like(sums) if gradient else None
 
     found = [_block(block, sums, rows, certain, residuals, pull) for block in _blocks(n)]
-    poor, least = (torch.cat(parts) for parts in zip(*found, strict=True))
+    poor = torch.cat([torch.empty(0, dtype=torch.int64), *(rows for rows, _ in found)])
+    least = torch.cat([rows.share[:0], *(weight for _, weight in found)])
     return Found(residuals, None if pull is None else torch.view_as_complex(pull), poor, least)
 
 
 def _blocks(n: int) -> Iterator[slice]:
-    for start in range(0, max(n, 1), BLOCK):
+    for start in range(0, n, BLOCK):
         yield slice(start, min(n, start + BLOCK))
 
 

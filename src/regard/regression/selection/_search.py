@@ -19,14 +19,13 @@ from regard.regression.selection._residuals import residuals as residuals_at
 from regard.regression.selection._rules import CANONICAL
 from regard.regression.selection._starts import another_chance, bounds, carried, starts
 from regard.regression.sums._kinds import Kinds
-from regard.regression.sums._sample import Sample
+from regard.regression.sums._sample import INFINITE, Sample
 
 REFINED, COARSELY = 5, 3  # starts, of those tried, from which a descent begins; the same with few of the points
 NOTHING = 1e-6  # of the total variance: below this a descent takes a value for 0
 EXACT = 1e-12  # of the total variance: two values this near are the same
 # Where an evaluation takes longer than this, the search begins with every fourth point and ends with all.
 COARSE_SECONDS, FEWEST = 4e-3, 250
-SMOOTH = {"gaussian", "laplace"}  # kernels without an end
 NARROW = 0.5  # standard deviations
 MANY = 2000  # points: up to here a feature that fewer points gave up is looked at again
 LONGEST_SECONDS = 4.0  # an evaluation that takes longer is not made: the width found with fewer points is carried over
@@ -161,7 +160,7 @@ class Search:
         self.scale = self.problem.total_variance or 1.0
         self.dim = self.problem.x.shape[1]
         # A kernel that ends has many small valleys, and categories leave each row fewer points to fill them.
-        self.rough = self.problem.kinds is not None and self.problem.kernel not in SMOOTH
+        self.rough = self.problem.kinds is not None and self.problem.kernel not in INFINITE
 
     def undecided(self) -> bool:
         """Whether no bandwidth can change anything: one point, constant outputs or no feature that changes."""
@@ -269,7 +268,7 @@ class Search:
                 without[feature] = math.inf
                 self._give_up(without)
         for kind in self.bounds.free[self.dim :].nonzero().flatten().tolist():
-            for end in (self.problem.no_help[self.dim + kind], 0.0):
+            for end in (0.0, self.problem.no_help[self.dim + kind]):  # of two that are the same, the last is taken
                 without = self.known().h.clone()
                 without[self.dim + kind] = end
                 self._give_up(without)
@@ -278,5 +277,5 @@ class Search:
         """Better is remembered anyway; the same is taken too."""
         value = self.known().value
         found = self.evaluate(without)
-        if value < found.value <= value + EXACT * self.scale:
+        if value <= found.value <= value + EXACT * self.scale:
             self.best = Best(found, without)

@@ -61,7 +61,7 @@ def starts(problem: Problem, limits: Bounds) -> list[Float[Tensor, " features"]]
 def _lambdas(problem: Problem, free: Tensor) -> list[Float[Tensor, " kinds"]]:
     """Categories that matter much, some, and not at all; and each one alone."""
     most = problem.no_help[problem.x.shape[1] :]
-    found = [most * part for part in PARTS]
+    found = [torch.where(free, most * part, most) for part in PARTS]
     which = free.nonzero().flatten().tolist()
     if 1 < len(which) <= MANY:
         for kind in which:

@@ -23,8 +23,8 @@ from regard._operands import NEVER
 from regard.regression.sums import _cells
 from regard.regression.sums._cloud import ROUNDING
 from regard.regression.sums._direct import gathered, log_kernel, squared_distance
-from regard.regression.sums._plan import EXACT_PAIRS, INFINITE
-from regard.regression.sums._sample import Sample
+from regard.regression.sums._plan import EXACT_PAIRS
+from regard.regression.sums._sample import INFINITE, Sample
 from regard.regression.sums._scaled import Scaled, counting, scaled
 from regard.regression.sums._state import Pooled
 

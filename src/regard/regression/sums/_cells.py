@@ -28,6 +28,7 @@ from torch import Tensor
 
 from regard.regression.sums import _direct, _faint, _products, _workers
 from regard.regression.sums._faint import SQUARES
+from regard.regression.sums._sample import INFINITE
 from regard.regression.sums._scaled import Scaled
 from regard.regression.sums._state import Pooled, empty, merge
 from regard.regression.sums._tiles import Tiles, tiles
@@ -39,7 +40,6 @@ KEYS = 1 << 14  # points at once
 WIDEST = 32.0  # bandwidths from the middle of a block to its corner: squares lose at most 12 of float64's 53 bits
 FEWEST_KEYS = 16  # the fused kernel wants as many
 ROUNDING = 2.0**-60  # what float64 cannot tell from nothing
-INFINITE = ("gaussian", "laplace")  # kernels without an edge
 FOR_TILES, FOR_POINTS = 0.125, 0.75  # of what may be left out; the guess for points is too high at some queries
 COMPACT_REACH = 1.0  # a kernel with an edge ends at one bandwidth
 
@@ -134,7 +134,7 @@ def reach_of(
 
 
 def _runs(kept: Bool[Tensor, " tiles"], points: Tiles) -> list[slice]:
-    """Kept tiles as stretches of points, in pieces that fit."""
+    """Kept tiles as stretches of points."""
     edges = torch.nn.functional.pad(kept.to(torch.int8), (1, 1)).diff().nonzero().squeeze(-1).tolist()
     return [slice(points.start[a], points.start[b]) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 

@@ -13,7 +13,6 @@ NAMES: tuple[Name, ...] = ("pairs", "cells", "fast")
 
 EXACT_PAIRS = 10**7  # up to here every pair is taken, in float64
 SINGLE_TOL = 1e-5  # what single precision can promise
-INFINITE = ("gaussian", "laplace")  # kernels without an edge
 
 # Seconds on two cores, all in one place: only their ratios matter.
 PAIR_SINGLE = 0.9e-9

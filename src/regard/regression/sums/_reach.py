@@ -10,7 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.regression.sums import _cells, _faint, _single
-from regard.regression.sums._plan import INFINITE, SINGLE_TOL
+from regard.regression.sums._plan import SINGLE_TOL
+from regard.regression.sums._sample import INFINITE
 from regard.regression.sums._scaled import Scaled
 
 SOME_TILES = 12
