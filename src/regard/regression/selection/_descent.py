@@ -30,27 +30,36 @@ class Ways(NamedTuple):
     which: Tensor  # bool (features,)
     widths: Tensor  # bool (ways,): those that are widths anyway
     unit: Float[Tensor, " ways"]  # what a width is for a Gaussian; for categories, how many others there are
+    plain: bool  # no categories: a search takes hundreds of these small steps
 
     @classmethod
     def of(cls, problem: Problem, which: Tensor) -> Ways:
         largest = problem.no_help
         unit = torch.where(torch.isinf(largest), CANONICAL[problem.kernel], largest / (1 - largest))
-        return cls(which, torch.isinf(largest)[which], unit[which])
+        widths = torch.isinf(largest)[which]
+        return cls(which, widths, unit[which], bool(widths.all()))
 
     def there(self, bandwidth: Float[Tensor, " features"]) -> LogWidths:
         one = bandwidth[self.which]
+        if self.plain:
+            return torch.log(one / self.unit)
         apart = torch.log(self.unit * (1 - one) / one).clamp_min(0.0)  # L of a lambda; the largest may round below 0
         return torch.where(self.widths, torch.log(one / self.unit), torch.log(apart) / -2)
 
     def back(self, place: LogWidths, others: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
         """A whole bandwidth; `others` are the features that stay."""
         found, place = others.clone(), place.to(others)
+        if self.plain:
+            found[self.which] = self.unit * place.exp()
+            return found
         odds = self.unit * torch.exp(-torch.exp(-2 * place))
         found[self.which] = torch.where(self.widths, self.unit * place.exp(), odds / (1 + odds))
         return found
 
     def slopes(self, gradient: Float[Tensor, " features"], place: LogWidths) -> LogWidths:
         """A gradient by log widths and lambdas, as one by log widths."""
+        if self.plain:
+            return gradient[self.which]
         apart = torch.exp(-2 * place.to(gradient))
         odds = self.unit * torch.exp(-apart)
         steep = 2 * apart * odds / (1 + odds).square()
