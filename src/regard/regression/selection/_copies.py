@@ -42,7 +42,8 @@ def merged(sample: Sample, kinds: Kinds | None = None) -> Rows:
     if kinds is None:
         return _merged(sample)
     dim = sample.x.shape[1]
-    rows = _merged(replace(sample, x=torch.cat((sample.x, kinds.codes), 1)))
+    widths = torch.cat((sample.bandwidth, kinds.chance))
+    rows = _merged(replace(sample, x=torch.cat((sample.x, kinds.codes), 1), bandwidth=widths))
     return rows._replace(x=rows.x[:, :dim], kinds=kinds._replace(codes=rows.x[:, dim:]))
 
 
