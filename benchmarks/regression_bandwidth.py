@@ -1,6 +1,7 @@
 """Bandwidths by leave-one-out: the whole search against statsmodels', one evaluation against bare transforms.
 
-statsmodels takes minutes at the larger sizes, and is run once there.
+statsmodels takes minutes at n = 10^4, and is run once there. With five features it takes a quarter of an hour, so it is
+run on a tenth of the points and the goal is divided by ten, in its favour: its cost grows at least as n.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from regard.regression.sums import _nufft
 PEER = words("statsmodels cv_ls", "statsmodels cv_ls")
 WHOLE = Family(words("bandwidth by leave-one-out", "留一法选带宽"), PEER)
 MANY = Family(words("bandwidth by leave-one-out, n = 10^4", "留一法选带宽，n = 10^4"), PEER)
-OF_5 = Family(words("bandwidth by leave-one-out, n = 10^3, d = 5", "留一法选带宽，n = 10^3，d = 5"), PEER)
+OF_5 = Family(
+    words("bandwidth by leave-one-out, n = 10^3, d = 5", "留一法选带宽，n = 10^3，d = 5"),
+    words(
+        "statsmodels cv_ls on 1/10 of the points: at least x 10 at the same size",
+        "statsmodels cv_ls，只用十分之一的点：同规模至少再乘 10",
+    ),
+)
 ONE = Family(
     words("one leave-one-out evaluation with gradient, n = 10^6", "一次留一法求值（含梯度），n = 10^6"),
     words("the 1 + d bare transforms", "1 + d 次裸变换"),
@@ -73,7 +80,7 @@ def transforms(x: Tensors) -> Tensor:
     return x.more["bare"](x.more["modes"]).real
 
 
-def search(name: str, family: Family, sizes: Sizes, goal: str, rounds: int = 3) -> Line:
+def search(name: str, family: Family, sizes: Sizes, goal: str, *, peer: Sizes | None = None, rounds: int = 3) -> Line:
     return Line(
         name=f"regression_bandwidth/{name}",
         family=family,
@@ -85,6 +92,7 @@ def search(name: str, family: Family, sizes: Sizes, goal: str, rounds: int = 3) 
         goals=(goal,),
         rounds=rounds,
         dtype="float64",
+        peer_sizes=peer,
         tolerance=1e-2,  # a lower value is better
     )
 
@@ -115,7 +123,7 @@ def lines(quick: bool) -> list[Line]:
     return [
         search("n1500-d1", WHOLE, of(1500, 1), "speedup >= 100"),
         search("n10000-d1", MANY, of(10_000, 1), "speedup >= 400"),
-        search("n1000-d5", OF_5, of(1000, 5), "speedup >= 400"),
+        search("n1000-d5", OF_5, of(1000, 5), "speedup >= 40", peer=of(100, 5)),
         one(10**6, 1),
         one(10**6, 2),
     ]
