@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_average import mixed
 
 import regard as rg
 from regard.regression import _levels
@@ -126,20 +127,6 @@ def test_many_rows_are_left_out_from_sums_over_all(monkeypatch, kernel, degree, 
 
 
 # Laws.
-
-
-def mixed(n=59, seed=0):
-    """Two features, three and two categories, of which some matter and some do not."""
-    generator = np.random.default_rng(seed)
-    a, b = generator.normal(size=n), generator.uniform(-2, 2, size=n)
-    c, d = generator.integers(0, 2 + seed % 4, n), generator.integers(0, 2 + seed % 3, n)
-    y = [
-        np.sin(2 * a) + 2.0 * (c == 1) - (d == 0),
-        np.where(c == 0, np.sin(2 * a), np.cos(3 * b)),
-        0.3 * b + (c == 1) * a,
-        np.sin(3 * b) * (1 + (d == 1)),
-    ][seed % 4]
-    return np.column_stack([a, b, c, d]), y + [0.05, 0.3, 1.0][seed % 3] * generator.normal(size=n)
 
 
 @settings(max_examples=10)  # each is a search

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+from kernel_average import mixed
 from sklearn import datasets
 from statsmodels.nonparametric.kernel_regression import KernelReg
 
@@ -35,20 +36,6 @@ REAL = {
     "diabetes": [1.82888, 0.269864, 0.130438],
 }
 NEARLY = 1 + 1e-7
-
-
-def made(seed, n=61):
-    """Two features and two columns of categories, of which some matter and some do not."""
-    generator = np.random.default_rng(seed)
-    a, b = generator.normal(size=n), generator.uniform(-2, 2, size=n)
-    c, d = generator.integers(0, 2 + seed % 4, n), generator.integers(0, 2 + seed % 3, n)
-    y = [
-        np.sin(2 * a) + 2.0 * (c == 1) - (d == 0),
-        np.where(c == 0, np.sin(2 * a), np.cos(3 * b)),
-        0.3 * b + (c == 1) * a,
-        np.sin(3 * b) * (1 + (d == 1)),
-    ][seed % 4]
-    return np.column_stack([a, b, c, d]), y + [0.05, 0.3, 1.0][seed % 3] * generator.normal(size=n)
 
 
 def columns(name, features, target, step=1):
@@ -90,7 +77,7 @@ def is_no_worse(x, y, width):
 
 @pytest.mark.parametrize("seed", FOUND)
 def test_no_worse_than_a_search_by_differences(seed):
-    is_no_worse(*made(seed), FOUND[seed])
+    is_no_worse(*mixed(61, seed), FOUND[seed])
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -100,7 +87,7 @@ def test_no_worse_on_real_data(name):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_no_worse_than_statsmodels(seed):
-    x, y = made(seed, n=29)
+    x, y = mixed(29, seed)
     judge = KernelReg(y, x[:, :3], "ccu", reg_type="lc", bw="cv_ls")
     is_no_worse(x[:, :3], y, np.clip(judge.bw, 0, [np.inf, np.inf, 1 - 1 / len(np.unique(x[:, 2]))]))
 
