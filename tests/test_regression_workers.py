@@ -1,5 +1,7 @@
 """Threads of torch's, lent to workers and given back."""
 
+import threading
+
 import pytest
 import torch
 
@@ -30,4 +32,22 @@ def test_threads_come_back_after_a_failure(items):
 def test_one_thread_inside_one_thread():
     with _workers.one_thread(), _workers.one_thread():
         assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
+
+
+def test_work_within_one_thread_is_dealt_out_all_the_same():
+    with _workers.one_thread():
+        threads = _workers.each(lambda _: threading.get_ident(), range(8))
+        assert threading.get_ident() not in threads
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize(("points", "threads"), [(_workers.WORTH_THREADS - 1, 1), (_workers.WORTH_THREADS, 2)])
+def test_many_points_are_worth_all_threads_wherever_they_are_met(points, threads):
+    with _workers.one_thread(), _workers.one_thread(), _workers.for_points(points):
+        assert torch.get_num_threads() == threads
+    with _workers.for_points(points):
+        assert torch.get_num_threads() == threads
+        assert _workers.threads() == 2
     assert torch.get_num_threads() == 2

@@ -24,7 +24,7 @@ from torch import Tensor
 from regard.regression.selection._loo_near import Near
 from regard.regression.selection._loo_sweep import Certain, Rows, sweep
 from regard.regression.selection._problem import Evaluation, Problem
-from regard.regression.sums import _nufft
+from regard.regression.sums import _nufft, _workers
 from regard.regression.sums._fast import Series, eps_for
 
 # How much narrower or wider a bandwidth may become before the points are transformed anew, by dimension: modes that
@@ -85,6 +85,10 @@ class Fast:
 
     def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
         """Value, gradient and residuals at a bandwidth, as `Pairs` gives them."""
+        with _workers.for_points(len(self.problem.x)):
+            return self._evaluated(bandwidth, gradient=gradient)
+
+    def _evaluated(self, bandwidth: Float[Tensor, " features"], *, gradient: bool) -> Evaluation:
         problem = self.problem
         h = bandwidth / problem.unit
         axes = self.axes(bandwidth)

@@ -18,6 +18,7 @@ from regard.regression.selection._problem import Evaluation, Problem
 from regard.regression.selection._residuals import residuals as residuals_at
 from regard.regression.selection._rules import CANONICAL
 from regard.regression.selection._starts import another_chance, bounds, carried, starts
+from regard.regression.sums import _workers
 from regard.regression.sums._kinds import Kinds
 from regard.regression.sums._sample import INFINITE, Sample
 
@@ -77,7 +78,8 @@ def select(
     problem = Problem.of(x, y, kernel, degree, log_weight, left_out, kinds)
     counter = Counter(progress or (show if verbose else None))
     try:
-        found = _selected(problem, counter)
+        with _workers.one_thread():  # what is worth more takes more
+            found = _selected(problem, counter)
     finally:
         if verbose and progress is None:
             sys.stderr.write("\n")

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 
-from regard.regression.sums import _gridding
+from regard.regression.sums import _gridding, _workers
 
 Modes = tuple[int, ...]
 Points = Float[Tensor, "dim n"]  # a row for each axis, in radians
@@ -33,7 +33,6 @@ RUN = 2_000
 # and for each axis. Measured over points and eps in tests/test_regression_nufft.py: below 0.6. By linearity no other
 # strengths can do worse for the same sum of |c|.
 FACTOR = 1.0
-WORTH_THREADS = 2**15  # points: below, waking a second thread takes longer than the work
 
 
 @cache
@@ -83,7 +82,7 @@ def _by_finufft(kind: int, points: Points, modes: Modes, eps: float, rows: int) 
         eps=eps,
         isign=-1 if kind == 1 else 1,
         dtype="complex128",
-        nthreads=torch.get_num_threads() if points.shape[1] >= WORTH_THREADS else 1,
+        nthreads=_workers.threads() if points.shape[1] >= _workers.WORTH_THREADS else 1,
         upsampfac=2.0,
         spread_sort=1 if kind == 1 else 2,  # unsorted points are not cut into runs
         spread_max_sp_size=RUN,

@@ -1,10 +1,15 @@
-"""Blocks dealt out to workers: threads in which torch uses one each, because a block takes many small steps."""
+"""How many threads work: blocks dealt out to workers of one thread each, and one alone where steps are small.
+
+A step that takes microseconds takes milliseconds where a second thread has to be woken for it, or where the threads of
+two libraries wait for each other's turn on the same processors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 import torch
@@ -12,17 +17,25 @@ import torch
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+WORTH_THREADS = 2**15  # points: below, waking a second thread takes longer than the work
+_before: ContextVar[int] = ContextVar("threads that torch had before `one_thread`", default=1)
+
+
+def threads() -> int:
+    """How many may work: those that torch has, or had before `one_thread`."""
+    return max(_before.get(), torch.get_num_threads())
+
 
 def each(do: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """`do` for every item, results in the order of the items, which are few enough to be listed."""
     waiting = list(items)
-    threads = torch.get_num_threads()
-    if threads < 2 or len(waiting) < 2:
+    count, now = threads(), torch.get_num_threads()
+    if count < 2 or len(waiting) < 2:
         with one_thread():
             return [do(item) for item in waiting]
     modes = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
     try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as workers:
+        with ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,)) as workers:
             jobs = [workers.submit(_in_modes, modes, do, item) for item in waiting]
             try:
                 return [job.result() for job in jobs]
@@ -30,21 +43,36 @@ def each(do: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
                 for job in jobs:
                     job.cancel()  # when one fails, or the person at the keyboard has had enough
     finally:
-        torch.set_num_threads(threads)  # torch would give what the workers were given to any thread that comes after
+        torch.set_num_threads(now)  # torch would give what the workers were given to any thread that comes after
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """A block's small steps take several times as long where threads wait for each other after each of them."""
-    threads = torch.get_num_threads()
-    if threads == 1:
+    """For small steps, which take several times as long where threads wait for each other after each of them."""
+    token = _before.set(threads())
+    try:
+        with _having(1):
+            yield
+    finally:
+        _before.reset(token)
+
+
+def for_points(count: int) -> AbstractContextManager[None]:
+    """All threads for steps over so many points, or one."""
+    return _having(threads()) if count >= WORTH_THREADS else one_thread()
+
+
+@contextmanager
+def _having(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    if before == count:
         yield
         return
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
         yield
     finally:
-        torch.set_num_threads(threads)
+        torch.set_num_threads(before)
 
 
 def _in_modes(modes: tuple[bool, bool], do: Callable[[Item], Result], item: Item) -> Result:
