@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import statsmodels.api as sm
+import torch
 from kernel_average import mixed
 from sklearn import datasets
 from statsmodels.nonparametric.kernel_regression import KernelReg
@@ -99,3 +100,22 @@ def test_the_same_curve_as_statsmodels_on_real_data(name):
     judge = KernelReg(y, x, "cc" + "u" * len(kinds), reg_type="lc", bw=REAL[name])
     model = rg.NadarayaWatson(bandwidth=REAL[name], categorical=kinds).fit(x, y)
     np.testing.assert_allclose(model.predict(x), judge.fit(x)[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize(("seed", "n"), [(1, 100), (2, 50), (7, 50), (20, 50), (22, 50), (28, 50)])
+def test_widths_are_the_best_for_categories_at_an_end_of_their_range(seed, n):
+    """At lambda = 0 the value jumps, so no descent over lambdas gets there, and widths have to follow it."""
+    random = torch.Generator().manual_seed(seed)
+    x = torch.randn(n, 1, generator=random, dtype=torch.float64)
+    kind = torch.randint(0, 2, (n, 1), generator=random)
+    curve = (torch.sin(3 * x) + kind, torch.sin(6 * x) * (1 - 2 * kind), torch.sin(2 * x) + 0.2 * kind * x)[seed % 3]
+    y = (curve + 0.5 * torch.randn(n, 1, generator=random, dtype=torch.float64))[:, 0].numpy()
+    rows = np.column_stack([x, kind])
+
+    def error(width, chance):
+        model = rg.NadarayaWatson(categorical=[1], bandwidth=[width, chance]).fit(rows, y)
+        return np.mean(model.loo_residuals_**2)
+
+    found = rg.NadarayaWatson(categorical=[1]).fit(rows, y)
+    best = min(error(width, chance) for width in np.geomspace(0.03, 1, 60) for chance in (0.0, 0.5))
+    assert np.mean(found.loo_residuals_**2) <= best * NEARLY

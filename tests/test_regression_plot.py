@@ -9,7 +9,7 @@ import torch
 
 from regard import plot
 from regard.errors import ChoiceError, ShapeError
-from regard.plot import _fonts
+from regard.plot import _fonts, _regression
 
 
 class Parabola:
@@ -64,6 +64,23 @@ def test_points_out_of_order_are_drawn_in_order():
     for label, factor in (("Truth", 20), ("Pred", 10)):
         assert line(ax, label)[0].tolist() == [0, 1, 2]
         assert line(ax, label)[1].tolist() == [0, factor, 2 * factor]
+
+
+def test_categories_have_marks_of_their_own_and_no_line_between():
+    x, low, high = [0, 1, 2], [0.5, 1, 2], [1.5, 4, 4]
+    train = ([0, 0, 1, 2], [1, 1, 2, 3])
+    ax = plot.regression(x, [1, 2, 3], truth=[1, 1, 1], band=(low, high), train=train, levels=["red", "blue", "红"])
+    ax.figure.canvas.draw()
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["red", "blue", "红"]
+    assert {line.get_linestyle() for line in ax.lines} == {"None"}
+    (bars,) = ax.containers
+    assert bars.lines[0].get_xydata().tolist() == [[0, 1], [1, 2], [2, 3]]
+    (uncertain,) = bars.lines[2]
+    np.testing.assert_allclose([part[:, 1] for part in uncertain.get_segments()], np.transpose([low, high]))
+    dots = ax.lines[0].get_xydata()
+    assert dots[:, 1].tolist() == train[1]
+    assert 0 < np.abs(dots[:, 0] - train[0]).max() <= _regression.ASIDE, "beside their level, and nearer to no other"
+    assert dots[0, 0] != dots[1, 0], "two of a level do not hide each other"
 
 
 @pytest.mark.parametrize("arguments", [(MODEL,), (torch.linspace(1, 3, 400), MODEL)])

@@ -270,7 +270,7 @@ def survey_tiles(
     problem: Problem, reducers: Sequence[Reducer[Any]], tiles: Iterable[Tile], cap: int, wholes: list[Any]
 ) -> list[Any]:
     """What is learned of some tiles, written into states of the whole matrix."""
-    buffers = Buffers(problem)
+    buffers = Buffers(problem, cap)
     for tile in tiles:
         lead = tuple(cut.stop - cut.start for cut in tile.lead)
         states: list[Any] = [None if r.by_row else _heads_of(w, tile) for r, w in zip(reducers, wholes, strict=True)]
@@ -289,16 +289,20 @@ def _seen(reducer: Reducer[Any], state: Any, block: Block) -> Any:
 
 
 class Buffers:
-    """Two blocks of memory that every tile uses again: fresh memory would cost more than the arithmetic."""
+    """Two blocks of memory that every tile uses again: fresh memory would cost more than the arithmetic.
 
-    def __init__(self, problem: Problem) -> None:
+    With room for `most` scores from the start, the last tile's need not be kept while a larger one's are made.
+    """
+
+    def __init__(self, problem: Problem, most: int = 0) -> None:
         self.problem = problem
+        self.most = min(most, math.prod(problem.lead) * problem.size.n * problem.size.m)
         self.memory = torch.empty(2, 0)
 
     def take(self, shape: tuple[int, ...]) -> list[Tensor]:
         count = math.prod(shape)
         if self.memory.shape[1] < count:
-            self.memory = torch.empty(2, count, dtype=self.problem.dtype, device=self.problem.size.device)
+            self.memory = torch.empty(2, max(count, self.most), dtype=self.problem.dtype, device=self.problem.size.device)
         return [part[:count].view(shape) for part in self.memory]
 
 

@@ -51,12 +51,11 @@ def _panel(ax: Any, model: Any, feature: int, name: str) -> None:
     X = np.tile(_middle(model, data), (len(line), 1))
     X[:, feature] = line
     X = table(model, X)
-    if levels is not None:
-        ax.set_xticks(line, [_word(level) for level in levels.tolist()])
     dots, band = (data[:, feature], model.y_), model.confidence_band(X, level=LEVEL)
     title = "" if data.shape[1] == 1 else MIDDLE[bool(set(model.categories_) - {feature})]
     texts: Any = {"xlabel": name, "ylabel": target(model), "title": title, "labels": ("", "fit, and 95 % band")}
-    plot.regression(line, model.predict(X), train=dots, band=band, ax=ax, **texts)
+    words = None if levels is None else [_word(level) for level in levels.tolist()]
+    plot.regression(line, model.predict(X), train=dots, band=band, ax=ax, levels=words, **texts)
 
 
 def _along(values: np.ndarray) -> np.ndarray:

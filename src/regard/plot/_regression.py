@@ -1,7 +1,7 @@
 """A fitted curve: the truth, the prediction, the points it was learned from, and how sure it is."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,8 @@ from regard.plot._fonts import families_for, make_legible
 Limits = tuple[float, float]
 GRID = 400  # points of a curve that nobody gave points for
 MANY = 2_000  # dots; beyond, small ones, or they are one blot
+ASIDE = 0.25  # how far the dots of a level lie beside it, at most: on one line they would hide each other
+GOLDEN = (5**0.5 - 1) / 2  # whose multiples fill a range evenly, whatever their number
 
 
 class Curve(NamedTuple):
@@ -39,6 +41,7 @@ def regression(
     labels: tuple[str, str] = ("Truth", "Pred"),
     xlim: Limits | None = None,
     ylim: Limits | None = None,
+    levels: Sequence[str] | None = None,
 ) -> Axes:
     """A fitted curve ("Pred"), the curve it should be ("Truth"), and dots for the training points.
 
@@ -47,6 +50,7 @@ def regression(
     From a fitted estimator of one feature, alone or in the place of `prediction`: it is asked for its curve at x, or
     over its own data, whose dots are drawn; band: a level such as 0.95 asks for its `confidence_band`.
     truth: also a function of x. labels: of the two curves, for the legend. xlim, ylim: None shows everything.
+    levels: the names of categories, where x is their numbers 0, 1, ...: each has a mark of its own, and no line between.
 
     >>> import torch
     >>> from regard import plot
@@ -55,18 +59,18 @@ def regression(
     """
     curve = _curve_of(x, prediction, truth, train, band)
     ax = new_axes((4.8, 3.4)) if ax is None else ax
-    _draw_dots(ax, curve)
-    if curve.truth is not None:
-        ax.plot(curve.x, curve.truth, color=INK, linewidth=1.4, linestyle=(0, (4, 2)), label=labels[0])
-    if curve.band is not None:
-        ax.fill_between(curve.x, *curve.band, color=RED, alpha=0.15, linewidth=0)
-    ax.plot(curve.x, curve.prediction, color=RED, linewidth=2, label=labels[1])
+    _draw_dots(ax, curve, apart=levels is not None)
+    if levels is None:
+        _draw_curves(ax, curve, labels)
+    else:
+        _draw_marks(ax, curve, labels)
+        ax.set_xticks(range(len(levels)), list(levels))
     ax.set(xlim=xlim, ylim=ylim)
     place = "upper right" if ylim or (curve.dots and len(curve.dots[0]) > MANY) else "best"  # the best is slow to find
     ax.legend(frameon=False, loc=place, fontsize=SIZE, labelcolor=INK)
     name_axes(ax, curve.name if xlabel is None else xlabel, ylabel, title)
     open_frame(ax)
-    make_legible([ax], families_for([title, ax.get_xlabel(), ylabel, *labels]))
+    make_legible([ax], families_for([title, ax.get_xlabel(), ylabel, *labels, *(levels or ())]))
     return ax
 
 
@@ -131,11 +135,29 @@ def _dots(train: Any) -> tuple[np.ndarray, np.ndarray] | None:
     return x, _line("train[1]", train[1], x)
 
 
-def _draw_dots(ax: Axes, curve: Curve) -> None:
+def _draw_curves(ax: Axes, curve: Curve, labels: tuple[str, str]) -> None:
+    if curve.truth is not None:
+        ax.plot(curve.x, curve.truth, color=INK, linewidth=1.4, linestyle=(0, (4, 2)), label=labels[0])
+    if curve.band is not None:
+        ax.fill_between(curve.x, *curve.band, color=RED, alpha=0.15, linewidth=0)
+    ax.plot(curve.x, curve.prediction, color=RED, linewidth=2, label=labels[1])
+
+
+def _draw_marks(ax: Axes, curve: Curve, labels: tuple[str, str]) -> None:
+    if curve.truth is not None:
+        ax.plot(curve.x, curve.truth, "_", color=INK, markersize=22, mew=1.4, label=labels[0])
+    away = None if curve.band is None else np.abs(np.stack(curve.band) - curve.prediction)
+    ax.errorbar(curve.x, curve.prediction, away, fmt="o", color=RED, markersize=7, elinewidth=2, label=labels[1])
+
+
+def _draw_dots(ax: Axes, curve: Curve, *, apart: bool) -> None:
     if curve.dots is None:
         return
-    size, alpha = (4.0, 0.45) if len(curve.dots[0]) <= MANY else (1.5, 0.25)
-    ax.plot(*curve.dots, "o", color=BLUE, alpha=alpha, markersize=size, mew=0, rasterized=len(curve.dots[0]) > MANY)
+    x, y = curve.dots
+    if apart:
+        x = x + (np.arange(len(x)) * GOLDEN % 1 - 0.5) * 2 * ASIDE
+    size, alpha = (4.0, 0.45) if len(x) <= MANY else (1.5, 0.25)
+    ax.plot(x, y, "o", color=BLUE, alpha=alpha, markersize=size, mew=0, rasterized=len(x) > MANY)
 
 
 def _line(name: str, values: Any, like: np.ndarray | None = None) -> np.ndarray:

@@ -24,6 +24,8 @@ from regard.regression.sums._sample import INFINITE, Sample
 
 REFINED, COARSELY = 5, 3  # starts, of those tried, from which a descent begins; the same with few of the points
 NOTHING = 1e-6  # of the total variance: below this a descent takes a value for 0
+ROUNDS = 4  # of giving up features, and going down without them
+OFF = 0.02  # of the largest lambda: how far a lambda is moved off its end
 EXACT = 1e-12  # of the total variance: two values this near are the same
 # Where an evaluation takes longer than this, the search begins with every fourth point and ends with all.
 COARSE_SECONDS, FEWEST = 4e-3, 250
@@ -221,11 +223,13 @@ class Search:
         if self.rough:
             self.descend(self.known().h, TIGHT, only_lambdas=True)  # in which the value has no edges
         self.nudge()
-        value = self.known().value
-        self.widen()
-        if value - self.known().value > TIGHT * self.scale:
-            self.descend(self.known().h, TIGHT)
+        for _ in range(ROUNDS):
+            value = self.known().value
             self.widen()
+            self.leave_ends()
+            if value - self.known().value <= TIGHT * self.scale:
+                break
+            self.descend(self.known().h, TIGHT)
 
     def nudge(self) -> None:
         """Half of all widths while that is better: towards 0 the value may fall so slowly that a descent gives up."""
@@ -238,8 +242,12 @@ class Search:
             found = self.known().value < value
 
     def descend(self, h: Tensor, tolerance: float, *, only_lambdas: bool = False) -> None:
-        """Go down from `h` over finite widths and lambdas; what is found is remembered by `evaluate`."""
-        moving = torch.isfinite(h) & self.bounds.free
+        """Go down from `h` over finite widths and lambdas; what is found is remembered by `evaluate`.
+
+        A lambda of 0 stays: a point that only its own category counts for is predicted by other points than with a
+        lambda that is nearly 0, so the value jumps there. At the largest a slope says nothing.
+        """
+        moving = torch.isfinite(h) & self.bounds.free & ~self.at_ends(h)
         if only_lambdas:
             moving[: self.dim] = False
         ways = Ways.of(self.problem, moving)
@@ -258,6 +266,19 @@ class Search:
             start = by_compass(at, start, low, high, tolerance)
         if only_lambdas or self.problem.kernel not in COMPASS:
             by_gradient(at, start, low, high, tolerance)
+
+    def at_ends(self, h: Tensor) -> Tensor:
+        """bool (features,): lambdas that are 0 or the largest."""
+        ends = (h == 0) | (h == self.problem.no_help)
+        ends[: self.dim] = False
+        return ends
+
+    def leave_ends(self) -> None:
+        """Lambdas that are 0 or the largest, each somewhat off; better is remembered."""
+        for kind in (self.at_ends(self.known().h) & self.bounds.free).nonzero().flatten().tolist():
+            off = self.known().h.clone()
+            off[kind] = self.problem.no_help[kind] * (OFF if off[kind] == 0 else 1 - OFF)
+            self.evaluate(off)
 
     def widen(self) -> None:
         """Give up all features, or each one, without which it is not worse, the widest first."""

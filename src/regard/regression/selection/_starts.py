@@ -21,7 +21,7 @@ WIDEST = 1e3  # of a feature's whole range
 LOOK = tuple(2.0 ** (k / 2) for k in range(6, -12, -1))  # the same, nearer to each other, where a look is cheap
 WORTH_A_LOOK = 300  # points
 PLACES, NEARLY = 2, 1.05  # of a scan from which a search begins, and how much worse than the lowest they may be
-PARTS, MATTERS = (1e-4, 0.02, 0.2, 0.6), 0.1  # of the largest lambda: all categories together, and one alone
+PARTS, MATTERS = (0.0, 1e-4, 0.02, 0.2, 0.6), 0.1  # of the largest lambda: all categories together, and one alone
 SMALLEST = 1e-9  # of the largest lambda: a descent stays so far from both ends, which are tried after it
 MANY = 12  # features: above, those starts that single out one feature would be too many
 

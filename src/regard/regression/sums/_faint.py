@@ -20,7 +20,7 @@ from regard._operands import NEVER
 from regard.regression.sums import _direct
 from regard.regression.sums._scaled import Scaled
 
-ONE_IN = 128  # one in so many queries of a tile is looked at for the guess
+ONE_IN = 256  # one in so many queries of a tile is looked at for the guess
 FEWEST = 2
 SQUARES = 2.0**-48  # by how much, at most, a squared distance is rounded
 
