@@ -190,7 +190,7 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list
     threads costs more than it gains. What workers learn of the same columns is merged at the end.
     """
     count = torch.get_num_threads() if problem.size.device.type == "cpu" and not traced() else 1
-    tiles = list(problem.tiles(max(1, cap // count), call=SURVEY_CALL))
+    tiles = list(problem.tiles(max(1, cap // count), call=SURVEY_CALL, workers=count))
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
     count = min(count, len(tiles) // FEWEST_TILES)
     if count < 2:
@@ -302,7 +302,8 @@ class Buffers:
     def take(self, shape: tuple[int, ...]) -> list[Tensor]:
         count = math.prod(shape)
         if self.memory.shape[1] < count:
-            self.memory = torch.empty(2, max(count, self.most), dtype=self.problem.dtype, device=self.problem.size.device)
+            room, device = max(count, self.most), self.problem.size.device
+            self.memory = torch.empty(2, room, dtype=self.problem.dtype, device=device)
         return [part[:count].view(shape) for part in self.memory]
 
 

@@ -126,15 +126,18 @@ class Problem:
         """The weights of a tile of scores."""
         return self.spec.normaliser.weights(scores, tensors[self._counts[2] :], gaps=bool(self.gaps(tile)), out=out)
 
-    def tiles(self, cap: int, *, lead: tuple[int, ...] | None = None, call: int = CALL) -> Iterator[Tile]:
+    def tiles(
+        self, cap: int, *, lead: tuple[int, ...] | None = None, call: int = CALL, workers: int = 1
+    ) -> Iterator[Tile]:
         """All tiles of at most `cap` scores (but one row of one head at least). Rows that see nothing are in no tile.
 
-        `call` is the fixed cost of a tile, in scores.
+        `call` is the fixed cost of a tile, in scores. Heads are grouped so that `workers` get as many groups each,
+        where that is possible.
         """
         lead = self.lead if lead is None else lead
         most = min(math.prod(lead), MOST_HEADS) or 1
         cuts: dict[int, list[Span]] = {}  # for each number of heads in a tile
-        for heads in head_slices(lead, self._heads_in_tile(most, cap, call)):
+        for heads in head_slices(lead, self._heads_in_tile(most, cap, call, workers)):
             count = math.prod([cut.stop - cut.start for cut in heads])
             if count not in cuts:
                 cuts[count] = list(self._row_cuts(cap // count, call / count))
@@ -202,11 +205,11 @@ class Problem:
             return self.size.m
         return sum(high - low for low, high in self.spec.mask.reach(_hull(rows, self.size.n), self.size))
 
-    def _heads_in_tile(self, most: int, cap: int, call: float) -> int:
+    def _heads_in_tile(self, most: int, cap: int, call: float, workers: int) -> int:
         """How many heads a tile should have, judged in the middle: long blocks of one before short blocks of many."""
         middle = self.size.n // 2
         row = max(1, self._width(Span(middle, middle + 1)))
-        even = sorted({-(-most // groups) for groups in range(1, most + 1)})
+        even = sorted({-(-most // groups) for groups in range(1, most + 1) if groups % workers == 0 or groups == most})
         counts = [count for count in even if count * row <= cap] or [1]
         costs = [min(self._costs(middle, cap // count, call / count)) for count in counts]
         return counts[costs.index(min(costs))]

@@ -19,6 +19,7 @@ from regard._operands import NEVER, Size, Span, Tile
 from regard.errors import ChoiceError
 
 CHUNK = 64  # neighbouring keys of which first only the largest is looked at, in search of the top k
+LOOKED_AT = 1 << 17  # scores of the best chunks that are held at a time
 State = TypeVar("State")
 
 
@@ -251,17 +252,26 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
 
     def finish(self, state: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         scores = state[0]
-        if bool((scores[..., 1:] == scores[..., :-1]).any()):
-            state = self.merge(state, tuple(part[..., :0] for part in state))  # pyright: ignore[reportArgumentType]
+        # Where a row sees fewer keys than k, the rest is -inf and nowhere: no order is wrong there.
+        tied = ((scores[..., 1:] == scores[..., :-1]) & (scores[..., 1:] != NEVER)).any(-1)
+        if bool(tied.any()):
+            one, two, three = (part[tied] for part in state)
+            _, weights, where = self.merge((one, two, three), (one[:, :0], two[:, :0], three[:, :0]))
+            return state[1].index_put((tied,), weights), state[2].index_put((tied,), where)
         return state[1], state[2]
 
 
 def best_of(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     """torch.topk over the last dimension, for long rows by way of maxima: the k best lie in the k best chunks."""
-    chunks = scores.shape[-1] // CHUNK
-    if chunks < 2 * k:
+    if scores.shape[-1] // CHUNK < 2 * k:
         return torch.topk(scores, k)
-    flat = scores.flatten(0, -2)
+    parts = [_best_of_chunks(rows, k) for rows in scores.flatten(0, -2).split(max(1, LOOKED_AT // (k * CHUNK)))]
+    best, at = parts[0] if len(parts) == 1 else (torch.cat(part) for part in zip(*parts, strict=True))
+    return best.unflatten(0, scores.shape[:-1]), at.unflatten(0, scores.shape[:-1])
+
+
+def _best_of_chunks(flat: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    chunks = flat.shape[-1] // CHUNK
     cut = chunks * CHUNK
     body = flat[:, :cut].unflatten(-1, (chunks, CHUNK))
     picked = body.amax(-1).topk(k, sorted=False).indices  # (rows, k)
@@ -273,8 +283,7 @@ def best_of(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
         few = torch.cat([few, flat[:, cut:]], -1)
         picked = pad(picked, (0, 1), value=chunks)
     best, at = few.topk(k)
-    at = picked.gather(-1, at // CHUNK) * CHUNK + at % CHUNK
-    return best.unflatten(0, scores.shape[:-1]), at.unflatten(0, scores.shape[:-1])
+    return best, picked.gather(-1, at // CHUNK) * CHUNK + at % CHUNK
 
 
 class Received(Reducer[Tensor]):

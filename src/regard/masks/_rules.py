@@ -42,10 +42,12 @@ class Band(Mask):
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
         del tensors
-        gap = cols.positions(size.device) - (rows.positions(size.device)[:, None] + self.offset(size))
-        if self.left is None or self.right is None:
-            return gap >= -self.left if self.left is not None else gap <= (self.right or 0)
-        return (gap >= -self.left) & (gap <= self.right)
+        # Compared, not subtracted: a tile of bits, and no tile of whole numbers.
+        here, there = rows.positions(size.device)[:, None] + self.offset(size), cols.positions(size.device)
+        if self.left is None:
+            return there <= here + (self.right or 0)
+        since = there >= here - self.left
+        return since if self.right is None else since & (there <= here + self.right)
 
     def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         del tensors

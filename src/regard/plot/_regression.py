@@ -50,7 +50,7 @@ def regression(
     From a fitted estimator of one feature, alone or in the place of `prediction`: it is asked for its curve at x, or
     over its own data, whose dots are drawn; band: a level such as 0.95 asks for its `confidence_band`.
     truth: also a function of x. labels: of the two curves, for the legend. xlim, ylim: None shows everything.
-    levels: the names of categories, where x is their numbers 0, 1, ...: each has a mark of its own, and no line between.
+    levels: names of categories, where x is their numbers 0, 1, ...: each has a mark of its own, and no line between.
 
     >>> import torch
     >>> from regard import plot
