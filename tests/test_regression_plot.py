@@ -73,10 +73,9 @@ def test_categories_have_marks_of_their_own_and_no_line_between():
     ax.figure.canvas.draw()
     assert [text.get_text() for text in ax.get_xticklabels()] == ["red", "blue", "红"]
     assert {line.get_linestyle() for line in ax.lines} == {"None"}
-    (bars,) = ax.containers
-    assert bars.lines[0].get_xydata().tolist() == [[0, 1], [1, 2], [2, 3]]
-    (uncertain,) = bars.lines[2]
-    np.testing.assert_allclose([part[:, 1] for part in uncertain.get_segments()], np.transpose([low, high]))
+    assert line(ax, "Pred")[1].tolist() == [1, 2, 3]
+    (bars,) = ax.collections
+    np.testing.assert_allclose([part[:, 1] for part in bars.get_segments()], np.transpose([low, high]))
     dots = ax.lines[0].get_xydata()
     assert dots[:, 1].tolist() == train[1]
     assert 0 < np.abs(dots[:, 0] - train[0]).max() <= _regression.ASIDE, "beside their level, and nearer to no other"

@@ -209,7 +209,8 @@ class Problem:
         """How many heads a tile should have, judged in the middle: long blocks of one before short blocks of many."""
         middle = self.size.n // 2
         row = max(1, self._width(Span(middle, middle + 1)))
-        even = sorted({-(-most // groups) for groups in range(1, most + 1) if groups % workers == 0 or groups == most})
+        share = workers if workers <= most else 1
+        even = sorted({-(-most // groups) for groups in range(1, most + 1) if groups % share == 0 or groups == most})
         counts = [count for count in even if count * row <= cap] or [1]
         costs = [min(self._costs(middle, cap // count, call / count)) for count in counts]
         return counts[costs.index(min(costs))]

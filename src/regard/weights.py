@@ -349,10 +349,10 @@ class Weights:
         """How many scores a pass of questions may hold at a time, in all its workers together."""
         if self._plan.executor == "dense":
             return self._plan.tile
-        # For every worker 128 queries, 64 where rows are long: with fewer, a product waits for its keys. Short rows get
-        # more of them: a tile has a fixed cost.
-        m = self._shape.m
-        scores = torch.get_num_threads() * max(TILE // 2, min(128 * m, 2 * TILE), 64 * m)
+        # For every worker 256 queries, 64 where rows are long: with fewer, a product waits for its keys. Not more than
+        # a small part of the matrix, though, unless that is so small that the fixed cost of a tile counts.
+        n, m = self._shape.n, self._shape.m
+        scores = torch.get_num_threads() * max(TILE // 2, min(256 * m, 2 * TILE, n * m // 24), 64 * m)
         return max(1, min(scores, self._budget // (BUFFERS * problem.dtype.itemsize)))
 
     def _wants_gradient(self) -> bool:

@@ -70,7 +70,7 @@ def regression(
     ax.legend(frameon=False, loc=place, fontsize=SIZE, labelcolor=INK)
     name_axes(ax, curve.name if xlabel is None else xlabel, ylabel, title)
     open_frame(ax)
-    make_legible([ax], families_for([title, ax.get_xlabel(), ylabel, *labels, *(levels or ())]))
+    make_legible([ax], families_for([title, ax.get_xlabel(), ylabel, *labels, *(() if levels is None else levels)]))
     return ax
 
 
@@ -146,8 +146,9 @@ def _draw_curves(ax: Axes, curve: Curve, labels: tuple[str, str]) -> None:
 def _draw_marks(ax: Axes, curve: Curve, labels: tuple[str, str]) -> None:
     if curve.truth is not None:
         ax.plot(curve.x, curve.truth, "_", color=INK, markersize=22, mew=1.4, label=labels[0])
-    away = None if curve.band is None else np.abs(np.stack(curve.band) - curve.prediction)
-    ax.errorbar(curve.x, curve.prediction, away, fmt="o", color=RED, markersize=7, elinewidth=2, label=labels[1])
+    if curve.band is not None:
+        ax.vlines(curve.x, *curve.band, color=RED, linewidth=2)
+    ax.plot(curve.x, curve.prediction, "o", color=RED, markersize=7, label=labels[1])
 
 
 def _draw_dots(ax: Axes, curve: Curve, *, apart: bool) -> None:

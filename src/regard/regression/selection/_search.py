@@ -230,6 +230,8 @@ class Search:
             if value - self.known().value <= TIGHT * self.scale:
                 break
             self.descend(self.known().h, TIGHT)
+        else:
+            self.widen()
 
     def nudge(self) -> None:
         """Half of all widths while that is better: towards 0 the value may fall so slowly that a descent gives up."""
@@ -274,11 +276,13 @@ class Search:
         return ends
 
     def leave_ends(self) -> None:
-        """Lambdas that are 0 or the largest, each somewhat off; better is remembered."""
+        """Lambdas that are 0 or the largest, each somewhat off; what is no better than by rounding is not taken."""
         for kind in (self.at_ends(self.known().h) & self.bounds.free).nonzero().flatten().tolist():
             off = self.known().h.clone()
             off[kind] = self.problem.no_help[kind] * (OFF if off[kind] == 0 else 1 - OFF)
-            self.evaluate(off)
+            before = self.known()
+            if before.value - self.evaluate(off).value <= TIGHT * self.scale:
+                self.best = before
 
     def widen(self) -> None:
         """Give up all features, or each one, without which it is not worse, the widest first."""
