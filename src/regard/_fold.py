@@ -194,7 +194,7 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
     count = min(count, len(tiles) // FEWEST_TILES)
     if count < 2:
-        states = survey_tiles(problem, reducers, tiles, cap, wholes)
+        states = survey_tiles(problem, reducers, tiles, cap, wholes, _largest(tiles, cap))
     else:
         found = _by_workers(problem, reducers, _shares(tiles, count), cap // count, wholes)
         states = [_together(r, parts) for r, *parts in zip(reducers, *found, strict=True)]
@@ -229,7 +229,9 @@ def _by_workers(
         with ThreadPoolExecutor(len(shares), initializer=torch.set_num_threads, initargs=(1,)) as workers:
             mode = torch.is_inference_mode_enabled()
             jobs = [
-                workers.submit(_in_mode, mode, problem, reducers, _stoppable(share, stop), cap, states)
+                workers.submit(
+                    _in_mode, mode, problem, reducers, _stoppable(share, stop), cap, states, _largest(share, cap)
+                )
                 for share, states in zip(shares, twins, strict=True)
             ]
             try:
@@ -259,20 +261,36 @@ def _in_mode(
     tiles: Iterable[Tile],
     cap: int,
     wholes: list[Any],
+    room: int,
 ) -> list[Any]:
     """What a worker does: modes belong to a thread, so it takes over the one in which the question was asked."""
     with torch.inference_mode(inference):
-        return survey_tiles(problem, reducers, tiles, cap, wholes)
+        return survey_tiles(problem, reducers, tiles, cap, wholes, room)
+
+
+def _largest(tiles: Iterable[Tile], cap: int) -> int:
+    """Scores of the largest tile, which is cut where it is above the cap."""
+    sizes = (math.prod(_lead(tile)) * len(tile.rows) * len(tile.cols) for tile in tiles)
+    return min(cap, max(sizes, default=0))
+
+
+def _lead(tile: Tile) -> tuple[int, ...]:
+    return tuple(cut.stop - cut.start for cut in tile.lead)
 
 
 @torch.no_grad()
 def survey_tiles(
-    problem: Problem, reducers: Sequence[Reducer[Any]], tiles: Iterable[Tile], cap: int, wholes: list[Any]
+    problem: Problem,
+    reducers: Sequence[Reducer[Any]],
+    tiles: Iterable[Tile],
+    cap: int,
+    wholes: list[Any],
+    room: int = 0,
 ) -> list[Any]:
-    """What is learned of some tiles, written into states of the whole matrix."""
-    buffers = Buffers(problem, cap)
+    """What is learned of some tiles, written into states of the whole matrix. `room`: scores of the largest tile."""
+    buffers = Buffers(problem, room)
     for tile in tiles:
-        lead = tuple(cut.stop - cut.start for cut in tile.lead)
+        lead = _lead(tile)
         states: list[Any] = [None if r.by_row else _heads_of(w, tile) for r, w in zip(reducers, wholes, strict=True)]
         for block in _blocks(problem, tile, lead, cap, buffers):
             states = [_seen(r, state, block) for r, state in zip(reducers, states, strict=True)]
@@ -291,18 +309,18 @@ def _seen(reducer: Reducer[Any], state: Any, block: Block) -> Any:
 class Buffers:
     """Two blocks of memory that every tile uses again: fresh memory would cost more than the arithmetic.
 
-    With room for `most` scores from the start, the last tile's need not be kept while a larger one's are made.
+    With room for as many scores from the start, the last tile's need not be kept while a larger one's are made.
     """
 
-    def __init__(self, problem: Problem, most: int = 0) -> None:
+    def __init__(self, problem: Problem, room: int = 0) -> None:
         self.problem = problem
-        self.most = min(most, math.prod(problem.lead) * problem.size.n * problem.size.m)
+        self.room = room
         self.memory = torch.empty(2, 0)
 
     def take(self, shape: tuple[int, ...]) -> list[Tensor]:
         count = math.prod(shape)
         if self.memory.shape[1] < count:
-            room, device = max(count, self.most), self.problem.size.device
+            room, device = max(count, self.room), self.problem.size.device
             self.memory = torch.empty(2, room, dtype=self.problem.dtype, device=device)
         return [part[:count].view(shape) for part in self.memory]
 
@@ -336,7 +354,7 @@ def _column_parts(tile: Tile, width: int) -> Iterable[Tile]:
 
 def whole_rows(problem: Problem, tile: Tile, buffers: Buffers | None = None) -> Block:
     """A tile as questions see it, until the next one is made in the same memory."""
-    lead = tuple(cut.stop - cut.start for cut in tile.lead)
+    lead = _lead(tile)
     return _block(problem, tile, lead, Buffers(problem) if buffers is None else buffers)
 
 

@@ -46,8 +46,9 @@ def sweep(sums: Float[Tensor, "rows n 2"], rows: Rows, certain: Certain, *, grad
     """All rows. The sums hold the weight in [0, :, 0] and one output after the other behind it."""
     n = sums.shape[1]
     residuals = torch.empty_like(rows.values)
-    pull = torch.zeros_like(sums) if gradient else None
-
+    pull = None
+    if gradient:  # written everywhere, unless the last number of each row has no output
+        pull = torch.empty_like(sums) if rows.values.shape[1] % 2 else torch.zeros_like(sums)
     found = [_block(block, sums, rows, certain, residuals, pull) for block in _blocks(n)]
     poor = torch.cat([torch.empty(0, dtype=torch.int64), *(rows for rows, _ in found)])
     least = torch.cat([rows.share[:0], *(weight for _, weight in found)])
