@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from regard.errors import ShapeError, UnsupportedError
-from regard.regression import _bands, _checks, _fitting, _levels
+from regard.regression import _bands, _checks, _fitting, _growth, _levels
 from regard.regression._categorical import Mixed
 from regard.regression._data import Data
 from regard.regression._files import Saved
@@ -99,7 +99,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         self.target_names_ = target_names(y)
         self.categories_ = _levels.levels(X, _levels.columns(self.categorical, X))
         X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=True)
-        most = {column: (len(levels) - 1) / len(levels) for column, levels in self.categories_.items()}
+        most = {column: _levels.most(levels) for column, levels in self.categories_.items()}
         asked = _checks.bandwidth(self.bandwidth, X.shape[1], most)
         self._keep(X, y, _checks.weight(sample_weight, len(X)))
         if isinstance(asked, np.ndarray):
@@ -112,12 +112,17 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
-        """Add rows to the data. The bandwidth stays what it is; the first call is `fit`."""
+        """Add rows to the data. The bandwidth stays what it is; the first call is `fit`.
+
+        A new category becomes one of `categories_`, and c grows; a column that was ignored, lambda = (c - 1) / c, stays
+        so: its lambda grows with c.
+        """
         if not hasattr(self, "bandwidth_"):
             return self.fit(X, y, sample_weight)
         if self.blocks_ is not None:
             raise UnsupportedError("partial_fit needs the data in memory; with files or Dask, fit the longer data anew")
-        X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=False)
+        categories = _levels.grown(X, self.categories_)
+        X, y = _checks.table(self, _levels.encoded(X, categories), y, reset=False)
         if y.shape[1:] != self.y_.shape[1:]:
             msg = f"y must have the shape of the y that was fitted, (n, {self.y_.shape[1:]}), but it is {y.shape}"
             raise ShapeError(msg)
@@ -125,7 +130,10 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         if weight is not None or self.sample_weight_ is not None:
             known = np.ones(len(self.X_)) if self.sample_weight_ is None else self.sample_weight_
             weight = np.concatenate([known, np.ones(len(X)) if weight is None else weight])
-        self._keep(np.concatenate([self.X_, X]), np.concatenate([self.y_, y]), weight)
+        known = _growth.renumbered(self.X_, self.categories_, categories)
+        self.bandwidth_ = _growth.widths(self.bandwidth_, self.categories_, categories)
+        self.categories_ = categories
+        self._keep(np.concatenate([known, X]), np.concatenate([self.y_, y]), weight)
         self.plan_ = self._plan()
         return self
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard._operands import NEVER
 from regard.errors import DataError, OutsideError, ShapeError, UnsupportedError
-from regard.regression import _checks
+from regard.regression import _checks, _levels
 from regard.regression.blocks import _stream
 from regard.regression.blocks._blocks import Block, Blocks, ahead
 from regard.regression.blocks._dask import DaskBlocks, lazily
@@ -73,7 +73,7 @@ def predict(model: Any, X: Any) -> Any:
     if X.ndim != 2 or X.shape[1] != model.n_features_in_:
         raise ShapeError(f"X must have {model.n_features_in_} features, as in fit: it has the shape {X.shape}")
     answer = _everywhere(model) if isinstance(model.blocks_, DaskBlocks) else _here(model)
-    return lazily(X, answer, None if model.flat_ else model.outputs_, model.target_names_)
+    return lazily(X, answer, None if model.flat_ else model.outputs_, model.target_names_, tuple(model.categories_))
 
 
 def _here(model: Any) -> Callable[[Delayed], Delayed]:
@@ -97,8 +97,8 @@ def _everywhere(model: Any) -> Callable[[Delayed], Delayed]:
     return answer
 
 
-def _query(part: Any) -> Float[Tensor, "q dim"]:
-    table = np.array(part, dtype=np.float64, order="C")
+def _query(part: Any, known: dict[int, np.ndarray] | None = None) -> Float[Tensor, "q dim"]:
+    table = np.array(_levels.encoded(part, known or {}), dtype=np.float64, order="C")
     _checks.finite("X", table, list(map(str, getattr(part, "columns", []))))
     return torch.from_numpy(table)
 
@@ -109,7 +109,7 @@ def _finish(streamed: Streamed, flat: bool, found: Reached) -> np.ndarray:
 
 
 def _answer_part(model: Any, part: Any) -> np.ndarray:
-    return _answer(model, _query(part))
+    return _answer(model, _query(part, model.categories_))
 
 
 def _answer(model: Any, query: Float[Tensor, "q dim"]) -> np.ndarray:
@@ -120,7 +120,9 @@ def _answer(model: Any, query: Float[Tensor, "q dim"]) -> np.ndarray:
 def _queries(model: Any, X: Any) -> Iterable[Block]:
     source = X if isinstance(X, Parquet) else Parquet(X)
     names = getattr(model, "feature_names_in_", None)
-    blocks = ParquetBlocks(source if names is None else Parquet(source.path, list(names)), None)
+    blocks = ParquetBlocks(
+        source if names is None else Parquet(source.path, list(names)), None, known=model.categories_
+    )
     if blocks.dim != model.n_features_in_:
         raise ShapeError(
             f"X must have {model.n_features_in_} features, as in fit: {source.path} has {', '.join(blocks.names)}"
