@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from regard.regression.sums import _engine
 from regard.regression.sums._sample import Sample
 from regard.weights import Weights
 
+HERE = "cpu"  # where bandwidths are searched for, and residuals found
+
 
 class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Kernel regression: each prediction is an average of y over the data near by, which is attention.
@@ -47,7 +50,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     numbers. Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own
     (Aitchison and Aitken), where lambda, from 0 to (c - 1) / c, is the bandwidth of that column: 0 listens to the same
     category only, the most ignores it. One that was never seen is predicted as if its column were not there.
-    `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it.
+    `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it; a search for a
+    bandwidth, many small steps, stays on the processor.
     `verbose`: True reports the search for a bandwidth; a function is called after each step of it.
 
     Learned: `bandwidth_` (features,), `loo_residuals_` like y, `loo_score_` (R² of rows predicted by the others), `cv_`
@@ -106,7 +110,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
             self.bandwidth_ = asked
         else:
             self.bandwidth_ = np.full(X.shape[1], 0.5)  # something to be replaced
-            bandwidth, self._residuals = _fitting.choose(asked, self._local(), verbose=self.verbose)
+            bandwidth, self._residuals = _fitting.choose(asked, self._local(HERE), verbose=self.verbose)
             self.bandwidth_ = bandwidth.numpy(force=True)
         self.plan_ = self._plan()
         return self
@@ -216,7 +220,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """Mean squared leave-one-out residual; with several outputs each is in units of its variance."""
         check_is_fitted(self)
         if self.blocks_ is None:
-            return _fitting.mean_square(self._local(), self._left_out())
+            return _fitting.mean_square(self._local(HERE), self._left_out())
         if self._cv is None:
             self._cv = _select_blocks.cross_validation(self)
         return self._cv
@@ -225,7 +229,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         check_is_fitted(self)
         if self._residuals is None:
             here = self.blocks_ is None
-            self._residuals = _fitting.residuals(self._local()) if here else _select_blocks.left_out(self)
+            self._residuals = _fitting.residuals(self._local(HERE)) if here else _select_blocks.left_out(self)
         return self._residuals
 
     # Inside
@@ -236,7 +240,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         return str(_engine.way_of(sample, sample.x, tol=self.tol, plan=self.plan))
 
     def _noise(self, query: Tensor) -> Noise:
-        return self._local().noise(query, self._left_out().square())
+        return self._local().noise(query, self._left_out().square().to(query.device))
 
     def _query(self, X: Any) -> Tensor:
         check_is_fitted(self)
@@ -245,25 +249,26 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def _columns(self, columns: Tensor, X: Any) -> Any:
         return self._framed(columns.numpy(force=True), X)
 
-    def _tensor(self, array: np.ndarray) -> Tensor:
+    def _tensor(self, array: np.ndarray, device: str | None = None) -> Tensor:
         if not array.flags.writeable:  # torch would share the memory, and warns that it could be written to
             array = array.copy()
-        return torch.from_numpy(np.ascontiguousarray(array)).to(_checks.device(self.device))
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device or _checks.device(self.device))
 
-    def _local(self) -> Any:  # a Local, or Streamed, which answers what it can and refuses the rest
-        """The data and the bandwidth as they are now, ready to be asked."""
+    def _local(self, device: str | None = None) -> Any:  # a Local, or Streamed, which refuses some questions
+        """The data and the bandwidth as they are now, ready to be asked; on another device than ours, if it is told."""
         if self.blocks_ is not None:
             return Streamed.of(self)
-        y = self._tensor(self.y_)
+        tensor = partial(self._tensor, device=device)
+        y = tensor(self.y_)
         sample = Sample(
-            self._tensor(self.X_),
+            tensor(self.X_),
             y.unsqueeze(1) if y.dim() == 1 else y,
-            self._tensor(self.bandwidth_),
+            tensor(self.bandwidth_),
             self.kernel,
-            None if self.sample_weight_ is None else self._tensor(self.sample_weight_).log(),
+            None if self.sample_weight_ is None else tensor(self.sample_weight_).log(),
         )
         data = Data(sample, self.tol, self.plan, self.outside)
         if self.categories_:
-            counts = self._tensor(np.array([len(levels) for levels in self.categories_.values()], dtype=np.float64))
+            counts = tensor(np.array([len(levels) for levels in self.categories_.values()], dtype=np.float64))
             data = Mixed.of(data, tuple(self.categories_), counts)
         return _fitting.LOCAL[self.degree](data)
