@@ -174,30 +174,36 @@ def _use(model: NadarayaWatson, wanted: Wanted) -> None:
 
 
 def _predict(model: Any, path: Path, out: Path) -> None:
-    """The rows of the table, with the prediction and its 95 % band in three new columns."""
+    """The rows of the table, with the prediction and its 95 % band in three new columns for each output."""
+    import numpy as np
+
     from regard.cli import _categories, _progress, _tables
 
     frame = _tables.read(path, _categories.of(model))
-    taken = [name for name in ADDED if name in frame.columns]
+    added = _added(model)
+    taken = [name for name in added if name in frame.columns]
     if taken:
         raise DataError(f"{path}: has a column {taken[0]!r} already, where the prediction would go; rename it")
     X = _features(model, frame, path)
     for note in _categories.never_seen(model, X, path):
         print(f"regard: {note}", file=sys.stderr)
-    columns: dict[str, list[Any]] = {name: [] for name in ADDED}
+    found: list[Any] = []
     with _progress.step(f"predicting {len(X):,} rows", total=len(X)) as line:
         for start in range(0, len(X), BLOCK):
             part = X[start : start + BLOCK]
-            for name, values in zip(ADDED, (model.predict(part), *model.confidence_band(part)), strict=True):
-                columns[name].append(values)
+            answers = (model.predict(part), *model.confidence_band(part))
+            found.append(
+                np.stack([np.asarray(one).reshape(len(part), -1) for one in answers], 2).reshape(len(part), -1)
+            )
             line.advance(len(part))
-    _tables.write(_beside(frame, columns), out)
+    _tables.write(frame.assign(**dict(zip(added, np.concatenate(found).T, strict=True))), out)
 
 
-def _beside(frame: DataFrame, columns: dict[str, list[Any]]) -> DataFrame:
-    import numpy as np
-
-    return frame.assign(**{name: np.concatenate(parts) for name, parts in columns.items()})
+def _added(model: Any) -> list[str]:
+    """The names of the new columns, one output after the other."""
+    targets = model.target_names_ or range(1, model.outputs_ + 1)
+    endings = [""] if model.flat_ else [f" {target}" for target in targets]
+    return [name + ending for ending in endings for name in ADDED]
 
 
 def _features(model: Any, frame: DataFrame, path: Path) -> Any:

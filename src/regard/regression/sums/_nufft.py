@@ -30,8 +30,8 @@ ROUNDING = 2.0**-53
 # this number and not with n.
 RUN = 2_000
 # What one point of strength 1 adds to the error of all modes together, each weighted as in `promise`, in units of eps
-# and for each axis. Measured over points and eps in tests/test_regression_nufft.py: below 0.6. By linearity no other
-# strengths can do worse for the same sum of |c|.
+# and for each axis. Measured all over a cell of the grid in tests/test_regression_nufft.py: below 0.7. By linearity no
+# other strengths can do worse for the same sum of |c|.
 FACTOR = 1.0
 
 
