@@ -156,6 +156,26 @@ class TestErrors:
         assert bool((found.error <= recipe.tol).all())
         assert bool((((found.mean - truth.mean).abs() / recipe.scale).amax(1) <= recipe.tol).all())
 
+    @pytest.mark.parametrize("plan", ["auto", "fast"])
+    def test_far_from_most_of_the_data_blocks_that_disagree_are_asked_exactly(self, plan):
+        """Each block is summed fast; where few points decide, and the blocks say +1 and -1, that is not certain."""
+        random, half = np.random.default_rng(0), 2**15
+        x = random.normal(size=(2 * half, 1))
+        y = np.where(np.abs(x[:, 0]) > 3, np.repeat([1.0, -1.0], half), 0.0)
+        query = np.linspace(3.5, 6, 5003)[:, None]  # those asked again are more than 10^7 pairs a block, too
+        blocks = ArrayBlocks(x, y, rows=half)
+        recipe = _stream.Recipe(torch.full((1,), 0.05).double(), summarise(blocks).scale(), plan=plan)
+        first, ask = next(iter(blocks)), torch.from_numpy(query)
+        way = _engine.way_of(Sample(first.x, first.y, recipe.bandwidth), ask, tol=recipe.tol, plan=plan)
+        assert way.name == "fast"
+        found = _stream.pool(blocks, ask, recipe).pooled
+        assert bool((found.error <= recipe.tol).all())
+        near = x[:, 0] > 2
+        score = -(((query - x[near].T) / 0.05) ** 2) / 2
+        weight = np.exp(score - score.max(1, keepdims=True))
+        truth = weight @ y[near] / weight.sum(1)
+        assert np.abs(found.mean[:, 0].numpy() - truth).max() <= recipe.tol * y.std()
+
     @given(cut=st.integers(0, 12))
     def test_nearest_points_of_two_parts(self, cut):
         random = torch.Generator().manual_seed(cut)
