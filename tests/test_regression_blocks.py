@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 import regard as rg
 from regard.errors import ChoiceError, DataError, OutsideError, ShapeError, UnsupportedError
@@ -297,6 +298,18 @@ class TestRefusals:
         with pytest.raises(DataError, match="cannot be read as Parquet"):
             rg.NadarayaWatson(bandwidth=1.0).fit(empty, "u")
 
+    def test_queries_without_rows_are_refused_as_they_are_in_memory(self, folder):
+        frame = pd.read_parquet(folder / "1.parquet")
+        features = frame[["a", "b", "c"]]
+        features[:0].to_parquet(folder / "empty.parquet")
+        here = rg.NadarayaWatson(bandwidth=1.0).fit(features, frame.u)
+        there = rg.NadarayaWatson(bandwidth=1.0).fit(rg.regression.Parquet(folder / "1.parquet", x=list("abc")), "u")
+        for model in (here, there):
+            with pytest.raises(DataError, match="0 sample"):
+                model.predict(features[:0])
+            with pytest.raises(DataError, match=r"at least one row to predict for, and .*empty.parquet has none"):
+                model.predict(folder / "empty.parquet")
+
     def test_negative_weights_and_no_weight_at_all(self, data, tmp_path):
         stored = mapped(data[0], tmp_path / "x.npy")
         with pytest.raises(DataError, match=r"sample_weight must not be negative, .* rows 0 to 10"):
@@ -315,6 +328,35 @@ class TestRefusals:
             model.partial_fit(data[0], data[1])
         with pytest.raises(UnsupportedError, match="degree=1"):
             rg.NadarayaWatson(bandwidth=1.0, degree=1).fit(mapped(data[0], tmp_path / "y.npy"), data[1])
+
+
+@pytest.mark.usefixtures("small_blocks")
+class TestRefit:
+    """An estimator that is fitted again is one that was never fitted before."""
+
+    def test_from_blocks_to_memory_and_back(self, data, folder, tmp_path_factory):
+        elsewhere = tmp_path_factory.mktemp("refit")
+        table = rg.regression.Parquet(folder, x=["a", "b"])
+        by_blocks = vars(rg.NadarayaWatson(bandwidth=1.0).fit(table, "u", "w")).keys()
+        in_memory = vars(rg.NadarayaWatson(bandwidth=1.0).fit(data[0], data[1])).keys()
+        model = rg.NadarayaWatson(bandwidth=1.0).fit(table, "u", "w")
+        assert model.loo_score_ < 1  # what is found when it is asked for is forgotten, too
+        assert vars(model.fit(data[0], data[1])).keys() == in_memory
+        model.save(elsewhere / "model")
+        again = rg.NadarayaWatson.load(elsewhere / "model")
+        np.testing.assert_array_equal(again.predict(data[3]), model.predict(data[3]))
+        assert vars(model.fit(table, "u", "w")).keys() == by_blocks
+        assert not hasattr(model, "X_")
+        model.fit(mapped(data[0], elsewhere / "x.npy"), data[1])
+        assert not hasattr(model, "feature_names_in_")
+
+    def test_what_is_refused_leaves_nothing_to_ask(self, data, folder):
+        model = rg.NadarayaWatson(bandwidth=1.0).fit(data[0], data[1])
+        with pytest.raises(DataError, match="no column 'price'"):
+            model.fit(folder, "price")
+        for query in (data[3], folder):
+            with pytest.raises(NotFittedError):
+                model.predict(query)
 
 
 class TestMemoryMaps:

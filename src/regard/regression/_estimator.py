@@ -92,6 +92,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
         """Keep the data, and choose the bandwidth where it is not given."""
         _checks.choices(self)
+        _fitting.forget(self)
         blocks = _elsewhere.blocks_of(X, y, sample_weight)
         if blocks is not None:
             _elsewhere.fit(self, blocks)
@@ -142,6 +143,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
         The standard error is that of the curve, not of a new y: see `confidence_band`.
         """
+        check_is_fitted(self)
         if _elsewhere.is_elsewhere(X) and not return_std:
             return _streamed.predict(self, X)
         query = self._query(X)

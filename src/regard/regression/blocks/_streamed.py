@@ -67,7 +67,10 @@ class Streamed:
 def predict(model: Any, X: Any) -> Any:
     """Predictions for a Parquet folder, an array; for a collection of Dask, a collection with the same chunks."""
     if not is_dask(X):
-        return np.concatenate([_answer(model, block.x) for block in ahead(_queries(model, X))])
+        answers = [_answer(model, block.x) for block in ahead(_queries(model, X))]
+        if not any(map(len, answers)):
+            raise DataError(f"X must have at least one row to predict for, and {X} has none")
+        return np.concatenate(answers)
     named = hasattr(X, "columns") and hasattr(model, "feature_names_in_")
     X = X[_present(model.feature_names_in_, X.columns)] if named else X
     if X.ndim != 2 or X.shape[1] != model.n_features_in_:
