@@ -1,5 +1,7 @@
 """Data in blocks gives the answer of data in memory, whatever the blocks; it stays on disk; bad blocks are named."""
 
+import threading
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 import regard as rg
-from regard.errors import ChoiceError, DataError, OutsideError, ShapeError, UnsupportedError
+from regard.errors import ChoiceError, DataError, FormatError, OutsideError, ShapeError, UnsupportedError
 from regard.regression.blocks import _blocks, _elsewhere, _parquet, _stream
 from regard.regression.blocks._blocks import ArrayBlocks, ahead
 from regard.regression.blocks._summary import Moments, summarise
@@ -90,17 +92,16 @@ class TestBlocks:
             torch.testing.assert_close(both, some)
 
     def test_the_next_block_is_read_while_this_one_is_in_use(self):
-        read = []
+        begun = [threading.Event() for _ in range(4)]
 
         def source():
-            for number in range(4):
-                read.append(number)
+            for number, event in enumerate(begun):
+                event.set()
                 yield number
 
-        seen = ahead(source())
-        assert next(seen) == 0
-        assert list(seen) == [1, 2, 3]
-        assert read == [0, 1, 2, 3]
+        for number in ahead(source()):  # one that reads when it is asked would wait here for ever
+            assert all(event.wait(10) for event in begun[: number + 2])
+            assert not any(event.is_set() for event in begun[number + 2 :])  # one block ahead, not all
 
     def test_progress_counts_blocks(self, data):
         told = []
@@ -324,6 +325,8 @@ class TestRefusals:
                 question(data[3])
         with pytest.raises(UnsupportedError, match="needs the data in memory"):
             model.leverage()
+        with pytest.raises(FormatError, match="save needs the data in memory"):
+            model.save(tmp_path / "model")
         with pytest.raises(UnsupportedError, match="partial_fit needs the data in memory"):
             model.partial_fit(data[0], data[1])
         with pytest.raises(UnsupportedError, match="degree=1"):

@@ -31,6 +31,8 @@ class Saved:
         array([0.76])
         """
         check_is_fitted(self)
+        if vars(self).get("blocks_") is not None:
+            raise FormatError("save needs the data in memory, but this estimator was fitted on blocks of it")
         save(self, path)
 
     @classmethod
