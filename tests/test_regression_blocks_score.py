@@ -84,10 +84,10 @@ def test_what_cannot_be_scored_is_refused(frame, stored):
     model = fitted("parquet", frame, stored, "u")
     with pytest.raises(ChoiceError, match="y is the name of a column"):
         model.score(stored, frame.u)
-    with pytest.raises(ShapeError, match="y must have 1 outputs, as in fit: it has 2 in 1.parquet, rows 0 to"):
+    with pytest.raises(ShapeError, match=r"y must have 1 outputs, as in fit: it has 2 in 1.parquet, rows 0 to"):
         model.score(stored, TARGETS)
     with pytest.raises(DataError, match="no column 'price'"):
         model.score(dd.from_pandas(frame, npartitions=2), "price")
     boxcar = rg.NadarayaWatson("boxcar", 0.1, outside="nan").fit(frame[FEATURES][:50], frame.u[:50])
-    with pytest.raises(DataError, match="the prediction for 2.parquet, rows .* must hold finite numbers, but NaN"):
+    with pytest.raises(DataError, match=r"the prediction for 2.parquet, rows .* must hold finite numbers, but NaN"):
         boxcar.score(stored, "u")

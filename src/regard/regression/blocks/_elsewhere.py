@@ -59,7 +59,7 @@ def _choose(model: Any, rule: str) -> np.ndarray:
     blocks, summary = model.blocks_, model.summary_
     if rule == "scott" or summary.rows < 2:
         return scott(blocks, summary, model.kernel).numpy()
-    tell = model.verbose if callable(model.verbose) else None
+    tell: Any = model.verbose if callable(model.verbose) else None
     found = select(blocks, summary, model.kernel, verbose=model.verbose is True, tell=tell)
     model._cv = found.value  # noqa: SLF001  what the search has found anyway
     return found.bandwidth.numpy()

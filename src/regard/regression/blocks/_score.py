@@ -54,11 +54,11 @@ def _predicted(model: Any, block: Block) -> Block:
     return block._replace(x=torch.from_numpy(_streamed.answered(model, block.x)).reshape(len(block.x), -1))
 
 
-def _missed(_: None, block: Block) -> Missed:
+def _missed(_given: None, block: Block) -> Missed:
     _checks.finite(f"the prediction for {block.name}", block.x.numpy(), [])
-    predicted, y, weight, _, name = block.checked()
+    predicted, y, weight, *_ = block.checked()
     if predicted.shape != y.shape:
-        raise ShapeError(f"y must have {predicted.shape[1]} outputs, as in fit: it has {y.shape[1]} in {name}")
+        raise ShapeError(f"y must have {predicted.shape[1]} outputs, as in fit: it has {y.shape[1]} in {block.name}")
     squares = (y - predicted).square()
     of_each = squares.sum(0) if weight is None else weight @ squares
     return Missed(len(y), Moments.of(y, weight), of_each)
