@@ -70,6 +70,15 @@ def test_arrays_of_dask_without_names(y, frame):
             assert model.score(*given) == pytest.approx(truth, rel=1e-9)
 
 
+def test_categories_are_those_of_the_fit(frame, tmp_path):
+    table = frame.assign(c=np.where(frame.c > 0, "up", "down"))
+    model = rg.NadarayaWatson(bandwidth=[0.9, 0.9, 0.1], categorical=["c"]).fit(table[FEATURES], table.u)
+    truth = pytest.approx(model.score(table[FEATURES], table.u), rel=1e-9)
+    table.to_parquet(tmp_path / "table.parquet")
+    assert model.score(tmp_path / "table.parquet", "u") == truth
+    assert model.score(dd.from_pandas(table, npartitions=3), "u") == truth
+
+
 def test_targets_that_do_not_vary_are_hit_or_missed(frame, tmp_path):
     model = rg.NadarayaWatson(bandwidth=0.9).fit(frame[FEATURES], frame.u)
     flat = rg.NadarayaWatson(bandwidth=0.9).fit(frame[FEATURES], 0 * frame.u)

@@ -112,6 +112,32 @@ def test_a_category_that_was_never_seen_is_like_no_other():
     np.testing.assert_allclose(model.predict(new), plain.predict(new[["size", "shape"]]), atol=1e-12)
 
 
+def test_a_frame_whose_columns_have_numbers_for_names():
+    x, y = mixed()
+    table = pd.DataFrame(x)
+    named = rg.NadarayaWatson(bandwidth=[0.5, 0.2, 0.3], categorical=[1, 2]).fit(table, y)
+    numbered = rg.NadarayaWatson(bandwidth=[0.5, 0.2, 0.3], categorical=[1, 2]).fit(x, y)
+    np.testing.assert_array_equal(named.predict(table), numbered.predict(x))
+    np.testing.assert_array_equal(table, x)  # the caller's own
+
+
+@pytest.mark.parametrize("kind", ["string", "Int64", object])
+def test_a_missing_value_of_pandas_is_named(kind):
+    table, x, y = frame()
+    column = pd.Series(x[:, 1].astype(int), dtype="Int64").astype(kind)
+    column[5] = pd.NA
+    with pytest.raises(DataError, match="missing in row 5, column colour"):
+        rg.NadarayaWatson(categorical=["colour", "shape"]).fit(table.assign(colour=column), y)
+
+
+def test_a_text_among_numbers_is_refused_in_our_name():
+    x, y = mixed()
+    table = x.astype(object)
+    table[3, 0] = "wide"
+    with pytest.raises(DataError, match="could not convert string to float: 'wide'"):
+        rg.NadarayaWatson(categorical=[1, 2]).fit(table, y)
+
+
 def test_it_refuses():
     table, _, y = frame()
     with pytest.raises(ChoiceError, match=r"'price'.*size, colour, shape"):

@@ -180,6 +180,19 @@ class TestEveryWay:
         assert float(found.error.max()) <= tol
         assert_within(found, sample, query)
 
+    @pytest.mark.parametrize("wrong", [-60.0, 0.0, 60.0, 700.0, 2000.0])
+    def test_what_is_left_out_is_known_however_faint_it_is(self, wrong):
+        """A query far from all others may have nothing but a point that is nothing beside the guess."""
+        generator = torch.Generator().manual_seed(0)
+        far = torch.tensor([[400.0, 90, 80], [500.0, 95, 85], [700.0, 100, 99]], dtype=torch.float64)
+        whole = scaled(sample_of("tails", 331, 3, "gaussian", generator, weighted=True, width=0.2), far)
+        far = whole.query
+        logits = whole.log_weight - (far.unsqueeze(1) - whole.x).square().sum(-1) / 2
+        kept, log_lost = _faint.without(whole, float(logits.logsumexp(1).min()) + wrong, 1e-9)
+        gone = ~(whole.x.unsqueeze(1) == kept.x).all(-1).any(1)
+        assert 0 < gone.sum() == len(whole.x) - len(kept.x)
+        assert (logits[:, gone].logsumexp(1) <= log_lost + 1e-9 * abs(log_lost)).all()
+
     @pytest.mark.parametrize("way", WAYS)
     def test_out_of_reach_of_a_kernel_with_an_edge_there_is_nothing(self, way):
         generator = torch.Generator().manual_seed(0)

@@ -262,6 +262,6 @@ def test_a_column_of_one_category_with_weight_is_ignored():
     [(["1.0", "2.0"], [1.0, 2.0]), (["1", "2"], [1.0, 2.0]), (["False", "True"], [False, True]), (["1.5", "x"], [1.5])],
 )
 def test_numbers_find_the_texts_they_were_learned_as(learned, asked):
-    codes = _levels._codes(np.array(asked), np.array(learned))
+    codes = _levels.codes(np.array(asked), np.array(learned))
     assert codes.tolist() == list(range(len(asked)))
-    assert _levels._codes(np.array([np.inf, 7.0]), np.array(learned)).tolist() == [-1, -1]
+    assert _levels.codes(np.array([np.inf, 7.0]), np.array(learned)).tolist() == [-1, -1]

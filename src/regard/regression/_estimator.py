@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from regard.errors import ShapeError, UnsupportedError
-from regard.regression import _bands, _checks, _fitting, _levels
+from regard.regression import _bands, _checks, _fitting, _growth, _levels
 from regard.regression._categorical import Mixed
 from regard.regression._data import Data
 from regard.regression._files import Saved
@@ -25,6 +26,8 @@ from regard.regression.blocks._streamed import Streamed
 from regard.regression.sums import _engine
 from regard.regression.sums._sample import Sample
 from regard.weights import Weights
+
+HERE = "cpu"  # where bandwidths are searched for, and residuals found
 
 
 class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -47,7 +50,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     numbers. Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own
     (Aitchison and Aitken), where lambda, from 0 to (c - 1) / c, is the bandwidth of that column: 0 listens to the same
     category only, the most ignores it. One that was never seen is predicted as if its column were not there.
-    `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it.
+    `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it; a search for a
+    bandwidth, many small steps, stays on the processor.
     `verbose`: True reports the search for a bandwidth; a function is called after each step of it.
 
     Learned: `bandwidth_` (features,), `loo_residuals_` like y, `loo_score_` (R² of rows predicted by the others), `cv_`
@@ -100,25 +104,30 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         self.target_names_ = target_names(y)
         self.categories_ = _levels.levels(X, _levels.columns(self.categorical, X))
         X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=True)
-        most = {column: (len(levels) - 1) / len(levels) for column, levels in self.categories_.items()}
+        most = {column: _levels.most(levels) for column, levels in self.categories_.items()}
         asked = _checks.bandwidth(self.bandwidth, X.shape[1], most)
         self._keep(X, y, _checks.weight(sample_weight, len(X)))
         if isinstance(asked, np.ndarray):
             self.bandwidth_ = asked
         else:
             self.bandwidth_ = np.full(X.shape[1], 0.5)  # something to be replaced
-            bandwidth, self._residuals = _fitting.choose(asked, self._local(), verbose=self.verbose)
+            bandwidth, self._residuals = _fitting.choose(asked, self._local(HERE), verbose=self.verbose)
             self.bandwidth_ = bandwidth.numpy(force=True)
         self.plan_ = self._plan()
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
-        """Add rows to the data. The bandwidth stays what it is; the first call is `fit`."""
+        """Add rows to the data. The bandwidth stays what it is; the first call is `fit`.
+
+        A new category becomes one of `categories_`, and c grows; a column that was ignored, lambda = (c - 1) / c, stays
+        so: its lambda grows with c.
+        """
         if not hasattr(self, "bandwidth_"):
             return self.fit(X, y, sample_weight)
         if self.blocks_ is not None:
             raise UnsupportedError("partial_fit needs the data in memory; with files or Dask, fit the longer data anew")
-        X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=False)
+        categories = _levels.grown(X, self.categories_)
+        X, y = _checks.table(self, _levels.encoded(X, categories), y, reset=False)
         if y.shape[1:] != self.y_.shape[1:]:
             msg = f"y must have the shape of the y that was fitted, (n, {self.y_.shape[1:]}), but it is {y.shape}"
             raise ShapeError(msg)
@@ -126,7 +135,10 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         if weight is not None or self.sample_weight_ is not None:
             known = np.ones(len(self.X_)) if self.sample_weight_ is None else self.sample_weight_
             weight = np.concatenate([known, np.ones(len(X)) if weight is None else weight])
-        self._keep(np.concatenate([self.X_, X]), np.concatenate([self.y_, y]), weight)
+        known = _growth.renumbered(self.X_, self.categories_, categories)
+        self.bandwidth_ = _growth.widths(self.bandwidth_, self.categories_, categories)
+        self.categories_ = categories
+        self._keep(np.concatenate([known, X]), np.concatenate([self.y_, y]), weight)
         self.plan_ = self._plan()
         return self
 
@@ -217,7 +229,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """Mean squared leave-one-out residual; with several outputs each is in units of its variance."""
         check_is_fitted(self)
         if self.blocks_ is None:
-            return _fitting.mean_square(self._local(), self._left_out())
+            return _fitting.mean_square(self._local(HERE), self._left_out())
         if self._cv is None:
             self._cv = _select_blocks.cross_validation(self)
         return self._cv
@@ -226,7 +238,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         check_is_fitted(self)
         if self._residuals is None:
             here = self.blocks_ is None
-            self._residuals = _fitting.residuals(self._local()) if here else _select_blocks.left_out(self)
+            self._residuals = _fitting.residuals(self._local(HERE)) if here else _select_blocks.left_out(self)
         return self._residuals
 
     # Inside
@@ -237,7 +249,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         return str(_engine.way_of(sample, sample.x, tol=self.tol, plan=self.plan))
 
     def _noise(self, query: Tensor) -> Noise:
-        return self._local().noise(query, self._left_out().square())
+        return self._local().noise(query, self._left_out().square().to(query.device))
 
     def _query(self, X: Any) -> Tensor:
         check_is_fitted(self)
@@ -246,25 +258,26 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def _columns(self, columns: Tensor, X: Any) -> Any:
         return self._framed(columns.numpy(force=True), X)
 
-    def _tensor(self, array: np.ndarray) -> Tensor:
+    def _tensor(self, array: np.ndarray, device: str | None = None) -> Tensor:
         if not array.flags.writeable:  # torch would share the memory, and warns that it could be written to
             array = array.copy()
-        return torch.from_numpy(np.ascontiguousarray(array)).to(_checks.device(self.device))
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device or _checks.device(self.device))
 
-    def _local(self) -> Any:  # a Local, or Streamed, which answers what it can and refuses the rest
-        """The data and the bandwidth as they are now, ready to be asked."""
+    def _local(self, device: str | None = None) -> Any:  # a Local, or Streamed, which refuses some questions
+        """The data and the bandwidth as they are now, ready to be asked; on another device than ours, if it is told."""
         if self.blocks_ is not None:
             return Streamed.of(self)
-        y = self._tensor(self.y_)
+        tensor = partial(self._tensor, device=device)
+        y = tensor(self.y_)
         sample = Sample(
-            self._tensor(self.X_),
+            tensor(self.X_),
             y.unsqueeze(1) if y.dim() == 1 else y,
-            self._tensor(self.bandwidth_),
+            tensor(self.bandwidth_),
             self.kernel,
-            None if self.sample_weight_ is None else self._tensor(self.sample_weight_).log(),
+            None if self.sample_weight_ is None else tensor(self.sample_weight_).log(),
         )
         data = Data(sample, self.tol, self.plan, self.outside)
         if self.categories_:
-            counts = self._tensor(np.array([len(levels) for levels in self.categories_.values()], dtype=np.float64))
+            counts = tensor(np.array([len(levels) for levels in self.categories_.values()], dtype=np.float64))
             data = Mixed.of(data, tuple(self.categories_), counts)
         return _fitting.LOCAL[self.degree](data)

@@ -19,7 +19,7 @@ def columns(asked: Any, X: Any) -> tuple[int, ...]:
         if asked != "auto":
             msg = f"categorical must be None, 'auto' or a list of columns, but it is {asked!r}"
             raise ChoiceError(msg)
-        return tuple(i for i, name in enumerate(names) if _is_category(X[name]))
+        return tuple(column for column in range(len(names)) if _is_category(X.iloc[:, column]))
     width = len(names) or np.shape(X)[1]
     return tuple(sorted({_position(one, names, width) for one in asked}))
 
@@ -43,35 +43,72 @@ def levels(X: Any, which: Sequence[int]) -> dict[int, np.ndarray]:
     return {column: np.unique(_values(X, column)) for column in which}
 
 
+def grown(X: Any, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """The same levels and those of X, sorted; numbers become texts where texts come that are no numbers."""
+    return {column: _union(levels, _values(X, column)) for column, levels in known.items()}
+
+
+def moves(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """The new code of each level that was there before."""
+    return np.searchsorted(after, before if before.dtype.kind == after.dtype.kind else _texts(before))
+
+
+def most(levels: np.ndarray) -> float:
+    """The largest lambda: another category counts as much as one's own."""
+    return (len(levels) - 1) / len(levels)
+
+
 def encoded(X: Any, known: dict[int, np.ndarray]) -> Any:
     """The same table with numbers for categories; one that was not there before gets -1, which is like no other."""
     if not known:
         return X
-    codes = {column: _codes(_values(X, column), known[column]) for column in known}
-    if hasattr(X, "columns"):
-        return X.assign(**{X.columns[column]: code for column, code in codes.items()})
-    table = np.array(X, dtype=object)
-    for column, code in codes.items():
+    numbers = {column: codes(_values(X, column), known[column]) for column in known}
+    if hasattr(X, "isetitem"):  # pandas, by position: a name may be a number, or stand twice
+        frame = X.copy(deep=False)
+        for column, code in numbers.items():
+            frame.isetitem(column, code)
+        return frame
+    table = np.array(X, dtype=np.float64 if _is_numeric(X) else object)
+    for column, code in numbers.items():
         table[:, column] = code
-    return table.astype(np.float64)
+    return table
 
 
 def never_seen(X: Any, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
     """For each column of categories, the rows whose category was not there before."""
-    return {column: _codes(_values(X, column), levels) < 0 for column, levels in known.items()}
+    return {column: codes(_values(X, column), levels) < 0 for column, levels in known.items()}
 
 
-def _codes(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+def codes(values: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The number of each value among the levels, or -1."""
     values = _alike(values, known)
     place = np.searchsorted(known, values).clip(max=len(known) - 1)
     return np.where(known[place] == values, place, -1).astype(np.float64)
+
+
+def cleaned(values: np.ndarray, name: object, *, source: str = "X", first: int = 0) -> np.ndarray:
+    """A column as texts, or as float64 if there is no text in it; `first` is the number of its first row."""
+    numeric = values.dtype.kind in "biuf"
+    missing = np.isnan(values) if numeric else np.fromiter(map(_is_missing, values), bool, len(values))
+    if missing.any():
+        where = f"row {first + int(missing.argmax())}, column {name}"
+        raise DataError(f"{source} must hold a category in every row, but it is missing in {where}")
+    texts = not numeric and any(isinstance(value, str) for value in values)
+    return values.astype(str if texts else np.float64)
+
+
+def _union(known: np.ndarray, values: np.ndarray) -> np.ndarray:
+    found = _alike(values, known)
+    if found.dtype.kind != "U" and np.isnan(found).any():
+        known, found = _texts(known), values
+    return np.union1d(known, found)
 
 
 def _alike(values: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Numbers as the texts they were learned as, or the other way round: a file does not always tell them apart."""
     if known.dtype.kind == "U" and values.dtype.kind != "U":
         by_number = {_number(text): text for text in reversed(known.tolist())}
-        return np.array([str(v) if str(v) in known else by_number.get(v, str(v)) for v in values.tolist()])
+        return np.array([str(v) if str(v) in known else by_number.get(v, _text(v)) for v in values.tolist()], dtype=str)
     if known.dtype.kind != "U" and values.dtype.kind == "U":
         return np.array([_number(text) for text in values.tolist()])
     return values
@@ -84,11 +121,28 @@ def _number(text: str) -> float:
         return np.nan
 
 
+def _texts(numbers: np.ndarray) -> np.ndarray:
+    return np.array([_text(number) for number in numbers.tolist()])
+
+
+def _text(number: float) -> str:
+    """3 and not 3.0: so the number stands in a file."""
+    return str(int(number)) if number.is_integer() else str(number)
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124  NaN
+    except TypeError:  # pandas' NA does not say whether it is itself
+        return True
+
+
+def _is_numeric(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+
+
 def _values(X: Any, column: int) -> np.ndarray:
-    values = np.asarray(X.iloc[:, column] if hasattr(X, "iloc") else np.asarray(X, dtype=object)[:, column])
-    missing = [row for row, value in enumerate(values) if value is None or value != value]  # noqa: PLR0124  NaN
-    if missing:
-        name = X.columns[column] if hasattr(X, "columns") else column
-        msg = f"X must hold a category in every row, but it is missing in row {missing[0]}, column {name}"
-        raise DataError(msg)
-    return values.astype(str) if any(isinstance(value, str) for value in values) else values.astype(np.float64)
+    name = X.columns[column] if hasattr(X, "columns") else column
+    if hasattr(X, "iloc"):
+        return cleaned(np.asarray(X.iloc[:, column]), name)
+    return cleaned((X if _is_numeric(X) else np.asarray(X, dtype=object))[:, column], name)

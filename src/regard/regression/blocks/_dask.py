@@ -73,15 +73,20 @@ def apart(x: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
 
 
 def lazily(
-    queries: Any, answer: Callable[[Delayed], Delayed], outputs: int | None, names: Sequence[str] | None = None
+    queries: Any,
+    answer: Callable[[Delayed], Delayed],
+    outputs: int | None,
+    names: Sequence[str] | None = None,
+    categories: Sequence[int] = (),
 ) -> Any:
     """A Dask array (or Series, or frame, if the queries are a frame) with the chunks of `queries`.
 
-    `answer` makes a task out of one chunk of queries; outputs None says that an answer has no axis for them.
+    `answer` makes a task out of one chunk of queries; outputs None says that an answer has no axis for them. Columns of
+    `categories` may hold texts.
     """
     import dask.array as da
 
-    rows = Rows.of(queries, "X")
+    rows = Rows.of(queries, "X", categories)
     answers = [answer(part) for part in rows.parts]
     if hasattr(queries, "divisions"):
         return _frame(queries, rows, answers, outputs, names)

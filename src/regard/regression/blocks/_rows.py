@@ -18,9 +18,9 @@ class Rows:
         self.parts, self.lengths, self.name, self.source = list(parts), tuple(lengths), name, source
 
     @staticmethod
-    def of(collection: Any, name: str) -> Rows:
+    def of(collection: Any, name: str, categories: Sequence[int] = ()) -> Rows:
         if hasattr(collection, "to_delayed") and hasattr(collection, "divisions"):
-            _refuse_text(collection, name)
+            _refuse_text(collection, name, categories)
             parts = collection.to_delayed()
             return Rows(parts, [np.nan] * len(parts), name, collection)
         if not is_dask(collection):
@@ -61,10 +61,10 @@ class Rows:
         return Rows([shared(piece) for piece in pieces], lengths, self.name, None)
 
 
-def _refuse_text(frame: Any, name: str) -> None:
+def _refuse_text(frame: Any, name: str, categories: Sequence[int]) -> None:
     kinds = frame.dtypes.items() if frame.ndim == 2 else [(frame.name, frame.dtype)]
-    for column, kind in kinds:
-        if getattr(kind, "kind", "O") not in "biuf":
+    for place, (column, kind) in enumerate(kinds):
+        if place not in categories and getattr(kind, "kind", "O") not in "biuf":
             raise DataError(f"column {column!r} of {name} is {kind}, not a number: leave it out, or encode it first")
 
 

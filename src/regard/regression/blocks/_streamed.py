@@ -13,7 +13,7 @@ from torch import Tensor
 
 from regard._operands import NEVER
 from regard.errors import DataError, OutsideError, ShapeError, UnsupportedError
-from regard.regression import _checks
+from regard.regression import _checks, _levels
 from regard.regression.blocks import _stream
 from regard.regression.blocks._blocks import Block, Blocks, ahead
 from regard.regression.blocks._dask import DaskBlocks, lazily
@@ -76,7 +76,7 @@ def predict(model: Any, X: Any) -> Any:
     if X.ndim != 2 or X.shape[1] != model.n_features_in_:
         raise ShapeError(f"X must have {model.n_features_in_} features, as in fit: it has the shape {X.shape}")
     answer = _everywhere(model) if isinstance(model.blocks_, DaskBlocks) else _here(model)
-    return lazily(X, answer, None if model.flat_ else model.outputs_, model.target_names_)
+    return lazily(X, answer, None if model.flat_ else model.outputs_, model.target_names_, tuple(model.categories_))
 
 
 def _here(model: Any) -> Callable[[Delayed], Delayed]:
@@ -100,8 +100,8 @@ def _everywhere(model: Any) -> Callable[[Delayed], Delayed]:
     return answer
 
 
-def _query(part: Any) -> Float[Tensor, "q dim"]:
-    table = np.array(part, dtype=np.float64, order="C")
+def _query(part: Any, known: dict[int, np.ndarray] | None = None) -> Float[Tensor, "q dim"]:
+    table = np.array(_levels.encoded(part, known or {}), dtype=np.float64, order="C")
     _checks.finite("X", table, list(map(str, getattr(part, "columns", []))))
     return torch.from_numpy(table)
 
@@ -112,7 +112,7 @@ def _finish(streamed: Streamed, flat: bool, found: Reached) -> np.ndarray:
 
 
 def _answer_part(model: Any, part: Any) -> np.ndarray:
-    return answered(model, _query(part))
+    return answered(model, _query(part, model.categories_))
 
 
 def answered(model: Any, query: Float[Tensor, "q dim"]) -> np.ndarray:
@@ -124,7 +124,8 @@ def queries(model: Any, X: Any, y: Names | None = None, weight: str | None = Non
     """The features that were fitted, block by block, and beside them what else is named."""
     source = X if isinstance(X, Parquet) else Parquet(X)
     names = getattr(model, "feature_names_in_", None)
-    blocks = ParquetBlocks(source if names is None else Parquet(source.path, list(names)), y, weight)
+    wanted = source if names is None else Parquet(source.path, list(names))
+    blocks = ParquetBlocks(wanted, y, weight, known=model.categories_)
     if blocks.dim != model.n_features_in_:
         raise ShapeError(
             f"X must have {model.n_features_in_} features, as in fit: {source.path} has {', '.join(blocks.names)}"

@@ -23,6 +23,7 @@ from regard.regression.sums._scaled import Scaled
 ONE_IN = 256  # one in so many queries of a tile is looked at for the guess
 FEWEST = 2
 SQUARES = 2.0**-48  # by how much, at most, a squared distance is rounded
+DIGITS = 1e-280  # a sum of shares below this has lost some of them to underflow
 
 
 def guess(parts: Iterable[Scaled]) -> float:
@@ -52,7 +53,8 @@ def without(part: Scaled, floor: float, delta: float) -> tuple[Scaled, float]:
     """The points that matter, and the log of what the others add at most, wherever in the tile."""
     if not math.isfinite(floor):  # too far for a number, or not one: nothing is known
         return part, NEVER
-    share = torch.exp(_most(part) - floor)
+    most = _most(part)
+    share = torch.exp(most - floor)
     # On a processor torch takes three times as long as numpy.
     order = torch.from_numpy(np.argsort(share.numpy())) if share.device.type == "cpu" else share.argsort()
     together = share[order].cumsum(0)
@@ -60,7 +62,9 @@ def without(part: Scaled, floor: float, delta: float) -> tuple[Scaled, float]:
     if not faint:
         return part, NEVER
     lost, bright = float(together[faint - 1]), order[faint:]
-    return part.taking(lambda tensor: tensor[bright]), math.log(lost) + floor if lost else NEVER
+    # Nothing beside the guess may be all there is at a query where the sum is far below it.
+    log_lost = math.log(lost) + floor if lost > DIGITS else float(most[order[:faint]].logsumexp(0))
+    return part.taking(lambda tensor: tensor[bright]), log_lost
 
 
 def nearest(part: Scaled) -> Float[Tensor, " n"]:
