@@ -1,14 +1,17 @@
 """Data in blocks gives the answer of data in memory, whatever the blocks; it stays on disk; bad blocks are named."""
 
+import threading
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 import regard as rg
-from regard.errors import ChoiceError, DataError, OutsideError, ShapeError, UnsupportedError
+from regard.errors import ChoiceError, DataError, FormatError, OutsideError, ShapeError, UnsupportedError
 from regard.regression.blocks import _blocks, _elsewhere, _parquet, _stream
 from regard.regression.blocks._blocks import ArrayBlocks, ahead
 from regard.regression.blocks._summary import Moments, summarise
@@ -89,17 +92,16 @@ class TestBlocks:
             torch.testing.assert_close(both, some)
 
     def test_the_next_block_is_read_while_this_one_is_in_use(self):
-        read = []
+        begun = [threading.Event() for _ in range(4)]
 
         def source():
-            for number in range(4):
-                read.append(number)
+            for number, event in enumerate(begun):
+                event.set()
                 yield number
 
-        seen = ahead(source())
-        assert next(seen) == 0
-        assert list(seen) == [1, 2, 3]
-        assert read == [0, 1, 2, 3]
+        for number in ahead(source()):  # one that reads when it is asked would wait here for ever
+            assert all(event.wait(10) for event in begun[: number + 2])
+            assert not any(event.is_set() for event in begun[number + 2 :])  # one block ahead, not all
 
     def test_progress_counts_blocks(self, data):
         told = []
@@ -155,6 +157,26 @@ class TestErrors:
         found = _stream.pool(blocks, query, recipe).pooled
         assert bool((found.error <= recipe.tol).all())
         assert bool((((found.mean - truth.mean).abs() / recipe.scale).amax(1) <= recipe.tol).all())
+
+    @pytest.mark.parametrize("plan", ["auto", "fast"])
+    def test_far_from_most_of_the_data_blocks_that_disagree_are_asked_exactly(self, plan):
+        """Each block is summed fast; where few points decide, and the blocks say +1 and -1, that is not certain."""
+        random, half = np.random.default_rng(0), 2**15
+        x = random.normal(size=(2 * half, 1))
+        y = np.where(np.abs(x[:, 0]) > 3, np.repeat([1.0, -1.0], half), 0.0)
+        query = np.linspace(3.5, 6, 5003)[:, None]  # those asked again are more than 10^7 pairs a block, too
+        blocks = ArrayBlocks(x, y, rows=half)
+        recipe = _stream.Recipe(torch.full((1,), 0.05).double(), summarise(blocks).scale(), plan=plan)
+        first, ask = next(iter(blocks)), torch.from_numpy(query)
+        way = _engine.way_of(Sample(first.x, first.y, recipe.bandwidth), ask, tol=recipe.tol, plan=plan)
+        assert way.name == "fast"
+        found = _stream.pool(blocks, ask, recipe).pooled
+        assert bool((found.error <= recipe.tol).all())
+        near = x[:, 0] > 2
+        score = -(((query - x[near].T) / 0.05) ** 2) / 2
+        weight = np.exp(score - score.max(1, keepdims=True))
+        truth = weight @ y[near] / weight.sum(1)
+        assert np.abs(found.mean[:, 0].numpy() - truth).max() <= recipe.tol * y.std()
 
     @given(cut=st.integers(0, 12))
     def test_nearest_points_of_two_parts(self, cut):
@@ -277,6 +299,18 @@ class TestRefusals:
         with pytest.raises(DataError, match="cannot be read as Parquet"):
             rg.NadarayaWatson(bandwidth=1.0).fit(empty, "u")
 
+    def test_queries_without_rows_are_refused_as_they_are_in_memory(self, folder):
+        frame = pd.read_parquet(folder / "1.parquet")
+        features = frame[["a", "b", "c"]]
+        features[:0].to_parquet(folder / "empty.parquet")
+        here = rg.NadarayaWatson(bandwidth=1.0).fit(features, frame.u)
+        there = rg.NadarayaWatson(bandwidth=1.0).fit(rg.regression.Parquet(folder / "1.parquet", x=list("abc")), "u")
+        for model in (here, there):
+            with pytest.raises(DataError, match="0 sample"):
+                model.predict(features[:0])
+            with pytest.raises(DataError, match=r"at least one row to predict for, and .*empty.parquet has none"):
+                model.predict(folder / "empty.parquet")
+
     def test_negative_weights_and_no_weight_at_all(self, data, tmp_path):
         stored = mapped(data[0], tmp_path / "x.npy")
         with pytest.raises(DataError, match=r"sample_weight must not be negative, .* rows 0 to 10"):
@@ -291,10 +325,41 @@ class TestRefusals:
                 question(data[3])
         with pytest.raises(UnsupportedError, match="needs the data in memory"):
             model.leverage()
+        with pytest.raises(FormatError, match="save needs the data in memory"):
+            model.save(tmp_path / "model")
         with pytest.raises(UnsupportedError, match="partial_fit needs the data in memory"):
             model.partial_fit(data[0], data[1])
         with pytest.raises(UnsupportedError, match="degree=1"):
             rg.NadarayaWatson(bandwidth=1.0, degree=1).fit(mapped(data[0], tmp_path / "y.npy"), data[1])
+
+
+@pytest.mark.usefixtures("small_blocks")
+class TestRefit:
+    """An estimator that is fitted again is one that was never fitted before."""
+
+    def test_from_blocks_to_memory_and_back(self, data, folder, tmp_path_factory):
+        elsewhere = tmp_path_factory.mktemp("refit")
+        table = rg.regression.Parquet(folder, x=["a", "b"])
+        by_blocks = vars(rg.NadarayaWatson(bandwidth=1.0).fit(table, "u", "w")).keys()
+        in_memory = vars(rg.NadarayaWatson(bandwidth=1.0).fit(data[0], data[1])).keys()
+        model = rg.NadarayaWatson(bandwidth=1.0).fit(table, "u", "w")
+        assert model.loo_score_ < 1  # what is found when it is asked for is forgotten, too
+        assert vars(model.fit(data[0], data[1])).keys() == in_memory
+        model.save(elsewhere / "model")
+        again = rg.NadarayaWatson.load(elsewhere / "model")
+        np.testing.assert_array_equal(again.predict(data[3]), model.predict(data[3]))
+        assert vars(model.fit(table, "u", "w")).keys() == by_blocks
+        assert not hasattr(model, "X_")
+        model.fit(mapped(data[0], elsewhere / "x.npy"), data[1])
+        assert not hasattr(model, "feature_names_in_")
+
+    def test_what_is_refused_leaves_nothing_to_ask(self, data, folder):
+        model = rg.NadarayaWatson(bandwidth=1.0).fit(data[0], data[1])
+        with pytest.raises(DataError, match="no column 'price'"):
+            model.fit(folder, "price")
+        for query in (data[3], folder):
+            with pytest.raises(NotFittedError):
+                model.predict(query)
 
 
 class TestMemoryMaps:

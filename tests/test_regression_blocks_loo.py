@@ -120,3 +120,32 @@ class TestSelection:
             found.loo_residuals_, rg.NadarayaWatson(bandwidth=found.bandwidth_).fit(x, y).loo_residuals_, atol=1e-9
         )
         assert found.loo_score_ == pytest.approx(1 - found.cv_ / y.var())
+
+    @pytest.mark.parametrize("drawn", [150, 400])
+    def test_each_step_is_told_to_a_function_and_nothing_is_shown(self, drawn, stored, monkeypatch, capsys):
+        monkeypatch.setattr(_select_blocks, "DRAWN", drawn)
+        told = []
+        found = rg.NadarayaWatson(verbose=told.append).fit(*stored)
+        assert [state.evaluations for state in told] == list(range(1, len(told) + 1))
+        assert drawn in {state.points for state in told}
+        assert told[-1].points == len(stored[1])
+        assert told[-1].value == pytest.approx(found.cv_)
+        np.testing.assert_array_equal(told[-1].bandwidth.numpy(), found.bandwidth_)
+        assert capsys.readouterr() == ("", "")
+
+    def test_verbose_says_where_it_is(self, stored, monkeypatch, capsys):
+        monkeypatch.setattr(_select_blocks, "DRAWN", 150)
+        rg.NadarayaWatson(verbose=True).fit(*stored)
+        said = capsys.readouterr().err
+        assert "with 150 points" in said
+        assert "with 400 points" in said.rsplit("\r", 1)[1]
+        assert said.endswith("\n")
+
+    @pytest.fixture
+    def stored(self, monkeypatch, tmp_path):
+        """A map of 400 rows, which is read in blocks, and y."""
+        random = np.random.default_rng(3)
+        x = random.normal(size=(400, 1))
+        np.save(tmp_path / "x.npy", x)
+        monkeypatch.setattr(_elsewhere, "MAP_BYTES", 0)
+        return np.load(tmp_path / "x.npy", mmap_mode="r"), np.sin(2 * x[:, 0]) + random.normal(size=400) * 0.3

@@ -2,8 +2,8 @@
 
 import os
 import signal
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dask
@@ -242,12 +242,29 @@ def watched(array, rows, folder, seconds=0.0):
     return chunked(array, rows).map_blocks(make, dtype=float)
 
 
-def kill_after(folder, notes):
-    """Kill the worker that made the chunk of this number, as soon as it is made."""
-    deadline = time.monotonic() + 30
-    while len(found := sorted(folder.iterdir())) < notes and time.monotonic() < deadline:
+def workers(client):
+    """The processes that work now."""
+    client.wait_for_workers(2, timeout=60)
+    return set(client.run(os.getpid).values())
+
+
+def kill_after(folder, notes, alive):
+    """Kill the worker that made the chunk of this number, as soon as it is made; who that was, and when."""
+    deadline = time.monotonic() + 90
+    while len(found := sorted(folder.iterdir())) < notes:
+        assert time.monotonic() < deadline, f"{len(found)} chunks were made, and number {notes} is waited for"
         time.sleep(0.01)
-    os.kill(int(found[notes - 1].name.split("-")[1]), signal.SIGKILL)
+    worker = int(found[notes - 1].name.split("-")[1])
+    assert worker in alive  # and so not this process
+    os.kill(worker, signal.SIGKILL)
+    return worker, time.time_ns()
+
+
+def assert_others_went_on(client, folder, killed):
+    """The worker is gone, and chunks were made after its death."""
+    worker, when = killed
+    assert worker not in workers(client)
+    assert max(int(note.name.split("-")[0]) for note in folder.iterdir()) > when
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nothing here can kill a process")
@@ -261,20 +278,22 @@ class TestWorkers:
         model = rg.NadarayaWatson(bandwidth=0.9).fit(watched(x, 9, tmp_path, 0.1), chunked(y, 9), chunked(weight, 9))
         for note in tmp_path.iterdir():  # of the fit
             note.unlink()
+        alive = workers(client)
         running = client.compute(model.predict(chunked(query, 5)))
-        kill_after(tmp_path, 7)
-        assert np.array_equal(running.result(timeout=60), truth)
+        killed = kill_after(tmp_path, 7, alive)
+        assert np.array_equal(running.result(timeout=120), truth)
         assert len(list(tmp_path.iterdir())) > 12  # what the dead one knew had to be made again
+        assert_others_went_on(client, tmp_path, killed)
 
     def test_a_worker_killed_while_a_bandwidth_is_chosen(self, client, data, tmp_path, monkeypatch):
         x, y, weight = data[0][:, :1], data[1][:, 0], data[2]
         monkeypatch.setattr(_select_blocks, "DRAWN", 40)  # the rest of the search asks the workers
         with dask.config.set(scheduler="threads"):
             quiet = rg.NadarayaWatson().fit(chunked(x, 34), y, weight)
-        killer = threading.Thread(target=kill_after, args=(tmp_path, 20))
-        killer.start()
-        model = rg.NadarayaWatson().fit(watched(x, 34, tmp_path), y, weight)
-        killer.join()
+        with ThreadPoolExecutor(1) as thread:
+            killing = thread.submit(kill_after, tmp_path, 20, workers(client))
+            model = rg.NadarayaWatson().fit(watched(x, 34, tmp_path), y, weight)
+        assert_others_went_on(client, tmp_path, killing.result())
         assert np.array_equal(model.bandwidth_, quiet.bandwidth_)
         assert model.cv_ == quiet.cv_
         assert model.n_samples_fit_ == N

@@ -13,8 +13,9 @@ from largest import Largest
 
 import regard as rg
 from regard import scores
-from regard.regression.sums import _cells, _faint, _pairs, _single
+from regard.regression.sums import _cells, _engine, _faint, _nearby, _pairs, _plan, _single
 from regard.regression.sums._engine import pool, way_of
+from regard.regression.sums._plan import NAMES
 from regard.regression.sums._sample import Sample
 from regard.regression.sums._scaled import scaled
 from regard.regression.sums._state import empty, merge
@@ -66,6 +67,22 @@ def cases(kernels=KERNELS):
 def assert_same(one, two, within=1e-10):
     torch.testing.assert_close(one.mean, two.mean, rtol=within, atol=within)
     torch.testing.assert_close(one.lse, two.lse, rtol=within, atol=within)
+
+
+@pytest.mark.parametrize("tree", [False, True])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("plan", ["auto", *NAMES])
+def test_where_no_error_is_allowed_none_but_rounding_is_made(plan, dim, tree, monkeypatch):
+    generator = torch.Generator().manual_seed(dim)
+    sample = sample_of("normal", POINTS, dim, "gaussian", generator, weighted=True)
+    query = queries_of(sample, QUERIES, generator)
+    monkeypatch.setattr(_plan, "EXACT_PAIRS", 0)
+    monkeypatch.setattr(_engine, "EXACT_PAIRS", 0)
+    if tree:
+        monkeypatch.setattr(_nearby, "FEW_PAIRS", 0)
+    found = pool(sample, query, tol=0.0, plan=plan)
+    assert (found.error <= 1e-15).all()
+    assert_within(found, sample, query)
 
 
 @pytest.mark.usefixtures("small_tiles")

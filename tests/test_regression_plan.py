@@ -43,6 +43,10 @@ class TestChoice:
                     able = [name for name in NAMES if obstacle(name, question) is None]
                     assert choose(question).seconds == min(seconds(name, question) for name in able)
 
+    def test_what_no_fast_sum_can_promise_is_not_summed_fast(self):
+        assert choose(replace(MANY, tol=1e-12)).name == "fast"
+        assert choose(replace(MANY, tol=0.0)).name != "fast"
+
     def test_a_loose_promise_makes_pairs_cheaper(self):
         assert seconds("pairs", replace(MANY, tol=1e-4)) < seconds("pairs", MANY)
 

@@ -21,7 +21,7 @@ from regard.regression._files import Saved
 from regard.regression._frames import Framed, target_names
 from regard.regression._smoother import LinearSmoother
 from regard.regression._squares import Noise
-from regard.regression.blocks import _elsewhere, _select_blocks, _streamed
+from regard.regression.blocks import _elsewhere, _score, _select_blocks, _streamed
 from regard.regression.blocks._streamed import Streamed
 from regard.regression.sums import _engine
 from regard.regression.sums._sample import Sample
@@ -96,6 +96,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
         """Keep the data, and choose the bandwidth where it is not given."""
         _checks.choices(self)
+        _fitting.forget(self)
         blocks = _elsewhere.blocks_of(X, y, sample_weight)
         if blocks is not None:
             _elsewhere.fit(self, blocks)
@@ -154,11 +155,19 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
         The standard error is that of the curve, not of a new y: see `confidence_band`.
         """
+        check_is_fitted(self)
         if _elsewhere.is_elsewhere(X) and not return_std:
             return _streamed.predict(self, X)
         query = self._query(X)
         mean = self._columns(self._local().predict(query), X)
         return (mean, self._columns(_bands.standard_error(self._noise(query)), X)) if return_std else mean
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the predictions for X; for files and Dask, y and sample_weight may be names of columns, as in `fit`."""
+        if _elsewhere.is_elsewhere(X):
+            check_is_fitted(self)
+            return _score.score(self, X, y, sample_weight)
+        return super().score(X, y, sample_weight)
 
     def confidence_band(self, X: Any, level: float = 0.95) -> tuple[Any, Any]:
         """Below and above the curve, point by point, so that it is in between with probability `level`.

@@ -31,6 +31,8 @@ class Saved:
         array([0.76])
         """
         check_is_fitted(self)
+        if vars(self).get("blocks_") is not None:
+            raise FormatError("save needs the data in memory, but this estimator was fitted on blocks of it")
         save(self, path)
 
     @classmethod
@@ -41,7 +43,7 @@ class Saved:
 
 def save(model: Any, path: str | Path) -> None:
     """Write a fitted estimator: its parameters, and every attribute that ends in an underscore."""
-    learned = {name: value for name, value in vars(model).items() if _is_learned(name)}
+    learned = {name: value for name, value in vars(model).items() if is_learned(name)}
     arrays = {name: value for name, value in learned.items() if _is_numeric(value)}
     others = {name: _plain(name, value) for name, value in learned.items() if name not in arrays}
     parameters = {name: _plain(name, value) for name, value in model.get_params(deep=False).items()}
@@ -62,13 +64,14 @@ def load(kind: type[Model], path: str | Path) -> Model:
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
         raise FormatError(_bytes.foreign(path)) from None
     for name, value in learned.items():
-        if not _is_learned(name):  # somebody made this file by hand: it must not replace a method
+        if not is_learned(name):  # somebody made this file by hand: it must not replace a method
             raise FormatError(_bytes.foreign(path))
         setattr(model, name, value)
     return model
 
 
-def _is_learned(name: str) -> bool:
+def is_learned(name: str) -> bool:
+    """Whether an attribute of this name is what a fit has learned, as scikit-learn names it."""
     return name.endswith("_") and not name.startswith("_")
 
 

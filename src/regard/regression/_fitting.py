@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -13,6 +14,7 @@ from regard._operands import NEVER
 from regard.regression._categorical import Mixed
 from regard.regression._constant import LocalConstant
 from regard.regression._data import Data
+from regard.regression._files import is_learned
 from regard.regression._linear import LocalLinear
 from regard.regression.selection import _copies, _residuals, _rules, _search
 from regard.regression.sums._kinds import Kinds
@@ -20,6 +22,7 @@ from regard.regression.sums._kinds import Kinds
 Local = LocalConstant | LocalLinear
 
 LOCAL = {0: LocalConstant, 1: LocalLinear}
+FOUND_LATER = ("_residuals", "_cv")  # what is not learned before it is asked for
 
 
 def choose(
@@ -43,6 +46,12 @@ def choose(
         progress=_listener(data, verbose) if callable(verbose) else None,
     )
     return _ordered(data, found.bandwidth), None if rows.merged else found.residuals
+
+
+def forget(model: Any) -> None:
+    """All that an earlier fit has learned: where data lies decides what there is to learn, and nothing may be left."""
+    for name in [name for name in vars(model) if is_learned(name) or name in FOUND_LATER]:
+        delattr(model, name)
 
 
 def _kinds(local: Local) -> Kinds | None:

@@ -20,14 +20,8 @@ class DaskBlocks(Blocks):
     def __init__(self, x: Any, y: Any, weight: Any = None) -> None:
         if getattr(x, "ndim", 2) != 2:
             raise ShapeError(f"X must be a table, one row a sample: it has {x.ndim} dimension")
-        frame = hasattr(x, "columns")
-        if frame:
-            _refuse_absent(x, y, weight)
-        if frame and _is_name(y):
-            y, x = x[y], x.drop(columns=y)
-        if frame and isinstance(weight, str):
-            weight, x = x[weight], x.drop(columns=weight)
-        self.names = tuple(map(str, x.columns)) if frame else ()
+        x, y, weight = apart(x, y, weight)
+        self.names = tuple(map(str, x.columns)) if hasattr(x, "columns") else ()
         self.targets = target_names(y)
         self.dim, self.flat = x.shape[1], y.ndim == 1
         self.outputs = 1 if self.flat else y.shape[1]
@@ -65,6 +59,17 @@ class DaskBlocks(Blocks):
         common = shared(given)
         rows = [task(finish, common, part, self.folded(step, merge, common, part)) for part in self.parts]
         return tree(rows, total).compute()
+
+
+def apart(x: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Features, y and weights, where the last two may be named as columns of the first."""
+    if hasattr(x, "columns"):
+        _refuse_absent(x, y, weight)
+        if _is_name(y):
+            y, x = x[y], x.drop(columns=y)
+        if isinstance(weight, str):
+            weight, x = x[weight], x.drop(columns=weight)
+    return x, y, weight
 
 
 def lazily(

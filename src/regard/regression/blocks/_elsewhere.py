@@ -28,7 +28,7 @@ def is_elsewhere(X: object) -> bool:
 def blocks_of(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
     """The data in blocks, or None if it is an array, a frame or a list in memory."""
     if isinstance(X, (str, os.PathLike, Parquet)):
-        return ParquetBlocks(X if isinstance(X, Parquet) else Parquet(X), _names(y), _name(sample_weight))
+        return ParquetBlocks(X if isinstance(X, Parquet) else Parquet(X), names(y), name(sample_weight))
     if is_dask(X):
         return DaskBlocks(X, y, sample_weight)
     if is_dask(y) or is_dask(sample_weight):
@@ -59,20 +59,23 @@ def _choose(model: Any, rule: str) -> np.ndarray:
     blocks, summary = model.blocks_, model.summary_
     if rule == "scott" or summary.rows < 2:
         return scott(blocks, summary, model.kernel).numpy()
-    found = select(blocks, summary, model.kernel, verbose=model.verbose)
+    tell: Any = model.verbose if callable(model.verbose) else None
+    found = select(blocks, summary, model.kernel, verbose=model.verbose is True, tell=tell)
     model._cv = found.value  # noqa: SLF001  what the search has found anyway
     return found.bandwidth.numpy()
 
 
-def _names(y: Any) -> Names:
-    if isinstance(y, str) or (isinstance(y, (list, tuple)) and y and all(isinstance(name, str) for name in y)):
+def names(y: Any) -> Names:
+    """What y may be beside Parquet files."""
+    if isinstance(y, str) or (isinstance(y, (list, tuple)) and y and all(isinstance(one, str) for one in y)):
         return y
     raise ChoiceError(
         f"with Parquet files y is the name of a column, or a list of names: it came as {type(y).__name__}"
     )
 
 
-def _name(weight: Any) -> str | None:
+def name(weight: Any) -> str | None:
+    """What sample_weight may be beside Parquet files."""
     if weight is None or isinstance(weight, str):
         return weight
     raise ChoiceError(f"with Parquet files sample_weight is the name of a column: it came as {type(weight).__name__}")

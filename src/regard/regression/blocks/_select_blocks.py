@@ -18,7 +18,7 @@ from regard.regression.selection._copies import NEARLY
 from regard.regression.selection._descent import LOOSE
 from regard.regression.selection._problem import Evaluation, Problem
 from regard.regression.selection._rules import CANONICAL
-from regard.regression.selection._search import Counter, Search, Selection, show
+from regard.regression.selection._search import Counter, Listener, Search, Selection, show
 from regard.regression.selection._search import select as select_in_memory
 from regard.regression.selection._starts import wide
 
@@ -53,17 +53,23 @@ class OverBlocks:
         return Evaluation(value, slope, nothing, torch.empty(0, dtype=torch.int64))
 
 
-def select(blocks: Blocks, summary: Summary, kernel: str = "gaussian", *, verbose: bool = False) -> Selection:
-    """Minimise the mean squared leave-one-out residual over all rows; the residuals stay behind where the data is."""
+def select(
+    blocks: Blocks, summary: Summary, kernel: str = "gaussian", *, verbose: bool = False, tell: Listener | None = None
+) -> Selection:
+    """Minimise the mean squared leave-one-out residual over all rows; the residuals stay behind where the data is.
+
+    `tell` is told after each evaluation, on some rows and then on all; without it, `verbose` shows the same.
+    """
     unit = unit_of_counts(blocks, summary)
     some = draw(blocks, summary)
     log_weight = None if some.weight is None else some.weight.log()
     left_out = None if some.weight is None or unit is None else torch.full_like(some.weight, unit)
-    first = select_in_memory(some.x, some.y, kernel, 0, log_weight, left_out=left_out, verbose=verbose)
+    first = select_in_memory(some.x, some.y, kernel, 0, log_weight, left_out=left_out, verbose=verbose, progress=tell)
     if len(some.x) == summary.rows:
         return first
     problem = Problem.of(some.x, some.y, kernel, 0, log_weight, left_out)
-    search = Search(problem, Counter(show if verbose else None, first.evaluations), tight=True)
+    listener = tell or (show if verbose else None)
+    search = Search(problem, Counter(listener and _of_all(listener, summary.rows), first.evaluations), tight=True)
     search.objective = cast("Any", OverBlocks(blocks, summary, kernel, unit))
     begin = _narrowed(first.bandwidth / problem.unit, len(some.x) / summary.rows)
     search.evaluate(begin)
@@ -71,9 +77,14 @@ def select(blocks: Blocks, summary: Summary, kernel: str = "gaussian", *, verbos
         # A feature that says too little for a few rows may say enough for all: it comes back as a very wide one.
         search.descend(torch.where(search.bounds.free, begin.clamp_max(wide(problem)), math.inf), LOOSE)
     search.settle(begin)
-    if verbose:
+    if listener is show:
         sys.stderr.write("\n")
     return search.selection()
+
+
+def _of_all(listener: Listener, rows: int) -> Listener:
+    """The search knows of the rows that were drawn, and is asked about all."""
+    return lambda state: listener(state._replace(points=rows))
 
 
 def scott(blocks: Blocks, summary: Summary, kernel: str = "gaussian") -> Float[Tensor, " dim"]:

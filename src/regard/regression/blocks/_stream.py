@@ -90,6 +90,8 @@ def pool(blocks: Blocks, query: Float[Tensor, "q dim"], recipe: Recipe, *, progr
     loose = (state.pooled.error > recipe.tol).nonzero().squeeze(1)
     if not len(loose):
         return state
+    # Exact in float64, so that however far blocks disagree, nothing is left to add: the engine leaves out only what is
+    # below rounding.
     careful = replace(recipe, tol=0.0, look_for_nearest=False)
     exact = blocks.fold(_step, careful.merge, (careful, query[loose])).pooled
     better = (part.index_copy(0, loose, new) for part, new in zip(state.pooled, exact, strict=True))

@@ -17,7 +17,7 @@ from regard.regression import _checks, _levels
 from regard.regression.blocks import _stream
 from regard.regression.blocks._blocks import Block, Blocks, ahead
 from regard.regression.blocks._dask import DaskBlocks, lazily
-from regard.regression.blocks._parquet import Parquet, ParquetBlocks
+from regard.regression.blocks._parquet import Names, Parquet, ParquetBlocks
 from regard.regression.blocks._stream import Reached, Recipe
 from regard.regression.blocks._tasks import Delayed, is_dask, shared, task
 
@@ -67,7 +67,10 @@ class Streamed:
 def predict(model: Any, X: Any) -> Any:
     """Predictions for a Parquet folder, an array; for a collection of Dask, a collection with the same chunks."""
     if not is_dask(X):
-        return np.concatenate([_answer(model, block.x) for block in ahead(_queries(model, X))])
+        answers = [answered(model, block.x) for block in ahead(queries(model, X))]
+        if not any(map(len, answers)):
+            raise DataError(f"X must have at least one row to predict for, and {X} has none")
+        return np.concatenate(answers)
     named = hasattr(X, "columns") and hasattr(model, "feature_names_in_")
     X = X[_present(model.feature_names_in_, X.columns)] if named else X
     if X.ndim != 2 or X.shape[1] != model.n_features_in_:
@@ -109,20 +112,20 @@ def _finish(streamed: Streamed, flat: bool, found: Reached) -> np.ndarray:
 
 
 def _answer_part(model: Any, part: Any) -> np.ndarray:
-    return _answer(model, _query(part, model.categories_))
+    return answered(model, _query(part, model.categories_))
 
 
-def _answer(model: Any, query: Float[Tensor, "q dim"]) -> np.ndarray:
+def answered(model: Any, query: Float[Tensor, "q dim"]) -> np.ndarray:
     columns = model._local().predict(query.to(model.device or "cpu")).numpy(force=True)  # noqa: SLF001  our own
     return columns[:, 0] if model.flat_ else columns
 
 
-def _queries(model: Any, X: Any) -> Iterable[Block]:
+def queries(model: Any, X: Any, y: Names | None = None, weight: str | None = None) -> Iterable[Block]:
+    """The features that were fitted, block by block, and beside them what else is named."""
     source = X if isinstance(X, Parquet) else Parquet(X)
     names = getattr(model, "feature_names_in_", None)
-    blocks = ParquetBlocks(
-        source if names is None else Parquet(source.path, list(names)), None, known=model.categories_
-    )
+    wanted = source if names is None else Parquet(source.path, list(names))
+    blocks = ParquetBlocks(wanted, y, weight, known=model.categories_)
     if blocks.dim != model.n_features_in_:
         raise ShapeError(
             f"X must have {model.n_features_in_} features, as in fit: {source.path} has {', '.join(blocks.names)}"

@@ -16,7 +16,7 @@ from torch import Tensor
 from regard._operands import NEVER
 from regard.regression.selection._loo import Pairs
 from regard.regression.selection._problem import Problem
-from regard.regression.sums._cloud import Cloud
+from regard.regression.sums._cloud import ROUNDING, Cloud
 from regard.regression.sums._places import SLACK, cells
 from regard.regression.sums._runs import Lists, of_runs, parts_of
 from regard.regression.sums._sample import Sample
@@ -69,7 +69,8 @@ class Near:
             floor[unknown] = self._by_neighbour(h, rows[unknown])
         spread = self.problem.y.amax(0) - self.problem.y.amin(0)
         range_ = float((spread / self.problem.deviation).max())
-        radius = torch.sqrt(2 * (self.mass + math.log(max(1.0, range_) / (STRICT * tol)) - floor).clamp_min(0.0))
+        enough = self.mass + math.log(max(1.0, range_) / (STRICT * max(tol, ROUNDING)))
+        radius = torch.sqrt(2 * (enough - floor).clamp_min(0.0))
         total = self.x.new_zeros(len(rows), (1 + len(self.axes)) * (1 + self.problem.y.shape[1]))
         for part, lists in self._lists(h, rows, radius):
             self._add(h, rows, floor, part, lists, total)

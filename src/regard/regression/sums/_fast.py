@@ -128,7 +128,7 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> Pooled:
 
 def _pool(cloud: Cloud, at: Float[Tensor, "dim q"], tol: float) -> Pooled:
     series, inside = box(cloud, at, tol)
-    if not series.fits:
+    if not series.fits or tol < FINEST:  # no query would be certain
         return _nearby.pool(cloud, at, tol)
     if inside is None:
         found, floor = _summed(cloud, at, series)

@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.regression.sums._cloud import Cloud
+from regard.regression.sums._cloud import ROUNDING, Cloud
 from regard.regression.sums._places import Line, Tree, cells, in_cells
 from regard.regression.sums._runs import Lists, Points, directly, sums
 from regard.regression.sums._state import Pooled, empty
@@ -40,7 +40,8 @@ class _Search:
         self.found = empty(at.shape[1], cloud.columns, at)
         self.floor = self.found.lse.clone() if floor is None else floor.clone()
         self.mass, self.range = _mass(cloud), max(1.0, _range(cloud))
-        self.enough = self.mass + math.log(self.range / (STRICT * tol))
+        # Less than rounding cannot be seen: a tol of 0 asks for what float64 can tell.
+        self.enough = self.mass + math.log(self.range / (STRICT * max(tol, ROUNDING)))
 
     def run(self) -> Pooled:
         unknown = torch.nonzero(self.floor == -math.inf).squeeze(-1)

@@ -63,6 +63,8 @@ def choose(question: Question) -> Way:
         few = f"{_sizes(question)} pairs are few enough to take every one, in float64"
         return Way("pairs", few, seconds("pairs", question))
     offered: list[Name] = [name for name in NAMES if obstacle(name, question) is None]
+    if question.tol < _fast.FINEST and "fast" in offered:
+        offered.remove("fast")  # it would redo every query, which its cost does not know of
     costs: dict[Name, float] = {name: seconds(name, question) for name in offered}
     best = min(offered, key=costs.__getitem__)
     return Way(best, _reason(best, question, costs), costs[best])
