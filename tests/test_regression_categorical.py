@@ -7,7 +7,7 @@ import torch
 from statsmodels.nonparametric.kernel_regression import KernelReg
 
 import regard as rg
-from regard.errors import ChoiceError, DataError
+from regard.errors import ChoiceError, DataError, RegardError
 from regard.regression._checks import KERNELS
 
 
@@ -150,3 +150,15 @@ def test_it_refuses():
         rg.NadarayaWatson(categorical="auto").fit(table.assign(colour=table["colour"].where(np.arange(71) != 3)), y)
     with pytest.raises(DataError, match="could not convert"):
         rg.NadarayaWatson().fit(table, y)
+
+
+def test_a_table_of_another_shape_is_refused():
+    x = np.stack([np.arange(9.0), np.arange(9) % 2], 1)
+    model = rg.NadarayaWatson(categorical=[1]).fit(x, x[:, 0])
+    for ask in (model.predict, lambda wrong: model.partial_fit(wrong, x[:, 0])):
+        with pytest.raises(RegardError, match="1 features"):
+            ask(x[:, :1])
+        with pytest.raises(RegardError, match="2D array"):
+            ask(x[:, 0])
+    with pytest.raises(RegardError, match="2D array"):
+        rg.NadarayaWatson(categorical=[1]).fit(x[:, 0], x[:, 0])

@@ -219,6 +219,20 @@ def test_a_fit_without_names_takes_columns_as_they_come(folder, regard):
     )
 
 
+def test_every_output_has_its_columns(folder, regard):
+    X = np.random.default_rng(0).normal(size=(31, 2))
+    pd.DataFrame(X).to_csv("x.csv", index=False)
+    for y, names in ((X, (1, 2)), (pd.DataFrame(X, columns=["rent", "price"]), ("rent", "price"))):
+        model = NadarayaWatson(bandwidth=1.0).fit(X, y)
+        model.save("m")
+        code, _, complaint = regard("fit", "--model", "m", "--predict", "x.csv", "-o", "out.csv")
+        assert code == 0, complaint
+        out = pd.read_csv("out.csv").iloc[:, 2:]
+        assert list(out.columns) == [f"{one} {name}" for name in names for one in ("predicted", "low", "high")]
+        expected = np.stack([model.predict(X), *model.confidence_band(X)], 2).reshape(31, 6)
+        np.testing.assert_allclose(out.to_numpy(), expected)
+
+
 def test_a_damaged_model_is_refused(folder, regard):
     expected(bandwidth=9).save("m")
     Path("m").write_bytes(Path("m").read_bytes()[:-1])

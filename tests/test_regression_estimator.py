@@ -1,6 +1,7 @@
 """NadarayaWatson as a scikit-learn regressor, and as the attention that it is."""
 
 import pickle
+from unittest import SkipTest
 
 import joblib
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -28,7 +30,10 @@ from regard.regression._checks import KERNELS
     ]
 )
 def test_scikit_learn_accepts_it(estimator, check):
-    check(estimator)
+    try:
+        check(estimator)
+    except SkipTest as reason:
+        pytest.fail(f"not asked: {reason}")
 
 
 def table(n=53, features=3, outputs=2, seed=0):
@@ -198,6 +203,18 @@ def test_the_callers_arrays_may_change_later():
     x[:] = 0
     y[:] = 0
     np.testing.assert_array_equal(model.predict(query), before)
+
+
+def test_a_search_that_ends_early_is_no_fit():
+    def stop(state):
+        raise KeyboardInterrupt
+
+    x, y = table()
+    model = rg.NadarayaWatson(bandwidth=0.5).fit(x, y)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(bandwidth="cv", verbose=stop).fit(x, y)
+    with pytest.raises(NotFittedError):
+        model.predict(x)
 
 
 def test_a_device_that_nobody_knows_is_refused():

@@ -110,8 +110,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         if isinstance(asked, np.ndarray):
             self.bandwidth_ = asked
         else:
-            self.bandwidth_ = np.full(X.shape[1], 0.5)  # something to be replaced
-            bandwidth, self._residuals = _fitting.choose(asked, self._local(HERE), verbose=self.verbose)
+            somewhere = self._local(HERE, np.full(X.shape[1], 0.5))
+            bandwidth, self._residuals = _fitting.choose(asked, somewhere, verbose=self.verbose)
             self.bandwidth_ = bandwidth.numpy(force=True)
         self.plan_ = self._plan()
         return self
@@ -263,8 +263,15 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
             array = array.copy()
         return torch.from_numpy(np.ascontiguousarray(array)).to(device or _checks.device(self.device))
 
-    def _local(self, device: str | None = None) -> Any:  # a Local, or Streamed, which refuses some questions
-        """The data and the bandwidth as they are now, ready to be asked; on another device than ours, if it is told."""
+    def __sklearn_is_fitted__(self) -> bool:
+        """A fit that was refused or interrupted is none, whatever it has kept."""
+        return hasattr(self, "bandwidth_")
+
+    def _local(self, device: str | None = None, bandwidth: np.ndarray | None = None) -> Any:
+        """A Local, or a Streamed, which refuses some questions: the data and the bandwidth, ready to be asked.
+
+        Device and bandwidth are ours as they are now, if no other is told.
+        """
         if self.blocks_ is not None:
             return Streamed.of(self)
         tensor = partial(self._tensor, device=device)
@@ -272,7 +279,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         sample = Sample(
             tensor(self.X_),
             y.unsqueeze(1) if y.dim() == 1 else y,
-            tensor(self.bandwidth_),
+            tensor(self.bandwidth_ if bandwidth is None else bandwidth),
             self.kernel,
             None if self.sample_weight_ is None else tensor(self.sample_weight_).log(),
         )

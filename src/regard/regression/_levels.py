@@ -13,15 +13,25 @@ from regard.errors import ChoiceError, DataError
 def columns(asked: Any, X: Any) -> tuple[int, ...]:
     """Positions of the columns that `categorical` gives by position, by name, or as "auto", those of a pandas frame."""
     names = list(getattr(X, "columns", []))
-    if asked is None:
+    if asked is None or not _width(X):
         return ()
     if isinstance(asked, str):
         if asked != "auto":
             msg = f"categorical must be None, 'auto' or a list of columns, but it is {asked!r}"
             raise ChoiceError(msg)
         return tuple(column for column in range(len(names)) if _is_category(X.iloc[:, column]))
-    width = len(names) or np.shape(X)[1]
-    return tuple(sorted({_position(one, names, width) for one in asked}))
+    return tuple(sorted({_position(one, names, _width(X)) for one in asked}))
+
+
+def _width(X: Any) -> int:
+    """How many columns it has; none if it is no table."""
+    shape = np.shape(X)
+    return shape[1] if len(shape) == 2 else 0
+
+
+def _has(X: Any, known: dict[int, np.ndarray]) -> bool:
+    """Whether there are such columns. A table without them is refused for its shape, after this."""
+    return all(column < _width(X) for column in known)
 
 
 def _is_category(column: Any) -> bool:
@@ -45,6 +55,8 @@ def levels(X: Any, which: Sequence[int]) -> dict[int, np.ndarray]:
 
 def grown(X: Any, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
     """The same levels and those of X, sorted; numbers become texts where texts come that are no numbers."""
+    if not _has(X, known):
+        return known
     return {column: _union(levels, _values(X, column)) for column, levels in known.items()}
 
 
@@ -60,7 +72,7 @@ def most(levels: np.ndarray) -> float:
 
 def encoded(X: Any, known: dict[int, np.ndarray]) -> Any:
     """The same table with numbers for categories; one that was not there before gets -1, which is like no other."""
-    if not known:
+    if not known or not _has(X, known):
         return X
     numbers = {column: codes(_values(X, column), known[column]) for column in known}
     if hasattr(X, "isetitem"):  # pandas, by position: a name may be a number, or stand twice
