@@ -36,7 +36,7 @@ class Cloud:
         mean, unit = values.mean(0), _unit(values)
         width, x, at = (t if bool(counts.all()) else t[..., counts] for t in (sample.bandwidth, x, query))
         width = width.cpu()
-        low, high = x.aminmax(dim=0) if len(x) else (torch.zeros_like(width), torch.zeros_like(width))
+        low, high = extent(x.T) if len(x) else (torch.zeros_like(width), torch.zeros_like(width))
         # First the middle, then the width: a difference of nearby numbers is exact, a quotient of large ones is not.
         middle = low + (high - low) / 2
         rows, at_rows = (_rows(t.cpu(), middle, width) for t in (x, at))
@@ -56,6 +56,12 @@ class Cloud:
         mean = torch.addcmul(self.mean, pooled.mean, self.unit)
         lse, error = pooled.lse + self.top, pooled.error
         return Pooled(lse.to(device), mean.to(device), error.to(device))
+
+
+def extent(rows: Float[Tensor, "dim n"]) -> tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]]:
+    """The smallest and the largest number of each row; one by one, that is several times as quick as along a dim."""
+    low, high = zip(*(row.aminmax() for row in rows), strict=True)
+    return torch.stack(low), torch.stack(high)
 
 
 def _counting(sample: Sample) -> tuple[Tensor, Tensor, Tensor | None, float]:

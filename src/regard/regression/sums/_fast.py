@@ -16,17 +16,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Complex, Float
 from torch import Tensor
 
 from regard.errors import PlanError
 from regard.regression.sums import _nearby, _nufft
-from regard.regression.sums._cloud import Cloud
+from regard.regression.sums._cloud import Cloud, extent
 from regard.regression.sums._sample import Sample
 from regard.regression.sums._state import Pooled, empty
 
 SHARE = 1e-7  # eps as a share of tol: an average is certain where the weight of a few points of 10^6 is near
 FINEST, COARSEST = 1e-13, 1e-7
+BLOCK = 2**16  # queries that are divided at a time: a dozen small steps over a million would each wait for memory
 # Cells of the fine grid, 16 bytes each, that a transform may use, by dimension.
 CELLS = {1: 2**24, 2: 2**25, 3: 2**26}
 
@@ -131,16 +132,17 @@ def _pool(cloud: Cloud, at: Float[Tensor, "dim q"], tol: float) -> Pooled:
     if not series.fits or tol < FINEST:  # no query would be certain
         return _nearby.pool(cloud, at, tol)
     if inside is None:
-        found, floor = _summed(cloud, at, series)
+        found, off = _summed(cloud, at, series)
     else:
-        some, some_floor = _summed(cloud, at[:, inside], series)
-        found, floor = empty(at.shape[1], cloud.columns, at), at.new_full((at.shape[1],), -math.inf)
+        some, off = _summed(cloud, at[:, inside], series)
+        found = empty(at.shape[1], cloud.columns, at)
         found.error.fill_(math.inf)
-        for whole, part in zip((*found, floor), (*some, some_floor), strict=True):
+        for whole, part in zip(found, some, strict=True):
             whole[inside] = part
     redo = torch.nonzero(~(found.error <= tol)).squeeze(-1)
     if len(redo):
-        exact = _nearby.pool(cloud, at[:, redo], tol, floor[redo])
+        floor = torch.log((found.lse[redo].exp() - off).clamp_min(0.0))  # a weight surely there, or -inf
+        exact = _nearby.pool(cloud, at[:, redo], tol, floor)
         for whole, part in zip(found, exact, strict=True):
             whole[redo] = part
     return found
@@ -150,7 +152,7 @@ def box(cloud: Cloud, at: Float[Tensor, "dim q"], tol: float) -> tuple[Series, T
     """A box around the data and the queries not too far from it; which those are, None for all."""
     eps = eps_for(tol)
     margin = _margin(tol, eps)
-    low, high = at.aminmax(dim=1) if at.shape[1] else (cloud.low, cloud.high)
+    low, high = extent(at) if at.shape[1] else (cloud.low, cloud.high)
     inside = None
     if bool((low < cloud.low - margin).any() | (high > cloud.high + margin).any()):
         near = (at >= (cloud.low - margin).unsqueeze(-1)) & (at <= (cloud.high + margin).unsqueeze(-1))
@@ -160,31 +162,41 @@ def box(cloud: Cloud, at: Float[Tensor, "dim q"], tol: float) -> tuple[Series, T
     return Series.of((high - low).tolist(), eps), inside
 
 
-def _summed(cloud: Cloud, at: Float[Tensor, "dim q"], series: Series) -> tuple[Pooled, Float[Tensor, " q"]]:
-    """The average and its bound at queries in the box, and a lower bound of the log of the weight (-inf: unknown)."""
+def _summed(cloud: Cloud, at: Float[Tensor, "dim q"], series: Series) -> tuple[Pooled, float]:
+    """The average and its bound at queries in the box, and how far its weight may be off at all of them."""
     strengths = packed(cloud)
-    error = series.error(cloud.n) * strengths.abs().sum(1)  # of each row
+    off = [series.error(cloud.n) * mass for mass in masses(strengths)]  # of each row
     turn = 2 * math.pi / torch.tensor(series.periods, dtype=torch.float64).unsqueeze(-1)
     modes = _nufft.type1(cloud.x * turn, strengths, series.modes, series.eps)
     del strengths
     modes *= series.coefficients()
     sums = torch.view_as_real(_nufft.type2(at * turn, modes, series.eps))  # (rows, q, 2)
-    weight = sums[0, :, 0]
-    least = weight - error[0]
-    known = least > 0
-    least = torch.where(known, least, math.nan)
-    mean, worst = [], error[0] / least
-    for column in range(1, cloud.columns + 1):
-        row, part = divmod(column, 2)
-        one = sums[row, :, part] / weight
-        worst = torch.maximum(worst, (error[row] + error[0] * one.abs()) / least)
-        mean.append(one)
-    found = Pooled(
-        torch.log(weight.clamp_min(1e-300)),
-        torch.stack(mean, -1) if mean else weight.new_zeros(len(weight), 0),
-        torch.where(known, worst, math.inf),
-    )
-    return found, torch.where(known, torch.log(least), -math.inf)
+    queries = at.shape[1]
+    found = Pooled(at.new_empty(queries), at.new_empty(queries, cloud.columns), at.new_empty(queries))
+    for start in range(0, queries, BLOCK):
+        some = slice(start, start + BLOCK)
+        _average(sums[:, some], off, Pooled(*(part[some] for part in found)))
+    return found, off[0]
+
+
+def _average(sums: Float[Tensor, "rows q 2"], off: Sequence[float], into: Pooled) -> None:
+    """Averages of some queries, and their bounds: (off_row + off_0 |mean|) / (weight - off_0)."""
+    weight = sums[0, :, 0].contiguous()
+    least = weight - off[0]
+    worst = torch.reciprocal(least, out=into.error).mul_(off[0])
+    for column in range(into.mean.shape[1]):
+        row, part = divmod(column + 1, 2)
+        mean = sums[row, :, part] / weight
+        into.mean[:, column] = mean
+        torch.maximum(worst, mean.abs_().mul_(off[0]).add_(off[row]).div_(least), out=worst)
+    worst.masked_fill_(~(least > 0), math.inf)
+    torch.log(weight.clamp_min_(1e-300), out=into.lse)
+
+
+def masses(strengths: Complex[Tensor, "rows n"]) -> list[float]:
+    """The sum of |c| of each row."""
+    real, imaginary = torch.view_as_real(strengths).unbind(-1)
+    return torch.addcmul(real.square(), imaginary, imaginary).sqrt_().sum(1).tolist()
 
 
 def packed(cloud: Cloud) -> Tensor:
