@@ -41,13 +41,3 @@ def test_work_within_one_thread_is_dealt_out_all_the_same():
         assert threading.get_ident() not in threads
         assert torch.get_num_threads() == 1
     assert torch.get_num_threads() == 2
-
-
-@pytest.mark.parametrize(("points", "threads"), [(_workers.WORTH_THREADS - 1, 1), (_workers.WORTH_THREADS, 2)])
-def test_many_points_are_worth_all_threads_wherever_they_are_met(points, threads):
-    with _workers.one_thread(), _workers.one_thread(), _workers.for_points(points):
-        assert torch.get_num_threads() == threads
-    with _workers.for_points(points):
-        assert torch.get_num_threads() == threads
-        assert _workers.threads() == 2
-    assert torch.get_num_threads() == 2

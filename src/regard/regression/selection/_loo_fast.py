@@ -85,7 +85,7 @@ class Fast:
 
     def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
         """Value, gradient and residuals at a bandwidth, as `Pairs` gives them."""
-        with _workers.for_points(len(self.problem.x)):
+        with _workers.one_thread():  # the transforms have threads of their own, and the sweep has workers
             return self._evaluated(bandwidth, gradient=gradient)
 
     def _evaluated(self, bandwidth: Float[Tensor, " features"], *, gradient: bool) -> Evaluation:

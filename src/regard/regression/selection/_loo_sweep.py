@@ -1,7 +1,9 @@
 """From the sums at all points to residuals, and to what each sum does to the value: one pass, block by block.
 
 A block of rows stays near while a dozen small steps go over it. The same steps over a million rows at once would each
-wait for memory, and together take as long as the transforms that made the sums.
+wait for memory, and together take as long as the transforms that made the sums. Blocks are dealt out to workers, and
+not each step to torch's threads: those go on waiting for more work when a step is done, on the processors that the
+transforms need.
 """
 
 from __future__ import annotations
@@ -10,10 +12,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-BLOCK = 2**17  # rows: fewer, and starting each step takes longer than the step; more, and memory is asked for anew
+from regard.regression.sums import _workers
+
+BLOCK = 2**16  # rows: fewer, and starting each step takes longer than the step; more, and memory is asked for anew
 
 
 class Rows(NamedTuple):
@@ -32,6 +36,15 @@ class Certain(NamedTuple):
     error: Sequence[float]  # of each complex row of sums
     tol: float
 
+    def at(self, weight: Float[Tensor, " n"], fit: Float[Tensor, " n"], row: int) -> Bool[Tensor, " n"]:
+        """Whether (error_row + error_0 |fit|) / (weight - error_0) <= tol. It is not where anything is NaN."""
+        return self.tol * (weight - self.error[0]) >= self.error[0] * fit.abs() + self.error[row]
+
+    def throughout(self, weight: Float[Tensor, " n"], fit: Float[Tensor, " n"], row: int) -> bool:
+        """Whether it is so even for the least weight together with the largest fit: quicker, and nearly always so."""
+        lowest, highest = torch.aminmax(fit)
+        return bool(self.at(weight.amin(), torch.maximum(-lowest, highest), row))
+
 
 class Found(NamedTuple):
     """Residuals, what each sum does to the value, and the rows that are left for others to find."""
@@ -49,7 +62,7 @@ def sweep(sums: Float[Tensor, "rows n 2"], rows: Rows, certain: Certain, *, grad
     pull = None
     if gradient:  # written everywhere, unless the last number of each row has no output
         pull = torch.empty_like(sums) if rows.values.shape[1] % 2 else torch.zeros_like(sums)
-    found = [_block(block, sums, rows, certain, residuals, pull) for block in _blocks(n)]
+    found = _workers.each(lambda block: _block(block, sums, rows, certain, residuals, pull), _blocks(n))
     poor = torch.cat([torch.empty(0, dtype=torch.int64), *(rows for rows, _ in found)])
     least = torch.cat([rows.share[:0], *(weight for _, weight in found)])
     return Found(residuals, None if pull is None else torch.view_as_complex(pull), poor, least)
@@ -66,29 +79,37 @@ def _block(
     """Write the residuals and the pulls of some rows; which of them are poor, and their least weight."""
     left_out = rows.left_out[block]
     weight = sums[0, block, 0] - left_out
-    per_weight = rows.share[block] / weight
-    own = torch.zeros_like(weight)
-    surely = weight * certain.tol
-    least_slack = None
+    per_weight = weight.reciprocal()
+    own = None
+    certainly = True
     for column, (deviation, of_fit) in enumerate(zip(rows.deviation.tolist(), rows.pulls, strict=True)):
         row, part = divmod(column + 1, 2)
         value = rows.values[block, column]
-        fit = torch.addcmul(sums[row, block, part], left_out, value, value=-1).div_(weight)
+        fit = torch.addcmul(sums[row, block, part], left_out, value, value=-1).mul_(per_weight)
         residual = value - fit
         torch.mul(residual, deviation, out=residuals[block, column])
-        # The error of a fit is at most (error_row + error_0 |fit|) / (weight - error_0): is that at most tol?
-        slack = torch.sub(surely, fit.abs(), alpha=certain.error[0]).sub_(certain.error[row])
-        least_slack = slack if least_slack is None else torch.minimum(least_slack, slack)
+        certainly = certainly and certain.throughout(weight, fit, row)
         if pull is not None:
-            pulled = residual.mul_(per_weight).mul_(of_fit)
+            pulled = residual.mul_(per_weight).mul_(rows.share[block]).mul_(of_fit)
             pull[row, block, part] = pulled
-            own.addcmul_(pulled, fit, value=-1)
-    enough = certain.tol * certain.error[0]
-    if pull is not None:
-        pull[0, block, 0] = own
-    if least_slack is None or float(least_slack.amin()) >= enough:  # no output, or no poor row: NaN is not enough
+            own = fit.mul_(pulled) if own is None else own.addcmul_(fit, pulled)
+    if pull is not None and own is not None:
+        torch.neg(own, out=pull[0, block, 0])
+    if certainly:
         return left_out.new_empty(0, dtype=torch.int64), weight[:0]
-    some = (~(least_slack >= enough)).nonzero().flatten()
+    return _poor(block, weight, sums, rows, certain, pull)
+
+
+def _poor(
+    block: slice, weight: Tensor, sums: Tensor, rows: Rows, certain: Certain, pull: Tensor | None
+) -> tuple[Tensor, Tensor]:
+    """The rows of a block that are not certain; what they pull is set to 0."""
+    good = torch.ones_like(weight, dtype=torch.bool)
+    for column in range(rows.values.shape[1]):
+        row, part = divmod(column + 1, 2)
+        fit = (sums[row, block, part] - rows.left_out[block] * rows.values[block, column]) / weight
+        good &= certain.at(weight, fit, row)
+    some = (~good).nonzero().flatten()
     if pull is not None:
         pull[:, block][:, some] = 0.0
     return some + block.start, weight[some] - certain.error[0]

@@ -9,7 +9,9 @@ docs/en/regression-bound.md.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import os
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -72,10 +74,25 @@ def planned(kind: int, points: Points, modes: Modes, eps: float, *, rows: int = 
     return make(kind, points, modes, eps, rows)
 
 
-def _by_finufft(kind: int, points: Points, modes: Modes, eps: float, rows: int) -> Callable[[Tensor], Tensor]:
-    from finufft import Plan
+@cache
+def _finufft() -> Any:
+    """The package, its threads told to sleep soon after their work.
 
-    plan: Any = Plan(
+    Those of its OpenMP would else wait for more, awake, for some milliseconds, and hold up torch's, which have the next
+    step to do. It reads what it is told when it is loaded, and only then; where others have loaded it, it is slower.
+    """
+    asked = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys()
+    if not asked:
+        os.environ["GOMP_SPINCOUNT"] = "1000"
+    try:
+        return importlib.import_module("finufft")
+    finally:
+        if not asked:
+            del os.environ["GOMP_SPINCOUNT"]
+
+
+def _by_finufft(kind: int, points: Points, modes: Modes, eps: float, rows: int) -> Callable[[Tensor], Tensor]:
+    plan: Any = _finufft().Plan(
         kind,
         modes,
         n_trans=rows,

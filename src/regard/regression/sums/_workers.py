@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
@@ -49,30 +49,15 @@ def each(do: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """For small steps, which take several times as long where threads wait for each other after each of them."""
-    token = _before.set(threads())
+    before, token = torch.get_num_threads(), _before.set(threads())
+    if before != 1:
+        torch.set_num_threads(1)
     try:
-        with _having(1):
-            yield
+        yield
     finally:
         _before.reset(token)
-
-
-def for_points(count: int) -> AbstractContextManager[None]:
-    """All threads for steps over so many points, or one."""
-    return _having(threads()) if count >= WORTH_THREADS else one_thread()
-
-
-@contextmanager
-def _having(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    if before == count:
-        yield
-        return
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+        if before != 1:
+            torch.set_num_threads(before)
 
 
 def _in_modes(modes: tuple[bool, bool], do: Callable[[Item], Result], item: Item) -> Result:
