@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard import _fresh
+from regard import _fresh, _wide
 from regard._operands import NEVER, Axis, Operand, Size, Span, Tile
 from regard._plan import BUFFERS, TILE, Form
 from regard._runs import Run, runs
@@ -77,11 +77,14 @@ def pool(
         features = spec.score.features(query.double(), key.double())
     q, k, bias, scale = absorb(features, query, key)
     kind = q.dtype
-    width = _width(q.shape[-1], value.shape[-1])
-    q, k, v = (_widen(t.to(kind), width) for t in (q, k, value))
     called = form(spec, lead, n, m, cap)
-    if called == "blocks":
-        cap = max(1, cap * query.element_size() // q.element_size())  # float64 where float32 would cancel
+    cap = max(1, cap * query.element_size() // q.element_size())  # float64 where float32 would cancel
+    wide = called in ("whole", "causal") and bias is None and _wide.serves(q, k, value)
+    width = q.shape[-1] if wide else _width(q.shape[-1], value.shape[-1])
+    q, k, v = _widen(q, width), _widen(k.to(kind), width), _widen(value.to(kind), width)
+    if wide:
+        out, lse = _wide_values(q, k, v, lead, causal=called == "causal", scale=scale, cap=cap)
+    elif called == "blocks":
         out, lse = _by_blocks(spec, features.rest, (q, k, v), bias, scale, lead, cap)
     else:
         if called == "pairs":
@@ -98,12 +101,31 @@ def whole(
     q: Tensor, k: Tensor, v: Tensor, lead: tuple[int, ...], *, causal: bool, scale: float, bias: Bias
 ) -> tuple[Tensor, Tensor]:
     """One call of the kernel."""
-    if causal and scale < torch.finfo(q.dtype).tiny:  # it scales the -inf of what is hidden too: to NaN, or to +inf
-        q, scale = q * scale, 1.0
+    q, scale = _rescaled(q, scale, causal=causal)
     four = None if bias.added is None else _four(bias.added.to(q.dtype), lead, expand=False)
     out, lse = flash(_four(q, lead), _four(k, lead), _four(v, lead), 0.0, causal, attn_mask=four, scale=scale)
     if bias.empty is not None:
         lse = lse.masked_fill(_four(bias.empty, lead, expand=False).squeeze(-1), NEVER)
+    return _unfour(out, lse, lead)
+
+
+def _wide_values(
+    q: Tensor, k: Tensor, v: Tensor, lead: tuple[int, ...], *, causal: bool, scale: float, cap: int
+) -> tuple[Tensor, Tensor]:
+    """One call of the kernel, and a way back of our own."""
+    q, scale = _rescaled(q, scale, causal=causal)
+    called: Any = _wide.WideValues.apply
+    out, lse = called(_four(q, lead), _four(k, lead), _four(v, lead), scale, causal, cap)
+    return _unfour(out, lse, lead)
+
+
+def _rescaled(q: Tensor, scale: float, *, causal: bool) -> tuple[Tensor, float]:
+    """The kernel scales the -inf of what is hidden too: by next to nothing it becomes NaN, or +inf."""
+    return (q * scale, 1.0) if causal and scale < torch.finfo(q.dtype).tiny else (q, scale)
+
+
+def _unfour(out: Tensor, lse: Tensor, lead: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """(batch, heads, ...) -> (..., ...)."""
     if len(lead) == 2:
         return out, lse
     return out.reshape(*lead, *out.shape[-2:]), lse.reshape(*lead, lse.shape[-1])
@@ -160,7 +182,7 @@ def _width(features: int, values: int) -> int:
 
 
 def _widen(tensor: Tensor, width: int) -> Tensor:
-    return tensor if tensor.shape[-1] == width else pad(tensor, (0, width - tensor.shape[-1]))
+    return tensor if tensor.shape[-1] >= width else pad(tensor, (0, width - tensor.shape[-1]))
 
 
 def _pair_bias(rest: tuple[Score, ...], m: int, key_bias: Tensor | None, kind: torch.dtype) -> Tensor | None:
