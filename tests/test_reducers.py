@@ -70,6 +70,7 @@ LAWS = {
     "mean distance": Law(
         lambda x: reducers.MeanDistance(torch.arange(x.size.n).double()), lambda x: reference.distance(x.weights)
     ),
+    "peak": Law(lambda x: reducers.PeakScore(), lambda x: x.scores.amax(-1)),
     "log-sum-exp": Law(lambda x: reducers.LogSumExp(), lambda x: torch.logsumexp(x.scores, -1)),
     "row statistic": Law(lambda x: _squares.Statistic(normalisers.softmax()), lambda x: torch.logsumexp(x.scores, -1)),
     "squares": Law(lambda x: _squares.Squares(3), lambda x: in_squares(x.weights, 3)),

@@ -23,7 +23,7 @@ from regard._traced import plain_dtypes, traced
 from regard.reducers import Block, Reducer
 
 FEWEST_TILES = 4  # a worker with fewer is not worth its start
-SURVEY_CALL = 1 << 18  # a pass of questions makes many small steps on each tile
+SURVEY_CALL = 1 << 17  # a pass of questions makes many small steps on each tile
 Program = Callable[[Sequence[Tensor], Tile], tuple[Tensor, ...]]
 
 
@@ -365,7 +365,8 @@ def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: Buffers
     scores = problem.scores(tensors, tile, out=first)
     weights = problem.weights(scores, tensors, tile, out=second if scores.shape == shape else None)
     own = scores.data_ptr() == first.data_ptr()
-    scores, weights = scores.expand(shape), weights.expand(shape)  # a score of positions alone has no heads
+    if scores.shape != shape:  # a score of positions alone has no heads
+        scores, weights = scores.expand(shape), weights.expand(shape)
     return Block(
         scores, weights, tile.rows, tile.cols, problem.size, gaps=problem.gaps(tile), spendable=own, lead=tile.lead
     )

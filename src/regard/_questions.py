@@ -18,8 +18,8 @@ from regard.errors import ChoiceError, DeviceError, DtypeError, ShapeError
 from regard.normalisers import Normaliser, Softmax
 from regard.reducers import (
     Heatmap,
-    LogSumExp,
     MeanScore,
+    PeakScore,
     Received,
     Reducer,
     SquaredWeight,
@@ -41,12 +41,13 @@ def overview(problem: Problem, cap: int) -> dict[str, Any]:
     if problem.spec.normaliser.normalised:
         wanted["saturation"] = SquaredWeight()
         if isinstance(problem.spec.normaliser, Softmax):
-            wanted |= {"logsumexp": LogSumExp(), "mean": MeanScore()}
+            wanted |= {"peak": PeakScore(), "mean": MeanScore()}
         else:
             wanted["entropy"] = Surprise()
     answers = dict(zip(wanted, survey(problem, list(wanted.values()), cap), strict=True))
     if "mean" in answers:
-        lse = answers["logsumexp"]
+        peak, weight = answers.pop("peak"), answers["top"][0][..., 0]
+        answers["logsumexp"] = lse = torch.where(peak == NEVER, NEVER, peak - weight.log())
         entropy = torch.where(lse == NEVER, 0.0, (lse - answers.pop("mean")).clamp_min(0))
         cancelled = lse.abs() * torch.finfo(lse.dtype).eps > DIGITS
         if bool((cancelled & (lse != NEVER)).any()):  # a bias of the lowest number there is, for one

@@ -145,6 +145,22 @@ class MeanScore(RowSum):
         return block.mean_score()
 
 
+class PeakScore(RowSum):
+    """max_j s_j: with its weight p it tells the log-sum-exp, s - log p, of all rows at once when they are all known."""
+
+    def of(self, block: Block) -> Tensor:
+        return block.peak[0]
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+        return torch.full((*lead, rows), NEVER, dtype=dtype, device=size.device)
+
+    def step(self, state: Tensor, block: Block) -> Tensor:
+        return self.merge(state, self.of(block))
+
+    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+        return torch.maximum(one, two)
+
+
 @dataclass
 class MeanDistance(RowSum):
     """sum_j p_j |i - j|, for queries at the given positions (..., n)."""
@@ -275,11 +291,11 @@ def _best_of_chunks(flat: Tensor, k: int) -> tuple[Tensor, Tensor]:
     cut = chunks * CHUNK
     body = flat[:, :cut].unflatten(-1, (chunks, CHUNK))
     picked = body.amax(-1).topk(k, sorted=False).indices  # (rows, k)
-    rows = torch.arange(len(flat), device=flat.device).unsqueeze(-1)
     if cut == flat.shape[-1]:
-        few = body.flatten(0, 1).index_select(0, (picked + rows * chunks).flatten()).view(len(flat), -1)
+        firsts = torch.arange(0, len(flat) * chunks, chunks, device=flat.device).unsqueeze(-1)
+        few = body.flatten(0, 1).index_select(0, (picked + firsts).flatten()).view(len(flat), -1)
     else:  # what is left over at the end counts as one chunk more
-        few = body[rows, picked].flatten(-2)
+        few = body[torch.arange(len(flat), device=flat.device).unsqueeze(-1), picked].flatten(-2)
         few = torch.cat([few, flat[:, cut:]], -1)
         picked = pad(picked, (0, 1), value=chunks)
     best, at = few.topk(k)
@@ -356,7 +372,10 @@ class Heatmap(Reducer[Tensor]):
         bins = _whole_bins(block.rows, self.size.n, self.bins)
         if bins is not None:
             low, high, side = bins
-            return low, self._pooled(block.weights.unflatten(-2, (high - low, side)), -2)
+            strips = block.weights.unflatten(-2, (high - low, side))
+            if self.pool == "max":
+                return low, strips.amax(-2)
+            return low, (strips.new_ones(1, side) @ strips).squeeze(-2)  # a sum down columns, faster than torch's own
         rows = block.rows.take(self.row_bins, 0)
         first, last = int(rows[0]), int(rows[-1]) + 1
         edges = torch.searchsorted(rows, torch.arange(first, last + 1, device=rows.device)).tolist()
