@@ -1,8 +1,8 @@
 """How the cost of kernel regression grows with the data: python -m benchmarks.regression_growth [--draw]
 
-Measures n points at n queries for d = 1, 2, 3 (the fast sum, every query certified) and at 10^4 queries for d = 5, from
-10^3 points up to 10^7. A curve ends before a point that would take more than a minute, or where the fast sum is not
-offered. Writes results/regression_growth.json and, from it, docs/images/regression-growth.png.
+Measures n points at n queries for d = 1, 2, 3 and at 10^4 queries for d = 5, every query certified, from 10^3 points up
+to 10^7. A curve ends before a point that would take more than a minute. Writes results/regression_growth.json and, from
+it, docs/images/regression-growth.png.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from benchmarks import machine
 from benchmarks.regression_fast import sample_of, tol_for
 from benchmarks.tasks import SEED
-from regard.regression.sums import _engine, _fast
+from regard.regression.sums import _engine
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "benchmarks" / "results" / "regression_growth.json"
@@ -27,18 +27,16 @@ MOST_SECONDS = 60.0
 FEW_QUERIES = 10_000
 
 
-def once(n: int, dim: int) -> float | None:
-    """Seconds for one size; None where the fast sum is not offered."""
+def once(n: int, dim: int) -> float:
+    """Seconds for one size, by the way that is chosen for it."""
     sample, query = sample_of(n, dim, torch.Generator().manual_seed(SEED))
     tol = tol_for(dim)
     if dim > 3:
         query = query[torch.arange(FEW_QUERIES) % n]
-    elif not _fast.offered("gaussian", ((sample.x.amax(0) - sample.x.amin(0)) / sample.bandwidth).tolist(), tol):
-        return None
     best = float("inf")
     for _ in range(3 if n <= 10**5 else 1):
         start = time.perf_counter()
-        answer = _engine.pool(sample, query, tol=tol) if dim > 3 else _fast.pool(sample, query, tol)
+        answer = _engine.pool(sample, query, tol=tol)
         best = min(best, time.perf_counter() - start)
         if not bool((answer.error <= tol).all()):
             raise ArithmeticError("an answer is not certified")
@@ -52,8 +50,6 @@ def curve(dim: int) -> list[tuple[int, float]]:
         if points and points[-1][1] * n / points[-1][0] > MOST_SECONDS:
             break
         took = once(n, dim)
-        if took is None:
-            break
         points.append((n, took))
         print(f"d = {dim}, n = {n:>10,}: {took:.4f} s", flush=True)
     return points

@@ -14,8 +14,7 @@ from torch import Tensor
 from benchmarks.goals import words
 from benchmarks.harness import Contestant, Family, Line, Sizes, Tensors, Work
 from benchmarks.tasks import SEED
-from regard.regression.sums._engine import pool
-from regard.regression.sums._sample import Sample
+from regard.regression import NadarayaWatson
 
 WIDTH = 0.104  # Scott's bandwidth for 10^4 points that fill the unit cube
 TOL = 1e-4  # what is promised
@@ -29,13 +28,13 @@ def make(sizes: Sizes) -> Tensors:
     generator = torch.Generator().manual_seed(SEED)
     query, x = (torch.rand(count, sizes.d, generator=generator, dtype=torch.float64) for count in (sizes.n, sizes.m))
     y = torch.sin(6 * x.sum(1)) + 0.1 * torch.randn(sizes.m, generator=generator, dtype=torch.float64)
-    sample = Sample(x, y.unsqueeze(1), torch.full((sizes.d,), WIDTH, dtype=torch.float64))
+    model = NadarayaWatson(bandwidth=WIDTH, tol=TOL).fit(x.numpy(), y.numpy())
     single = {"q": (query / WIDTH).float(), "x": (x / WIDTH).float(), "y": y.float().unsqueeze(1)}
-    return Tensors(query, x, y, y, more={"sample": sample, **single})
+    return Tensors(query, x, y, y, more={"model": model, **single})
 
 
-def ours(x: Tensors, tol: float = TOL) -> Tensor:
-    return pool(x.more["sample"], x.q, tol=tol).mean[:, 0]
+def ours(x: Tensors) -> Tensor:
+    return torch.from_numpy(x.more["model"].predict(x.q.numpy()))
 
 
 def lazy(x: Tensors) -> tuple[Any, Tensor]:
@@ -86,14 +85,13 @@ def statsmodels_fit(x: Tensors) -> Tensor:
 def errors(sizes: Sizes, queries: int = 2000) -> Mapping[str, float]:
     """Our largest error in standard deviations, in units of what counts as exact in single precision."""
     x = make(sizes)
-    some = Tensors(x.q[:queries].clone(), x.k, x.v, x.cotangent, more=x.more)
-    truth = torch.cat([plain(x.more["sample"], part) for part in some.q.split(100)])
+    truth = torch.cat([plain(x, part) for part in x.q[:queries].split(100)])
     return {"error_ratio": float((ours(x)[:queries] - truth).abs().max() / x.v.std()) / FLOAT32}
 
 
-def plain(sample: Sample, query: Tensor) -> Tensor:
-    squares = ((query.unsqueeze(1) - sample.x) / sample.bandwidth).square().sum(-1)
-    return (torch.softmax(squares / -2, -1) @ sample.values)[:, 0]
+def plain(x: Tensors, query: Tensor) -> Tensor:
+    squares = ((query.unsqueeze(1) - x.k) / WIDTH).square().sum(-1)
+    return torch.softmax(squares / -2, -1) @ x.v
 
 
 def line(

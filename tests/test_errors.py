@@ -303,6 +303,13 @@ CHOICES = [
 
 PLANS = [
     Refused(
+        "values with heads of their own",
+        lambda: rg.attend(t(20, 4), t(20, 4), t(5, 20, 4), plan="fused"),
+        Plan,
+        ValueError,
+        "leading dimensions of their own",
+    ),
+    Refused(
         "additive",
         lambda: fused(score=scores.additive(t(8, 4), t(8, 4), t(8))),
         Plan,
@@ -359,6 +366,41 @@ DISTRIBUTIONS += [
 ]
 
 
+VALUES = [
+    Refused("scale", lambda: scores.scaled_dot(torch.inf), Choice, ValueError, "finite", "inf"),
+    Refused("concat of two h", lambda: scores.concat(t(8, 9), t(11)), Shape, ValueError, "concat", "(8, 9)", "(11,)"),
+    Refused("bias of integers", lambda: scores.bias(ids(5, 7)), Dtype, TypeError, "t of bias", "int64", "masks"),
+    Refused("bias of a list", lambda: scores.bias([1.0]), Dtype, TypeError, "t of bias", "list"),
+    Refused("relative of a list", lambda: scores.relative([1.0], 0), Dtype, TypeError, "table of relative", "list"),
+    Refused("softcap of a number", lambda: scores.softcap(3.0, 2.0), Dtype, TypeError, "softcap", "float"),
+    Refused("w of integers", lambda: scores.general(ids(4, 4)), Dtype, TypeError, "w of general", "int64"),
+    Refused("w of one dimension", lambda: scores.general(t(4)), Shape, ValueError, "2 dimensions", "(4,)"),
+    Refused(
+        "v of two dimensions", lambda: scores.concat(t(8, 9), t(8, 1)), Shape, ValueError, "1 dimension,", "(8, 1)"
+    ),
+    Refused("bandwidth", lambda: scores.kernel("boxcar", 0.0), Choice, ValueError, "positive bandwidth", "0"),
+    Refused("bandwidth of two dimensions", lambda: scores.kernel("boxcar", t(4, 1)), Shape, ValueError, "(4, 1)"),
+    Refused("negative window", lambda: masks.window(-1, 0), Choice, ValueError, "0 or more", "left=-1"),
+    Refused("half a window", lambda: masks.window(None, 0), Choice, ValueError, "0 or more", "left=None"),
+    Refused("budget in words", lambda: attend(budget="64MB"), Choice, ValueError, "bytes", "'64MB'"),
+    Refused("dropout in words", lambda: attend(dropout_p="half"), Choice, ValueError, "probability", "'half'"),
+]
+INDICES = [
+    Refused("None", lambda: weights()[None], Choice, ValueError, "None"),
+    Refused("a bool", lambda: weights()[True], Choice, ValueError, "bool"),
+    Refused("too many", lambda: weights()[0, 0, 0, 0, 0], Choice, ValueError, "4 dimensions", "5 entries"),
+    Refused("two ellipses", lambda: weights()[..., 0, ...], Choice, ValueError, "2 ellipses"),
+    Refused("backwards", lambda: weights()[..., ::-1], Choice, ValueError, "positive step", "-1"),
+    Refused("a text", lambda: weights()["first"], Choice, ValueError, "'first'"),
+    Refused("halves", lambda: weights()[..., torch.tensor([0.5])], Choice, ValueError, "float32"),
+    Refused("beyond", lambda: weights()[..., 7], errors.PositionError, IndexError, "-7 to 6", "7"),
+    Refused("some beyond", lambda: weights()[..., [0, 9], 0], errors.PositionError, IndexError, "-5 to 4", "9"),
+    Refused(
+        "few bools", lambda: weights()[..., torch.ones(6) > 0], errors.PositionError, IndexError, "7 positions", "(6,)"
+    ),
+]
+
+
 def fused(**words: Any) -> Any:
     return rg.attend(t(20, 4), t(20, 4), t(20, 4), plan="fused", **words)
 
@@ -378,6 +420,8 @@ ALL = {
         "plan": PLANS,
         "limit": LIMITS,
         "distribution": DISTRIBUTIONS,
+        "value": VALUES,
+        "index": INDICES,
     }.items()
     for case in cases
 }
@@ -397,8 +441,9 @@ def test_refused_in_words(name: str) -> None:
 @pytest.mark.parametrize("index", [5, -6, (0, 0, 0, 7), (..., 7), (..., [0, 9], 0), (2,)])
 def test_an_index_out_of_range_is_an_index_error(index: Any) -> None:
     matrix = weights() if isinstance(index, tuple) else rg.Weights(t(5, 4), t(7, 4))
-    with pytest.raises(IndexError):
+    with pytest.raises(IndexError) as caught:
         matrix[index]
+    assert isinstance(caught.value, errors.RegardError)
 
 
 def test_a_loop_over_weights_ends() -> None:

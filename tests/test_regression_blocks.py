@@ -233,6 +233,18 @@ class TestEstimator:
         found = model.predict(str(folder))
         assert found.shape == (N, OUTPUTS)
         np.testing.assert_allclose(found, model.predict(frame), rtol=1e-12, atol=1e-12)
+        pd.testing.assert_frame_equal(model.set_output(predict="pandas").predict(str(folder)), pd.DataFrame(found))
+
+    @pytest.mark.parametrize("outputs", [1, 2])
+    def test_queries_in_a_map_are_read_block_by_block(self, kernel, data, tmp_path, monkeypatch, outputs):
+        x, y, weight, query = data
+        y = y[:, 0] if outputs == 1 else y
+        model = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(x, y, weight)
+        truth, score = model.predict(query), model.score(x, y, weight)
+        monkeypatch.setattr(model, "_query", None)  # which would read all of it
+        np.testing.assert_allclose(model.predict(mapped(query, tmp_path / "q.npy")), truth, rtol=1e-12, atol=1e-12)
+        stored = mapped(x, tmp_path / "x.npy")
+        assert model.score(stored, mapped(y, tmp_path / "y.npy"), weight) == pytest.approx(score, rel=1e-12)
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -254,6 +266,24 @@ class TestOutside:
 
 @pytest.mark.usefixtures("small_blocks")
 class TestRefusals:
+    @pytest.mark.parametrize("ask", [
+        lambda model, X: model.predict(X, return_std=True),
+        lambda model, X: model.confidence_band(X),
+        lambda model, X: model.derivative(X),
+        lambda model, X: model.weights(X),
+    ])  # fmt: skip
+    def test_what_is_for_queries_in_memory(self, ask, data, folder, tmp_path):
+        x, y, _, query = data
+        model = rg.NadarayaWatson(bandwidth=0.9).fit(pd.DataFrame(x, columns=["a", "b", "c"]), y)
+        for queries in (str(folder), mapped(query, tmp_path / "q.npy")):
+            with pytest.raises(UnsupportedError, match="only predict and score are asked; read rows first"):
+                ask(model, queries)
+
+    def test_a_map_of_another_width(self, data, tmp_path):
+        model = rg.NadarayaWatson(bandwidth=0.9).fit(*data[:2])
+        with pytest.raises(ShapeError, match=r"must have 3 features, as in fit: it has the shape \(7, 2\)"):
+            model.predict(mapped(np.zeros((7, 2)), tmp_path / "narrow.npy"))
+
     def test_a_hole_is_named(self, folder, data, tmp_path):
         x, y, weight, _ = data
         x = x.copy()

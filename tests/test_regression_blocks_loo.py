@@ -20,12 +20,12 @@ KERNELS = ("gaussian", *sorted(LOG_KERNELS))
 
 
 def made(dim, outputs, weights, n=N):
-    """x far from the origin, some rows twice, y, and weights: none, any, or counts of a half."""
+    """x far from the origin, some rows twice, y, and weights: none, any, or counts."""
     random = np.random.default_rng(dim + 10 * outputs)
     x = random.normal(100, 3, (n, dim))
     x[5] = x[11]
     y = np.sin(x[:, :1]) + random.normal(size=(n, outputs)) * 0.3
-    weight = {"none": None, "any": random.random(n) + 0.1, "counts": random.integers(1, 4, n) * 0.5}[weights]
+    weight = {"none": None, "any": random.random(n) + 0.1, "counts": random.integers(1, 4, n).astype(float)}[weights]
     return x, y, weight
 
 
@@ -43,8 +43,8 @@ def test_value_gradient_and_residuals(kernel, outputs, weights):
     x, y, weight = made(3, outputs, weights)
     blocks = ArrayBlocks(x, y, weight, rows=23)
     summary = summarise(blocks)
-    unit = _select_blocks.unit_of_counts(blocks, summary)
-    assert unit == (0.5 if weights == "counts" else None)
+    unit = _select_blocks.unit_of_counts(blocks)
+    assert unit == (1.0 if weights == "counts" else None)
     for width in (0.05, 1.0, 8.0):  # each point alone, a few in reach, all of them
         bandwidth = torch.tensor([width, math.inf, 2 * width], dtype=torch.float64)
         truth = in_memory(x, y, weight, kernel, unit)(bandwidth)

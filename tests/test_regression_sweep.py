@@ -48,6 +48,15 @@ def by_rows(sums, rows, certain):
     return residuals, pull, poor
 
 
+@pytest.fixture(params=[1, 2])
+def threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("outputs", [1, 2, 3])
 @pytest.mark.parametrize("block", [7, 64, 1000])
 def test_any_block_is_row_by_row(monkeypatch, outputs, block):

@@ -100,6 +100,15 @@ def test_what_is_hidden_reaches_no_gradient(hidden):
     assert all(torch.isfinite(part).all() for part in (output[:-1], *found))
 
 
+def test_autocast_decides_nothing():
+    tensors = inputs(dtype=torch.float32)
+    expected = gradients(tensors)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = gradients(tensors)
+    for one, two in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, two)
+
+
 def test_a_second_derivative_is_refused_not_wrong():
     tensors = inputs((), n=17, m=17)
     (first, *_) = torch.autograd.grad(rg.attend(*tensors).output.sum(), tensors, create_graph=True)

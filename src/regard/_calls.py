@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -63,7 +64,7 @@ def make(
     limit = _inputs.check_options(dropout_p, plan, budget)
     tensors = (query, key, value, *spec.tensors().values())
     grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    chosen = choose(
-        _inputs.request(query, key, spec, shape, forced=plan, budget=limit, dropout=dropout_p > 0, grad=grad)
-    )
-    return Call(shape, chosen, limit)
+    asked = _inputs.request(query, key, spec, shape, forced=plan, budget=limit, dropout=dropout_p > 0, grad=grad)
+    if _inputs.has_own_heads(shape, value):
+        asked = replace(asked, obstacle="the values have leading dimensions of their own")
+    return Call(shape, choose(asked), limit)

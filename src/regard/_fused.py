@@ -91,7 +91,11 @@ def pool(
             bias = _pair_bias(features.rest, m, bias, kind)
         if called in ("keys", "pairs") and spec.mask is not None:
             bias = _masked(spec.mask, Size(n, m, query.device), lead, bias, kind)
-        out, lse = whole(q, k, v, lead, causal=called == "causal", scale=scale, bias=Bias.of(bias))
+        rows = n if called == "causal" else None
+        out, lse = whole(q, k, v, lead, causal=rows is not None, scale=scale, bias=Bias.of(bias, rows))
+        if bias is None and features.key_bias is not None:  # it went into the features
+            empty = Bias.of(features.key_bias.detach(), rows).empty
+            lse = lse if empty is None else lse.masked_fill(empty.squeeze(-1), NEVER)
     if features.row is not None:
         lse = lse + features.row.detach()
     return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)
@@ -210,10 +214,15 @@ class Bias(NamedTuple):
     empty: Tensor | None
 
     @classmethod
-    def of(cls, added: Tensor | None) -> Bias:
+    def of(cls, added: Tensor | None, causal_rows: int | None = None) -> Bias:
+        """With `causal_rows`, a bias of the keys for so many rows, of which row i sees the keys up to i."""
         if added is None:
             return cls(None, None)
-        empty = added.amax(-1, keepdim=True) == NEVER
+        if causal_rows is None:
+            empty = added.amax(-1, keepdim=True) == NEVER
+        else:
+            last = torch.arange(causal_rows, device=added.device).clamp_max(added.shape[-1] - 1)
+            empty = (added.cummax(-1).values == NEVER).mT.index_select(-2, last)
         return cls(added, empty if bool(empty.any()) else None)
 
 

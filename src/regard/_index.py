@@ -12,7 +12,7 @@ from torch import Tensor
 
 from regard._operands import Axis, Operand, Span, Tile
 from regard._tiles import Problem, head_slices
-from regard.errors import ChoiceError
+from regard.errors import ChoiceError, PositionError
 
 Entry = int | slice | Tensor
 NARROW = 4  # a block has few columns if it has less than one in so many: exp(s - lse) costs more than a softmax
@@ -60,18 +60,13 @@ def _entry(part: Any, length: int, device: torch.device) -> Entry:
             raise ChoiceError(msg)
         return slice(start, max(start, stop), step)
     if isinstance(part, Sequence) and not isinstance(part, str):
-        part = torch.as_tensor(part, device=device)
-    if isinstance(part, Tensor) and part.dtype == torch.bool:
-        if tuple(part.shape) != (length,):
-            msg = (
-                f"a boolean index needs one entry for each of {length} positions, but its shape is {tuple(part.shape)}"
-            )
-            raise IndexError(msg)
-        part = part.nonzero().squeeze(-1)
+        part = torch.as_tensor(part, device=device) if len(part) else torch.empty(0, dtype=torch.int64, device=device)
+    if isinstance(part, Tensor):
+        part = _positions(part, length)
     if isinstance(part, Tensor) and part.dim():
         if part.numel() and not -length <= int(part.min()) <= int(part.max()) < length:
             msg = f"an index from {-length} to {length - 1} was expected, but it goes from {part.min()} to {part.max()}"
-            raise IndexError(msg)
+            raise PositionError(msg)
         return torch.where(part < 0, part + length, part).to(device)
     try:
         at = index(part)  # pyright: ignore[reportArgumentType]
@@ -80,8 +75,21 @@ def _entry(part: Any, length: int, device: torch.device) -> Entry:
         raise ChoiceError(msg) from None
     if not -length <= at < length:
         msg = f"an index from {-length} to {length - 1} was expected, but it is {at}"
-        raise IndexError(msg)
+        raise PositionError(msg)
     return at % length
+
+
+def _positions(part: Tensor, length: int) -> Tensor:
+    """A tensor of whole numbers; of booleans, the places of those that are true."""
+    if part.is_floating_point() or part.is_complex():
+        msg = f"weights are indexed by ints, slices and tensors of positions, not by a tensor of {part.dtype}"
+        raise ChoiceError(msg)
+    if part.dtype != torch.bool:
+        return part
+    if tuple(part.shape) != (length,):
+        msg = f"a boolean index needs one entry for each of {length} positions, but its shape is {tuple(part.shape)}"
+        raise PositionError(msg)
+    return part.nonzero().squeeze(-1)
 
 
 @torch.no_grad()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -74,11 +75,11 @@ def check_options(dropout_p: float, plan: str, budget: int | None) -> int:
     if plan not in ("auto", "dense", "tiled", "fused"):
         msg = f"plan is 'auto', 'dense', 'tiled' or 'fused', not {plan!r}"
         raise ChoiceError(msg)
-    if not 0 <= dropout_p < 1:
-        msg = f"dropout_p is a probability from 0 up to but not including 1, not {dropout_p}"
+    if not (isinstance(dropout_p, Real) and 0 <= dropout_p < 1):
+        msg = f"dropout_p is a probability from 0 up to but not including 1, not {dropout_p!r}"
         raise ChoiceError(msg)
-    if budget is not None and budget <= 0:
-        msg = f"budget is the bytes of scratch memory allowed, more than 0, not {budget}"
+    if budget is not None and not (isinstance(budget, Real) and budget > 0):
+        msg = f"budget is the bytes of scratch memory allowed, more than 0, not {budget!r}"
         raise ChoiceError(msg)
     return BUDGET if budget is None else int(budget)
 
@@ -157,6 +158,14 @@ def _check_value_lead(shape: Shape, key: Tensor, value: Tensor) -> None:
             f"value {tuple(value.shape)}"
         )
         raise ShapeError(msg)
+
+
+def has_own_heads(shape: Shape, value: Tensor) -> bool:
+    """Whether the values have leading dimensions that the weights do not have."""
+    lead = tuple(value.shape[:-2])
+    if shape.group > 1:
+        lead = (*lead[:-1], shape.lead[-1])
+    return together(shape.lead, lead) != shape.lead
 
 
 def _check_score_tensors(spec: Spec, shape: Shape, query: Tensor) -> None:

@@ -19,7 +19,8 @@ from regard._traced import traced
 from regard.masks import causal as causal_mask
 from regard.normalisers import Softmax, softmax
 from regard.reducers import Pool
-from regard.scores import Dot
+from regard.scores import Dot, Score
+from regard.scores._compose import Bias
 from regard.spec import Spec
 
 with ThreadPoolExecutor(1) as new_thread:  # what torch's dispatcher leaves out in ordinary code, as it sees it
@@ -82,13 +83,18 @@ def spread(
 
 
 def must_be_careful(spec: Spec, query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether something hidden may be NaN or inf, or nobody can tell."""
-    if spec.mask is None:
+    """Whether something hidden may be NaN or inf, or nobody can tell. A kernel that ends hides, and -inf in a bias."""
+    if not spec.gaps:
         return False
     if traced():
         return True
     # A NaN query reaches gradients of keys hidden from it, and a fused kernel hides it where it sees few keys.
-    return not all_finite(query, key, value)
+    return not all_finite(query, key, value) or not all(_hides_at_most(leaf) for leaf in spec.score.leaves())
+
+
+def _hides_at_most(score: Score) -> bool:
+    """Whether a bias is made of numbers and -inf: where a mask hides NaN or +inf, adding -inf would not."""
+    return not isinstance(score, Bias) or not score.t.numel() or score.t.detach().amax().item() < math.inf
 
 
 def _tiles(problem: Problem, lead: tuple[int, ...], plan: Plan) -> tuple[Tile, ...]:

@@ -29,6 +29,10 @@ class PlanError(RegardError, ValueError, RuntimeError):
     """A forced plan that cannot serve the request."""
 
 
+class PositionError(RegardError, IndexError):
+    """An index that is not there; a loop over rows ends with it."""
+
+
 class CallError(RegardError, RuntimeError):
     """A call that torch's function of the same name refuses with a RuntimeError."""
 

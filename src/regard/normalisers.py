@@ -134,7 +134,12 @@ class Threshold(Normaliser):
         empty = _empty(scores) if gaps else None
         x = self.slope * (scores if empty is None else scores.masked_fill(empty, 0))
         weights = (x - self.tau(x)).clamp_min(0).pow(self.power)
-        return weights if empty is None else weights.masked_fill(empty, 0)
+        weights = weights if empty is None else weights.masked_fill(empty, 0)
+        # A row that sees NaN or +inf has no threshold: as with softmax, none of its weights is a number.
+        lost = ~(x.detach().amax(-1, keepdim=True) < math.inf)
+        if not traced() and not bool(lost.any()):
+            return weights
+        return weights.masked_fill(lost & (scores.detach() != NEVER), math.nan)
 
     def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
         del cols, out

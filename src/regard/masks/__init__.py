@@ -10,6 +10,8 @@ causal & ~prefix(2)
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import torch
 from torch import Tensor
 
@@ -37,7 +39,7 @@ def causal(align: Align | None = None) -> Mask:
 
 def window(left: int, right: int, align: Align | None = None) -> Mask:
     """A query sees `left` keys before its position, its own, and `right` after: -left <= j - i <= right."""
-    if left < 0 or right < 0:
+    if not (isinstance(left, Integral) and isinstance(right, Integral) and left >= 0 and right >= 0):
         msg = f"window(left, right) counts keys before and after a query, 0 or more: left={left}, right={right}"
         raise ChoiceError(msg)
     return Band(left, right, _align(align), f"window({left}, {right}{'' if align is None else f', {align!r}'})")

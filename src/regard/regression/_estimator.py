@@ -36,7 +36,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     f(x) = sum_i s_i K(|(x - x_i) / h|) y_i / sum_i s_i K(|(x - x_i) / h|), with h a width for each feature; with
     degree=1 a line is fitted to the same neighbours with the same weights, which does not flatten at the borders.
 
-    Shapes: X (n, features), y (n,) or (n, outputs), sample_weight (n,): weight 2 is a row that comes twice.
+    Shapes: X (n, features), y (n,) or (n, outputs), sample_weight (n,): weight 2 is a row that comes twice. Weights
+    that are not all whole numbers say how much a row is worth: to leave it out then leaves out all of it.
 
     `kernel`: "gaussian", "laplace", or one that ends at one bandwidth: "boxcar", "epanechnikov", "biweight",
     "triweight", "triangular", "tricube", "cosine".
@@ -157,7 +158,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """
         check_is_fitted(self)
         if _elsewhere.is_elsewhere(X) and not return_std:
-            return _streamed.predict(self, X)
+            found = _streamed.predict(self, X)
+            return self._framed(found.reshape(len(found), -1), None) if isinstance(found, np.ndarray) else found
         query = self._query(X)
         mean = self._columns(self._local().predict(query), X)
         return (mean, self._columns(_bands.standard_error(self._noise(query)), X)) if return_std else mean
@@ -253,6 +255,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
     def _query(self, X: Any) -> Tensor:
         check_is_fitted(self)
+        if _elsewhere.is_elsewhere(X):
+            raise UnsupportedError("of files, large maps and Dask only predict and score are asked; read rows first")
         return self._tensor(_checks.table(self, _levels.encoded(X, self.categories_), reset=False))
 
     def _columns(self, columns: Tensor, X: Any) -> Any:

@@ -83,9 +83,8 @@ def residuals(local: Local) -> Float[Tensor, "n outputs"]:
     found = torch.empty_like(sample.values)
     kept = sample.log_weight > NEVER
     some = replace(sample, x=sample.x[kept], values=sample.values[kept], log_weight=sample.log_weight[kept])
-    weight = sample.log_weight[kept].exp()
-    counts = _copies.as_counts(weight)
-    left_out = None if counts is None else weight / counts
+    counts = _copies.as_counts(sample.log_weight[kept].exp())
+    left_out = None if counts is None else torch.ones_like(counts)
     kinds = None if kinds is None else kinds.at(kept)
     found[kept] = _residuals.residuals(some, degree=local.degree, left_out=left_out, tol=local.data.tol, kinds=kinds)
     if not bool(kept.all()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -21,8 +21,12 @@ MAP_BYTES = 2**28
 
 
 def is_elsewhere(X: object) -> bool:
-    """Whether X is a path to Parquet files or a collection of Dask."""
-    return isinstance(X, (str, os.PathLike, Parquet)) or is_dask(X)
+    """Whether X is a path to Parquet files, a collection of Dask, or a map that may be larger than memory."""
+    return isinstance(X, (str, os.PathLike, Parquet)) or is_dask(X) or is_large_map(X)
+
+
+def is_large_map(X: object) -> TypeGuard[np.ndarray]:
+    return isinstance(X, np.memmap) and X.nbytes > MAP_BYTES
 
 
 def blocks_of(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
@@ -33,7 +37,7 @@ def blocks_of(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
         return DaskBlocks(X, y, sample_weight)
     if is_dask(y) or is_dask(sample_weight):
         raise DataError("y and sample_weight may be collections of Dask only where X is one too")
-    if isinstance(X, np.memmap) and X.nbytes > MAP_BYTES:
+    if is_large_map(X):
         return ArrayBlocks(X, np.asanyarray(y), None if sample_weight is None else np.asanyarray(sample_weight))
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -38,14 +39,18 @@ class Missed(NamedTuple):
 
 
 def score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """R^2 for a Parquet folder or a collection of Dask; y and sample_weight are what they may be in `fit`."""
+    """R^2 for a Parquet folder, a large map or a collection of Dask; y and sample_weight as in `fit`."""
     if is_dask(X):
         features, y, sample_weight = apart(X, y, sample_weight)
         predicted = _streamed.predict(model, features)
         if predicted.ndim == 1:
             predicted = predicted.to_frame() if hasattr(X, "columns") else predicted[:, None]
         return DaskBlocks(predicted, y, sample_weight).fold(_missed, Missed.merge).score()
-    blocks = _streamed.queries(model, X, _elsewhere.names(y), _elsewhere.name(sample_weight))
+    if _elsewhere.is_large_map(X):
+        y, sample_weight = np.asanyarray(y), None if sample_weight is None else np.asanyarray(sample_weight)
+    else:
+        y, sample_weight = _elsewhere.names(y), _elsewhere.name(sample_weight)
+    blocks = _streamed.queries(model, X, y, sample_weight)
     return reduced((_missed(None, _predicted(model, block)) for block in ahead(blocks)), Missed.merge).score()
 
 

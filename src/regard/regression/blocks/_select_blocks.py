@@ -14,7 +14,7 @@ from torch import Tensor
 from regard.regression.blocks._blocks import Block, Blocks
 from regard.regression.blocks._loo_blocks import Question, evaluate, residuals
 from regard.regression.blocks._summary import Summary
-from regard.regression.selection._copies import NEARLY
+from regard.regression.selection._copies import as_counts
 from regard.regression.selection._descent import LOOSE
 from regard.regression.selection._problem import Evaluation, Problem
 from regard.regression.selection._rules import CANONICAL
@@ -60,18 +60,18 @@ def select(
 
     `tell` is told after each evaluation, on some rows and then on all; without it, `verbose` shows the same.
     """
-    unit = unit_of_counts(blocks, summary)
+    unit = unit_of_counts(blocks)
     some = draw(blocks, summary)
     log_weight = None if some.weight is None else some.weight.log()
     left_out = None if some.weight is None or unit is None else torch.full_like(some.weight, unit)
     first = select_in_memory(some.x, some.y, kernel, 0, log_weight, left_out=left_out, verbose=verbose, progress=tell)
-    if len(some.x) == summary.rows:
+    if len(some.x) == summary.weighing:
         return first
     problem = Problem.of(some.x, some.y, kernel, 0, log_weight, left_out)
     listener = tell or (show if verbose else None)
     search = Search(problem, Counter(listener and _of_all(listener, summary.rows), first.evaluations), tight=True)
     search.objective = cast("Any", OverBlocks(blocks, summary, kernel, unit))
-    begin = _narrowed(first.bandwidth / problem.unit, len(some.x) / summary.rows)
+    begin = _narrowed(first.bandwidth / problem.unit, len(some.x) / summary.weighing)
     search.evaluate(begin)
     if not bool(torch.isfinite(begin).all()):
         # A feature that says too little for a few rows may say enough for all: it comes back as a very wide one.
@@ -89,33 +89,32 @@ def _of_all(listener: Listener, rows: int) -> Listener:
 
 def scott(blocks: Blocks, summary: Summary, kernel: str = "gaussian") -> Float[Tensor, " dim"]:
     """Scott's rule as `_rules.scott` has it."""
-    unit = unit_of_counts(blocks, summary)
-    rows = summary.effective_rows() if unit is None else float(summary.x.total) / unit
+    unit = unit_of_counts(blocks)
+    rows = summary.effective_rows() if unit is None else float(summary.x.total)
     variance = summary.x.squares / summary.x.total / max(1 - 1 / rows, math.ulp(1.0))
     width = CANONICAL[kernel] * variance.sqrt() * rows ** (-1 / (len(variance) + 4))
     return torch.where((summary.x.high > summary.x.low) & (width > 0), width, math.inf)
 
 
 def draw(blocks: Blocks, summary: Summary) -> Some:
-    """At most about `DRAWN` rows, the same ones each time; all rows, in their order, where there are no more."""
-    return blocks.fold(_draw_block, Some.merge, min(1.0, DRAWN / summary.rows))
+    """About `DRAWN` rows that weigh something, the same ones each time; all in their order, if there are no more."""
+    return blocks.fold(_draw_block, Some.merge, min(1.0, DRAWN / max(1, summary.weighing)))
 
 
-def unit_of_counts(blocks: Blocks, summary: Summary) -> float | None:
-    """The smallest weight, if all weights are whole multiples of it and so say how often a row comes; else None."""
-    least = summary.least_weight
-    return least if least < math.inf and blocks.fold(_counts, lambda one, two: one and two, least) else None
+def unit_of_counts(blocks: Blocks) -> float | None:
+    """1 if there are weights and all are whole numbers, which then say how often a row comes; else None."""
+    return 1.0 if blocks.fold(_counts, lambda one, two: one and two) else None
 
 
 def _draw_block(share: float, block: Block) -> Some:
-    order = torch.randperm(len(block.x), generator=torch.Generator().manual_seed(block.number))
-    rows = order[: math.ceil(share * len(order))].sort().values
+    rows = torch.arange(len(block.x)) if block.weight is None else (block.weight > 0).nonzero().squeeze(1)
+    order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(block.number))
+    rows = rows[order[: math.ceil(share * len(order))].sort().values]
     return Some(block.x[rows], block.y[rows], None if block.weight is None else block.weight[rows])
 
 
-def _counts(least: float, block: Block) -> bool:
-    counts = torch.zeros(1) if block.weight is None else block.weight / least
-    return bool(((counts - counts.round()).abs() <= NEARLY * counts).all())
+def _counts(_given: None, block: Block) -> bool:
+    return block.weight is not None and as_counts(block.weight) is not None
 
 
 def _narrowed(bandwidth: Float[Tensor, " dim"], share: float) -> Float[Tensor, " dim"]:
@@ -125,7 +124,7 @@ def _narrowed(bandwidth: Float[Tensor, " dim"], share: float) -> Float[Tensor, "
 
 def question(model: Any) -> Question:
     """Leave-one-out at the bandwidth of a fitted estimator."""
-    unit = unit_of_counts(model.blocks_, model.summary_)
+    unit = unit_of_counts(model.blocks_)
     return Question(model.summary_, torch.from_numpy(model.bandwidth_), model.kernel, gradient=False, unit=unit)
 
 

@@ -15,7 +15,7 @@ from regard._operands import NEVER
 from regard.errors import DataError, OutsideError, ShapeError, UnsupportedError
 from regard.regression import _checks, _levels
 from regard.regression.blocks import _stream
-from regard.regression.blocks._blocks import Block, Blocks, ahead
+from regard.regression.blocks._blocks import ArrayBlocks, Block, Blocks, ahead
 from regard.regression.blocks._dask import DaskBlocks, lazily
 from regard.regression.blocks._parquet import Names, Parquet, ParquetBlocks
 from regard.regression.blocks._stream import Reached, Recipe
@@ -65,7 +65,7 @@ class Streamed:
 
 
 def predict(model: Any, X: Any) -> Any:
-    """Predictions for a Parquet folder, an array; for a collection of Dask, a collection with the same chunks."""
+    """Predictions for a Parquet folder or a map, an array; for a collection of Dask, one with the same chunks."""
     if not is_dask(X):
         answers = [answered(model, block.x) for block in ahead(queries(model, X))]
         if not any(map(len, answers)):
@@ -120,8 +120,19 @@ def answered(model: Any, query: Float[Tensor, "q dim"]) -> np.ndarray:
     return columns[:, 0] if model.flat_ else columns
 
 
-def queries(model: Any, X: Any, y: Names | None = None, weight: str | None = None) -> Iterable[Block]:
+def queries(model: Any, X: Any, y: Any = None, weight: Any = None) -> Iterable[Block]:
     """The features that were fitted, block by block, and beside them what else is named."""
+    return _of_map(model, X, y, weight) if isinstance(X, np.ndarray) else _of_files(model, X, y, weight)
+
+
+def _of_map(model: Any, X: np.ndarray, y: np.ndarray | None, weight: np.ndarray | None) -> Iterable[Block]:
+    if X.ndim != 2 or X.shape[1] != model.n_features_in_:
+        raise ShapeError(f"X must have {model.n_features_in_} features, as in fit: it has the shape {X.shape}")
+    for block in ArrayBlocks(X, X[:, :0] if y is None else y, weight):
+        yield block.checked()._replace(x=_query(block.x.numpy(), model.categories_))
+
+
+def _of_files(model: Any, X: Any, y: Names | None, weight: str | None) -> Iterable[Block]:
     source = X if isinstance(X, Parquet) else Parquet(X)
     names = getattr(model, "feature_names_in_", None)
     wanted = source if names is None else Parquet(source.path, list(names))

@@ -52,7 +52,7 @@ class Summary(NamedTuple):
 
     rows: int
     weight_squares: Float[Tensor, ""]
-    least_weight: float  # of those above 0; inf without weights
+    weighing: int  # rows of a weight above 0
     x: Moments
     y: Moments
     plain_y: Moments
@@ -79,15 +79,15 @@ def summarise(blocks: Blocks, progress: Progress | None = None) -> Summary:
 def _of_block(names: tuple[str, ...], block: Block) -> Summary:
     x, y, weight, _, _ = block.checked(names)
     squares = torch.tensor(float(len(x)), dtype=torch.float64) if weight is None else weight.square().sum()
-    least = math.inf if weight is None or not bool((weight > 0).any()) else float(weight[weight > 0].min())
-    return Summary(len(x), squares, least, Moments.of(x, weight), Moments.of(y, weight), Moments.of(y))
+    weighing = len(x) if weight is None else int((weight > 0).sum())
+    return Summary(len(x), squares, weighing, Moments.of(x, weight), Moments.of(y, weight), Moments.of(y))
 
 
 def _merge(one: Summary, two: Summary) -> Summary:
     return Summary(
         one.rows + two.rows,
         one.weight_squares + two.weight_squares,
-        min(one.least_weight, two.least_weight),
+        one.weighing + two.weighing,
         one.x.merge(two.x),
         one.y.merge(two.y),
         one.plain_y.merge(two.plain_y),

@@ -1,8 +1,7 @@
 """A row that comes three times and a row of weight three are the same data: both become one row with a count.
 
 Leave-one-out needs it said: of a row that counts three times one is left out, not all three. Weights are counts where
-all of them are whole multiples of the smallest; any other weights say how much a row is worth, and then the whole row
-is left out.
+all of them are whole numbers; any other weights say how much a row is worth, and then the whole row is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from regard._operands import NEVER
 from regard.regression.sums._kinds import Kinds
 from regard.regression.sums._sample import Sample
 
-NEARLY = 1e-9
+NEARLY = 1e-12  # a whole number comes back from its logarithm with fewer digits
 
 
 class Rows(NamedTuple):
@@ -61,10 +60,9 @@ def _merged(sample: Sample) -> Rows:
 
 
 def as_counts(weight: Tensor) -> Tensor | None:
-    """Positive weights as whole numbers of the smallest, where they are."""
-    counts = weight / weight.min()
-    whole = counts.round()
-    return whole if bool(((counts - whole).abs() <= NEARLY * counts).all()) else None
+    """Weights as the whole numbers they are, or None."""
+    whole = weight.round()
+    return whole if bool(((weight - whole).abs() <= NEARLY * weight).all()) else None
 
 
 def _unique(x: Tensor, y: Tensor, counts: Tensor) -> Rows:

@@ -64,6 +64,12 @@ class Pairs:
         residuals, by_feature = self.rows(bandwidth, torch.arange(len(problem.x)), gradient=gradient)
         return problem.answer(residuals, by_feature)
 
+    def _room(self, scores: int) -> Room:
+        try:
+            return self.rooms.pop()
+        except IndexError:  # each worker has one of its own
+            return Room.of(scores)
+
     def rows(self, bandwidth: Float[Tensor, " features"], which: Tensor, *, gradient: bool) -> tuple[Tensor, Tensor]:
         """Residuals of some rows, in the problem's order, and their part of the gradient."""
         problem = self.problem
@@ -72,7 +78,7 @@ class Pairs:
 
         def of_block(rows: Tensor) -> tuple[Tensor, Tensor]:
             near = x - x[rows].mean(0)  # from the middle of the rows: what is near, and matters, has small numbers
-            room = self.rooms.pop() if self.rooms else Room.of(max(BLOCK, len(x)))
+            room = self._room(max(BLOCK, len(x)))
             unlike = None if kinds is None else Unlike.of(kinds, rows)
             weights, slopes, alone = kernels(problem, near, rows, room, unlike, slopes=gradient)
             close = z - z[rows].mean(0) if problem.degree else z

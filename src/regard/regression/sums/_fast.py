@@ -29,7 +29,7 @@ SHARE = 1e-7  # eps as a share of tol: an average is certain where the weight of
 FINEST, COARSEST = 1e-13, 1e-7
 BLOCK = 2**16  # queries that are divided at a time: a dozen small steps over a million would each wait for memory
 # Cells of the fine grid, 16 bytes each, that a transform may use, by dimension.
-CELLS = {1: 2**24, 2: 2**25, 3: 2**26}
+CELLS = {1: 2**24, 2: 2**25, 3: 2**27}
 
 
 class Series(NamedTuple):

@@ -14,6 +14,7 @@ import importlib.util
 import os
 from collections.abc import Callable
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import torch
@@ -35,6 +36,7 @@ RUN = 2_000
 # and for each axis. Measured all over a cell of the grid in tests/test_regression_nufft.py: below 0.7. By linearity no
 # other strengths can do worse for the same sum of |c|.
 FACTOR = 1.0
+_loading = Lock()
 
 
 @cache
@@ -81,14 +83,15 @@ def _finufft() -> Any:
     Those of its OpenMP would else wait for more, awake, for some milliseconds, and hold up torch's, which have the next
     step to do. It reads what it is told when it is loaded, and only then; where others have loaded it, it is slower.
     """
-    asked = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys()
-    if not asked:
-        os.environ["GOMP_SPINCOUNT"] = "1000"
-    try:
-        return importlib.import_module("finufft")
-    finally:
+    with _loading:
+        asked = {"GOMP_SPINCOUNT", "OMP_WAIT_POLICY"} & os.environ.keys()
         if not asked:
-            del os.environ["GOMP_SPINCOUNT"]
+            os.environ["GOMP_SPINCOUNT"] = "1000"
+        try:
+            return importlib.import_module("finufft")
+        finally:
+            if not asked:
+                del os.environ["GOMP_SPINCOUNT"]
 
 
 def _by_finufft(kind: int, points: Points, modes: Modes, eps: float, rows: int) -> Callable[[Tensor], Tensor]:
