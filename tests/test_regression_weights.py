@@ -47,13 +47,13 @@ def test_counts_are_rows():
 
 
 def test_blocks_of_rows_that_weigh_nothing(monkeypatch):
-    monkeypatch.setattr(_select_blocks, "DRAWN", 40)
-    x, y, random = data(4000)
-    weight = np.zeros(4000)
-    some = random.choice(4000, 90, replace=False)
-    weight[some] = random.uniform(0.5, 2, 90)
+    monkeypatch.setattr(_select_blocks, "DRAWN", 30)
+    x, y, random = data(1500)
+    weight = np.zeros(1500)
+    some = random.choice(1500, 60, replace=False)
+    weight[some] = random.uniform(0.5, 2, 60)
     found = rg.NadarayaWatson()
-    fit_blocks(found, ArrayBlocks(x, y, weight, rows=256))
+    fit_blocks(found, ArrayBlocks(x, y, weight, rows=500))
     truth = rg.NadarayaWatson().fit(x, y, weight)
     assert np.isfinite(found.bandwidth_).all()
     np.testing.assert_allclose(found.bandwidth_, truth.bandwidth_, rtol=1e-3)

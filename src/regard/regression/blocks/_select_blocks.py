@@ -21,6 +21,7 @@ from regard.regression.selection._rules import CANONICAL
 from regard.regression.selection._search import Counter, Listener, Search, Selection, show
 from regard.regression.selection._search import select as select_in_memory
 from regard.regression.selection._starts import wide
+from regard.regression.sums import _workers
 
 DRAWN = 2**12  # rows on which the search begins; it tries every start there, where that is cheap
 
@@ -48,7 +49,8 @@ class OverBlocks:
 
     def __call__(self, bandwidth: Float[Tensor, " dim"], *, gradient: bool = True) -> Evaluation:
         question = Question(self.summary, bandwidth, self.kernel, gradient, self.unit)
-        value, slope = evaluate(self.blocks, question)
+        with _workers.one_thread():  # blocks are small, and the engine has workers of its own
+            value, slope = evaluate(self.blocks, question)
         nothing = bandwidth.new_empty(0, self.blocks.outputs)
         return Evaluation(value, slope, nothing, torch.empty(0, dtype=torch.int64))
 
