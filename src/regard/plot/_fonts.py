@@ -69,10 +69,9 @@ def families_for(texts: Iterable[str]) -> list[str] | None:
     fallback = find_cjk_family()
     if fallback is not None:
         return [*families, fallback]
-    chinese = "".join(sorted(c for c in missing if c >= FIRST_CJK))
-    if chinese:
+    if any(c >= FIRST_CJK for c in missing):  # the words are always the same, so that Python says them once
         warnings.warn(
-            f"no installed font has the Chinese characters {chinese[:6]}: they will be drawn as boxes. "
+            "no installed font has Chinese characters: they will be drawn as boxes. "
             "Install one, e.g. `apt-get install fonts-noto-cjk` or `dnf install google-noto-sans-cjk-fonts`",
             stacklevel=_level_of_caller(),
         )
