@@ -1,6 +1,7 @@
 """What every test stands on: threads, seeds, hypothesis profiles, and checked shapes on demand."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -10,6 +11,10 @@ import pytest
 
 TYPECHECKED = os.environ.get("REGARD_TYPECHECK") == "1"
 XDIST_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what it puts into the background deaf to Ctrl-C, and the processes of the tests would be so too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ.setdefault("SCIPY_ARRAY_API", "1")  # without it scikit-learn leaves one of its checks out
