@@ -359,8 +359,8 @@ class TestRefusals:
             model.save(tmp_path / "model")
         with pytest.raises(UnsupportedError, match="partial_fit needs the data in memory"):
             model.partial_fit(data[0], data[1])
-        with pytest.raises(UnsupportedError, match="degree=1"):
-            rg.NadarayaWatson(bandwidth=1.0, degree=1).fit(mapped(data[0], tmp_path / "y.npy"), data[1])
+        with pytest.raises(UnsupportedError, match="categorical features need the data in memory"):
+            rg.NadarayaWatson(bandwidth=1.0, categorical=[0]).fit(mapped(data[0], tmp_path / "y.npy"), data[1])
 
 
 @pytest.mark.usefixtures("small_blocks")

@@ -46,7 +46,7 @@ class LocalLinear:
 
     def _by_moments(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
         found = moments(self.data, query)
-        return _outside.answer(self.data, query, Pooled(found.lse, _value(found), torch.zeros_like(found.lse))).mean
+        return _outside.answer(self.data, query, Pooled(found.lse, found.value(), torch.zeros_like(found.lse))).mean
 
     def noise(self, query: Float[Tensor, "q dim"], variance: Float[Tensor, "n outputs"]) -> Noise:
         """The variance of a row near each query, and how much of it the prediction keeps."""
@@ -70,7 +70,7 @@ class LocalLinear:
         """df/dx of the fit itself, which is not the slope of the local line: the line changes with x too."""
 
         def fit(place: Tensor) -> Tensor:
-            return _value(moments(self.data, place, differentiable=True))
+            return moments(self.data, place, differentiable=True).value()
 
         data = self.data
         return data.spread_out(data.points(_outside.slope(data, query, by_autograd(fit, query))))
@@ -84,11 +84,6 @@ class LocalLinear:
         x = self.data.table()
         found = moments(self.data, x)
         return own_weight(self.data, found.lse) * (_factors(found) * self._corners(found)).sum(1)
-
-
-def _value(found: Moments) -> Float[Tensor, "q outputs"]:
-    slope = found.solved(found.vy)
-    return found.frame.level + found.y + (found.away.unsqueeze(1) @ slope).squeeze(1)
 
 
 def _factors(found: Moments) -> Float[Tensor, "q corners"]:

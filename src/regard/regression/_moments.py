@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.regression._data import Data
@@ -33,12 +33,28 @@ class Frame:
     def of(cls, data: Data) -> Frame:
         x, share = data.sample.x, data.share()
         centre = share @ x
+        deviation = (share @ (x - centre).square()).sqrt()
+        return cls.around(centre, deviation, data.widths, share @ data.sample.values)
+
+    @classmethod
+    def around(
+        cls,
+        centre: Float[Tensor, " dim"],
+        deviation: Float[Tensor, " dim"],
+        width: Float[Tensor, " dim"],
+        level: Float[Tensor, " outputs"],
+    ) -> Frame:
+        """From the means of x and y, and from how wide data and kernel are."""
         # A feature of infinite width is weighted everywhere alike, and is still a direction of a local line.
-        unit = torch.minimum(data.widths, (share @ (x - centre).square()).sqrt())
-        return cls(centre, torch.where(unit > 0, unit, 1.0), share @ data.sample.values)
+        unit = torch.minimum(width, deviation)
+        return cls(centre, torch.where(unit > 0, unit, 1.0), level)
 
     def place(self, points: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim"]:
         return (points - self.centre) / self.unit
+
+    def columns(self, x: Float[Tensor, "n dim"], y: Float[Tensor, "n outputs"]) -> Float[Tensor, "n columns"]:
+        """What is averaged around each query: all that a line is made of."""
+        return columns_of(self.place(x), y - self.level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +69,33 @@ class Moments:
     y: Float[Tensor, "q outputs"]
     vy: Float[Tensor, "q dim outputs"]  # the covariance of v and y
 
+    @classmethod
+    def of(
+        cls, frame: Frame, points: Float[Tensor, "q dim"], lse: Float[Tensor, " q"], mean: Float[Tensor, "q columns"]
+    ) -> Moments:
+        """From the averages of `Frame.columns` around these points."""
+        v, y, vy, vv = split(mean, len(frame.centre), len(frame.level))
+        vv = vv - v.unsqueeze(2) * v.unsqueeze(1)
+        return cls(frame, lse, v, frame.place(points) - v, vv, y, vy - v.unsqueeze(2) * y.unsqueeze(1))
+
     @torch.no_grad()
     def inverse(self) -> Float[Tensor, "q dim dim"]:
         """The pseudo-inverse of the spread: a direction in which the data near by hardly varies counts as flat."""
         spread = self.vv.diagonal(dim1=1, dim2=2)
-        unit = (spread + self.away.square() + ROUNDED * (spread + self.v.square())).clamp_min(TINY).sqrt().unsqueeze(2)
+        near, rounded = spread + self.away.square(), ROUNDED * (spread + self.v.square())
+        unit = (near + rounded).clamp_min(TINY).sqrt().unsqueeze(2)
         scaled = self.vv / unit / unit.mT
         if scaled.shape[1] == 1:
             return torch.where(scaled > FLAT, 1 / scaled, 0.0) / unit / unit.mT
         strength, direction = torch.linalg.eigh(scaled)
-        return (
-            (direction * torch.where(strength > FLAT, 1 / strength, 0.0).unsqueeze(1)) @ direction.mT / unit / unit.mT
-        )
+        kept = strength > FLAT
+        found = _composed(direction, torch.where(kept, 1 / strength, 0.0)) / unit / unit.mT
+        some = (kept.any(1) & ~kept.all(1)).nonzero().squeeze(1)
+        if len(some):
+            known = _composed(direction[some], torch.where(kept, strength, 0.0)[some]) * unit[some] * unit[some].mT
+            close = torch.maximum(near, FLAT * rounded)[some].clamp_min(TINY).sqrt().unsqueeze(2)
+            found[some] = _flattest(known, close, kept[some].sum(1))
+        return found
 
     def solved(self, right: Float[Tensor, "q dim columns"]) -> Float[Tensor, "q dim columns"]:
         """S^+ right, with a step of refinement that also carries its derivative, S^+ (d right - dS found)."""
@@ -72,38 +103,62 @@ class Moments:
         found = (inverse @ right).detach()
         return found + inverse @ (right - self.vv @ found)
 
+    def value(self) -> Float[Tensor, "q outputs"]:
+        """The line at the query itself."""
+        slope = self.solved(self.vy)
+        return self.frame.level + self.y + (self.away.unsqueeze(1) @ slope).squeeze(1)
+
 
 def moments(data: Data, query: Float[Tensor, "q dim"], *, differentiable: bool = False) -> Moments:
     """All that a line needs at each query."""
     frame = Frame.of(data)
-    v, y = frame.place(data.sample.x), data.sample.values - frame.level
-    dim, outputs = v.shape[1], y.shape[1]
-    rows, cols = torch.triu_indices(dim, dim, device=v.device)
-    columns = torch.cat([v, y, _products(v, y), v[:, rows] * v[:, cols]], 1)
+    columns = frame.columns(data.sample.x, data.sample.values)
     if differentiable:
         lse, mean = torch.zeros_like(query[:, 0]), data.differentiable(query, columns)
     else:
-        lse, mean, _ = data.pool(query, columns, _finer(data.tol, 1 + _farthest(v) ** 2))
-    mean_v, mean_y, mean_vy, mean_vv = mean.split([dim, outputs, dim * outputs, len(rows)], 1)
-    vv = mean_v.new_zeros(len(mean), dim, dim)
-    vv[:, rows, cols] = mean_vv
-    vv[:, cols, rows] = mean_vv
-    return Moments(
-        frame,
-        lse,
-        mean_v,
-        frame.place(data.points(query)) - mean_v,
-        vv - mean_v.unsqueeze(2) * mean_v.unsqueeze(1),
-        mean_y,
-        mean_vy.unflatten(1, (dim, outputs)) - mean_v.unsqueeze(2) * mean_y.unsqueeze(1),
-    )
+        reach = 1 + _farthest(columns[:, : len(frame.centre)]) ** 2
+        lse, mean, _ = data.pool(query, columns, finer(data.tol, reach))
+    return Moments.of(frame, data.points(query), lse, mean)
+
+
+def columns_of(v: Float[Tensor, "n dim"], y: Float[Tensor, "n outputs"]) -> Float[Tensor, "n columns"]:
+    """v, y, their products, and those of v with itself, each once."""
+    rows, cols = torch.triu_indices(v.shape[1], v.shape[1], device=v.device)
+    return torch.cat([v, y, _products(v, y), v[:, rows] * v[:, cols]], 1)
+
+
+def split(columns: Float[Tensor, "q columns"], dim: int, outputs: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The parts of `columns_of`, each in its own shape: (q, dim), (q, outputs), (q, dim, outputs), (q, dim, dim)."""
+    rows, cols = torch.triu_indices(dim, dim, device=columns.device)
+    v, y, vy, once = columns.split([dim, outputs, dim * outputs, len(rows)], 1)
+    vv = columns.new_zeros(len(columns), dim, dim)
+    vv[:, rows, cols] = once
+    vv[:, cols, rows] = once
+    return v, y, vy.unflatten(1, (dim, outputs)), vv
+
+
+def _composed(direction: Float[Tensor, "q dim dim"], strength: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim dim"]:
+    return (direction * strength.unsqueeze(1)) @ direction.mT
+
+
+def _flattest(
+    spread: Float[Tensor, "q dim dim"], unit: Float[Tensor, "q dim 1"], rank: Int[Tensor, " q"]
+) -> Float[Tensor, "q dim dim"]:
+    """The pseudo-inverse of a spread that lacks directions: of all lines that fit, it takes the flattest.
+
+    What is flat depends on units. Here they are how far the points are from the query, wherever the origin is: so they
+    are in leave-one-out and in `_exact_lines`.
+    """
+    strength, direction = torch.linalg.eigh(spread / unit / unit.mT)
+    last = torch.arange(spread.shape[1], device=rank.device) >= spread.shape[1] - rank.unsqueeze(1)
+    return _composed(direction, torch.where(last, 1 / strength, 0.0)) / unit / unit.mT
 
 
 def covariance(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
     """Of x and y around each query, in their own units."""
     frame = Frame.of(data)
     v, y = frame.place(data.sample.x), data.sample.values - frame.level
-    mean = data.pool(query, torch.cat([v, y, _products(v, y)], 1), _finer(data.tol, 1 + _farthest(v))).mean
+    mean = data.pool(query, torch.cat([v, y, _products(v, y)], 1), finer(data.tol, 1 + _farthest(v))).mean
     mean_v, mean_y, mean_vy = mean.split([v.shape[1], y.shape[1], v.shape[1] * y.shape[1]], 1)
     found = mean_vy.unflatten(1, (v.shape[1], y.shape[1])) - mean_v.unsqueeze(2) * mean_y.unsqueeze(1)
     return found * frame.unit.unsqueeze(1)
@@ -117,7 +172,7 @@ def _farthest(v: Float[Tensor, "n dim"]) -> float:
     return float(v.abs().amax()) if v.numel() else 0.0  # nothing to measure: all features are categories
 
 
-def _finer(tol: float, reach: float) -> float:
+def finer(tol: float, reach: float) -> float:
     """The error that averages may have whose differences are so much smaller than they are."""
     return max(tol / (4 * reach), SMALLEST_TOL)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import Any, TypeGuard
 
@@ -44,8 +45,8 @@ def blocks_of(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
 
 def fit(model: Any, blocks: Blocks) -> None:
     """Fit an estimator: one pass to look at the data, and the search for a bandwidth where none is given."""
-    if model.degree or model.categorical is not None:
-        raise UnsupportedError("degree=1 and categorical features need the data in memory; degree=0 can be streamed")
+    if model.categorical is not None:
+        raise UnsupportedError("categorical features need the data in memory; numbers can be streamed")
     asked = _checks.bandwidth(model.bandwidth, blocks.dim)
     summary = summarise(blocks)
     if not float(summary.x.total):
@@ -64,8 +65,9 @@ def _choose(model: Any, rule: str) -> np.ndarray:
     if rule == "scott" or summary.rows < 2:
         return scott(blocks, summary, model.kernel).numpy()
     tell: Any = model.verbose if callable(model.verbose) else None
-    found = select(blocks, summary, model.kernel, verbose=model.verbose is True, tell=tell)
-    model._cv = found.value  # noqa: SLF001  what the search has found anyway
+    found = select(blocks, summary, model.kernel, model.degree, verbose=model.verbose is True, tell=tell)
+    if not math.isnan(found.value):
+        model._cv = found.value  # noqa: SLF001  what the search has found anyway
     return found.bandwidth.numpy()
 
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from regard._operands import NEVER
 from regard.regression.blocks._blocks import Block, Blocks
+from regard.regression.blocks._lines import Lines
 from regard.regression.blocks._seen import Own, Seen, look
 from regard.regression.blocks._summary import Summary
 from regard.regression.sums import _engine
@@ -60,6 +61,10 @@ class Question:
         powers = torch.cat((x, x.square()), 1)
         return torch.cat((y, powers, (y.unsqueeze(2) * powers.unsqueeze(1)).flatten(1)), 1)
 
+    def fit(self, queries: Block, mean: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows outputs"]:
+        """What averages of `columns` predict, from the mean of y."""
+        return mean[:, : queries.y.shape[1]]
+
     def kept(self, block: Block) -> Float[Tensor, " rows"]:
         """What stays of a row's weight when it is left out."""
         if block.weight is None or self.unit is None:
@@ -73,10 +78,38 @@ class Question:
         reach = (self.summary.x.deviation() / self.bandwidth)[self.counts].max()
         return max(LEAST_TOL, TOL / (1 + float(reach) ** 2))
 
+    def average(self, queries: Block, block: Block) -> Pooled:
+        """Of the columns of a block around each query, for a Gaussian, the query itself included."""
+        x = self.points(block)
+        sample = Sample(x, self.columns(block), torch.ones_like(x[0]), log_weight=block.log_weight)
+        return _pool(sample, self.points(queries), self)
+
     def per_output(self) -> Float[Tensor, " outputs"]:
         """What a squared residual is multiplied by: with several outputs, one over the variance of each."""
         variance = self.summary.y.deviation().square()
         return torch.where(variance > 0, 1 / variance, 1.0) if len(variance) > 1 else torch.ones_like(variance)
+
+
+@dataclass(frozen=True, eq=False)
+class OfLines(Question):
+    """The same for local lines, and without a derivative: what is averaged is what lines are made of."""
+
+    gradient: bool = field(default=False, init=False)
+    lines: Lines = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "lines", Lines.of(self.summary, self.bandwidth))
+
+    def columns(self, block: Block) -> Float[Tensor, "rows columns"]:
+        return self.lines.columns(block)
+
+    def fit(self, queries: Block, mean: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows outputs"]:
+        return self.lines.drawn(queries.x, mean) - self.lines.frame.level
+
+    def average(self, queries: Block, block: Block) -> Pooled:
+        sample = Sample(block.x, self.columns(block), self.bandwidth, log_weight=block.log_weight)
+        return self.lines.average(sample, queries.x, TOL, self.plan)
 
 
 class Total(NamedTuple):
@@ -109,7 +142,7 @@ def see(question: Question, queries: Block, block: Block) -> Seen:
         return look(question.kernel, query, x, block.weight, columns, own)
     if not len(query) or not len(x):
         return Seen(empty(len(query), columns.shape[1], query))
-    average = _pool(Sample(x, columns, torch.ones_like(x[0]), log_weight=block.log_weight), query, question)
+    average = question.average(queries, block)
     return Seen(average) if own is None else _without_itself(average, query, x, block, columns, own)
 
 
@@ -140,13 +173,11 @@ def _without_itself(average: Pooled, query: Tensor, x: Tensor, block: Block, col
 
 def left_over(question: Question, queries: Block, seen: Seen) -> Float[Tensor, "rows outputs"]:
     """y_i - f_-i(x_i). A point that sees no other is predicted by the nearest; where there is none, by NaN."""
-    y = question.outputs(queries)
-    fit = seen.average.mean[:, : y.shape[1]]
-    lonely = (seen.average.lse == NEVER).unsqueeze(1)
-    if seen.nearest is None:
-        return y - torch.where(lonely, torch.nan, fit)
-    alone = (seen.nearest.total == 0).unsqueeze(1)
-    return y - torch.where(lonely, torch.where(alone, torch.nan, seen.nearest.mean[:, : y.shape[1]]), fit)
+    mean, alone = seen.average.mean, seen.average.lse == NEVER
+    if seen.nearest is not None:
+        mean = torch.where(alone.unsqueeze(1), seen.nearest.mean, mean)
+        alone = alone & (seen.nearest.total == 0)
+    return question.outputs(queries) - torch.where(alone.unsqueeze(1), torch.nan, question.fit(queries, mean))
 
 
 def finish(question: Question, queries: Block, seen: Seen) -> Total:

@@ -86,7 +86,8 @@ def _average(
     if own is not None:
         score[torch.arange(len(score), device=score.device), own.point] = own.kept.log()
     lse = score.logsumexp(1)
-    weights = torch.exp(score - torch.where(lse == NEVER, 0.0, lse).unsqueeze(1))
+    # Their sum is 1 to the last bit, however far away: see `merge`.
+    weights = torch.softmax(score, 1).masked_fill((lse == NEVER).unsqueeze(1), 0.0)
     return Pooled(lse, weights @ columns, torch.zeros_like(lse))
 
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.regression.blocks._blocks import Block, Blocks
-from regard.regression.blocks._loo_blocks import Question, evaluate, residuals
+from regard.regression.blocks._loo_blocks import OfLines, Question, evaluate, residuals
 from regard.regression.blocks._summary import Summary
 from regard.regression.selection._copies import as_counts
 from regard.regression.selection._descent import LOOSE
@@ -56,9 +56,18 @@ class OverBlocks:
 
 
 def select(
-    blocks: Blocks, summary: Summary, kernel: str = "gaussian", *, verbose: bool = False, tell: Listener | None = None
+    blocks: Blocks,
+    summary: Summary,
+    kernel: str = "gaussian",
+    degree: int = 0,
+    *,
+    verbose: bool = False,
+    tell: Listener | None = None,
 ) -> Selection:
     """Minimise the mean squared leave-one-out residual over all rows; the residuals stay behind where the data is.
+
+    For lines, whose derivative blocks do not know, the search ends on the rows that are drawn: their width is carried
+    over to all by the rate at which the best one shrinks as rows come, and what its value is there is not known: NaN.
 
     `tell` is told after each evaluation, on some rows and then on all; without it, `verbose` shows the same.
     """
@@ -66,14 +75,19 @@ def select(
     some = draw(blocks, summary)
     log_weight = None if some.weight is None else some.weight.log()
     left_out = None if some.weight is None or unit is None else torch.full_like(some.weight, unit)
-    first = select_in_memory(some.x, some.y, kernel, 0, log_weight, left_out=left_out, verbose=verbose, progress=tell)
+    first = select_in_memory(
+        some.x, some.y, kernel, degree, log_weight, left_out=left_out, verbose=verbose, progress=tell
+    )
+    share = len(some.x) / max(1, summary.weighing)
     if len(some.x) == summary.weighing:
         return first
+    if degree:
+        return first._replace(bandwidth=_narrowed(first.bandwidth, share), value=math.nan, residuals=some.y[:0])
     problem = Problem.of(some.x, some.y, kernel, 0, log_weight, left_out)
     listener = tell or (show if verbose else None)
     search = Search(problem, Counter(listener and _of_all(listener, summary.rows), first.evaluations), tight=True)
     search.objective = cast("Any", OverBlocks(blocks, summary, kernel, unit))
-    begin = _narrowed(first.bandwidth / problem.unit, len(some.x) / summary.weighing)
+    begin = _narrowed(first.bandwidth / problem.unit, share)
     search.evaluate(begin)
     if not bool(torch.isfinite(begin).all()):
         # A feature that says too little for a few rows may say enough for all: it comes back as a very wide one.
@@ -126,8 +140,10 @@ def _narrowed(bandwidth: Float[Tensor, " dim"], share: float) -> Float[Tensor, "
 
 def question(model: Any) -> Question:
     """Leave-one-out at the bandwidth of a fitted estimator."""
-    unit = unit_of_counts(model.blocks_)
-    return Question(model.summary_, torch.from_numpy(model.bandwidth_), model.kernel, gradient=False, unit=unit)
+    bandwidth, unit = torch.from_numpy(model.bandwidth_), unit_of_counts(model.blocks_)
+    if model.degree:
+        return OfLines(model.summary_, bandwidth, model.kernel, unit=unit)
+    return Question(model.summary_, bandwidth, model.kernel, gradient=False, unit=unit)
 
 
 def cross_validation(model: Any) -> float:

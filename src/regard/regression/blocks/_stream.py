@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard._operands import NEVER
@@ -19,6 +19,8 @@ from regard.regression.sums._sample import Sample, scale_of
 from regard.regression.sums._state import Pooled, empty, merge
 
 Columns = Callable[[Block], Float[Tensor, "rows columns"]]
+Average = Callable[[Sample, Float[Tensor, "q dim"], float, str], Pooled]
+Doubt = Callable[[Float[Tensor, "q dim"], Pooled], Bool[Tensor, " q"]]
 
 
 def outputs(block: Block) -> Float[Tensor, "rows outputs"]:
@@ -49,6 +51,7 @@ class Recipe:
     plan: str = "auto"
     columns: Columns = outputs
     look_for_nearest: bool = False
+    average: Average | None = None  # another way to it than the engine's, which tells errors in units of `scale`
 
     def reach(self, query: Float[Tensor, "q dim"], block: Block) -> Reached:
         """What one block knows, its error in units of the whole data."""
@@ -56,14 +59,17 @@ class Recipe:
         if not len(sample.x):
             columns = sample.values.shape[1]
             return Reached(empty(len(query), columns, query), self._none(len(query), columns, query))
-        # A block may vary more than the whole. Where it varies less, its total weight still wants the same precision.
-        units = float((scale_of(sample.values) / self.scale).max().clamp_min(1.0))
-        found = _engine.pool(sample, query, tol=self.tol / units, plan=self.plan)
-        pooled = found._replace(error=found.error * units)
+        pooled = (self.average or self._average)(sample, query, self.tol, self.plan)
         if not self.look_for_nearest:
             return Reached(pooled, None)
         # A query that another block reaches will not ask who is nearest, and one that no block reaches asks all.
         return Reached(pooled, nearest(sample, query, (pooled.lse == NEVER).nonzero().squeeze(1)))
+
+    def _average(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled:
+        # A block may vary more than the whole. Where it varies less, its total weight still wants the same precision.
+        units = float((scale_of(sample.values) / self.scale).max().clamp_min(1.0))
+        found = _engine.pool(sample, query, tol=tol / units, plan=plan)
+        return found._replace(error=found.error * units)
 
     def merge(self, one: Reached, two: Reached) -> Reached:
         known = None if one.nearest is None or two.nearest is None else one.nearest.merge(two.nearest)
@@ -83,11 +89,22 @@ class Recipe:
         return Nearest.nobody(queries, columns, like) if self.look_for_nearest else None
 
 
-def pool(blocks: Blocks, query: Float[Tensor, "q dim"], recipe: Recipe, *, progress: Progress | None = None) -> Reached:
-    """The average at each query over all blocks, with an error of at most `recipe.tol`."""
+def pool(
+    blocks: Blocks,
+    query: Float[Tensor, "q dim"],
+    recipe: Recipe,
+    *,
+    doubtful: Doubt | None = None,
+    progress: Progress | None = None,
+) -> Reached:
+    """The average at each query over all blocks, with an error of at most `recipe.tol`.
+
+    `doubtful` names queries for which that is too much: they are asked again, exactly.
+    """
     # Half for the blocks: the rest is for what blocks that disagree add to it.
     state = blocks.fold(_step, recipe.merge, (replace(recipe, tol=recipe.tol / 2), query), progress)
-    loose = (state.pooled.error > recipe.tol).nonzero().squeeze(1)
+    again = state.pooled.error > recipe.tol
+    loose = (again if doubtful is None else again | doubtful(query, state.pooled)).nonzero().squeeze(1)
     if not len(loose):
         return state
     # Exact in float64, so that however far blocks disagree, nothing is left to add: the engine leaves out only what is

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard._operands import NEVER
@@ -17,9 +17,11 @@ from regard.regression import _checks, _levels
 from regard.regression.blocks import _stream
 from regard.regression.blocks._blocks import ArrayBlocks, Block, Blocks, ahead
 from regard.regression.blocks._dask import DaskBlocks, lazily
+from regard.regression.blocks._lines import SPAN, Lines
 from regard.regression.blocks._parquet import Names, Parquet, ParquetBlocks
 from regard.regression.blocks._stream import Reached, Recipe
 from regard.regression.blocks._tasks import Delayed, is_dask, shared, task
+from regard.regression.sums._state import Pooled
 
 ENDLESS = ("gaussian", "laplace")
 
@@ -31,37 +33,63 @@ class Streamed:
     blocks: Blocks | None  # None: only to finish what others have pooled
     recipe: Recipe
     outside: str
+    span: float  # how far apart two values of a column can be, in units of its scale
 
     @staticmethod
     def of(model: Any) -> Streamed:
+        summary, outside = model.summary_, model.outside
         recipe = Recipe(
             torch.from_numpy(model.bandwidth_).to(model.device or "cpu"),
-            model.summary_.scale(),
+            summary.scale(),
             model.kernel,
             float(model.tol),
             model.plan,
-            look_for_nearest=model.kernel not in ENDLESS and model.outside == "nearest",
+            look_for_nearest=model.kernel not in ENDLESS and outside == "nearest",
         )
-        return Streamed(model.blocks_, recipe, model.outside)
+        if not model.degree:
+            return Streamed(model.blocks_, recipe, outside, summary.span())
+        lines = Lines.of(summary, recipe.bandwidth)
+        recipe = replace(recipe, scale=lines.scale, columns=lines.columns, average=lines.average)
+        return StreamedLines(model.blocks_, recipe, outside, SPAN, lines)
 
     def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
         if self.blocks is None:
             raise UnsupportedError("there is no data to predict from")
-        return self.answer(_stream.pool(self.blocks, query, self.recipe))
+        return self.answer(query, _stream.pool(self.blocks, query, self.recipe, doubtful=self._doubtful))
 
-    def answer(self, found: Reached) -> Float[Tensor, "q outputs"]:
+    def answer(self, query: Float[Tensor, "q dim"], found: Reached) -> Float[Tensor, "q outputs"]:
         far = found.pooled.lse == NEVER
         if self.outside == "raise" and bool(far.any()):
             raise OutsideError(
                 f"no point of the data is within reach of row {int(far.nonzero()[0])}: the {self.recipe.kernel} kernel "
                 "ends at one bandwidth; a wider bandwidth, a kernel without an end, or outside='nearest' would answer"
             )
+        return self._made(query, found)
+
+    def _doubtful(self, query: Float[Tensor, "q dim"], found: Pooled) -> Bool[Tensor, " q"]:
+        """Queries whose averages are within the error that is allowed, and whose answers may not be: none."""
+        return torch.zeros_like(found.lse, dtype=torch.bool)
+
+    def _made(self, query: Float[Tensor, "q dim"], found: Reached) -> Float[Tensor, "q outputs"]:
         return found.answer()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         raise UnsupportedError(f"{name} needs the data in memory, but this estimator was fitted on blocks of it")
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedLines(Streamed):
+    """Degree 1: what is pooled is what lines are made of."""
+
+    lines: Lines
+
+    def _doubtful(self, query: Float[Tensor, "q dim"], found: Pooled) -> Bool[Tensor, " q"]:
+        return self.lines.doubtful(query, found, self.recipe.tol)
+
+    def _made(self, query: Float[Tensor, "q dim"], found: Reached) -> Float[Tensor, "q outputs"]:
+        return self.lines.answer(query, found)
 
 
 def predict(model: Any, X: Any) -> Any:
@@ -90,12 +118,13 @@ def _everywhere(model: Any) -> Callable[[Delayed], Delayed]:
     streamed, blocks = Streamed.of(model), model.blocks_
     # Each share of a query's weight is wrong by at most 2 e of itself, if each total is by e: this much smaller, the
     # errors of all chunks together keep what was promised, whatever the chunks say, and no chunk is asked again.
-    careful = replace(streamed.recipe, tol=streamed.recipe.tol / (1 + 2 * model.summary_.span()))
+    careful = replace(streamed.recipe, tol=streamed.recipe.tol / (1 + 2 * streamed.span))
     recipe, end = shared(careful), shared(replace(streamed, blocks=None))
 
     def answer(part: Delayed) -> Delayed:
         query = task(_query, part)
-        return task(_finish, end, model.flat_, blocks.folded(Recipe.reach, careful.merge, recipe, query))
+        found = blocks.folded(Recipe.reach, careful.merge, recipe, query)
+        return task(_finish, end, model.flat_, query, found)
 
     return answer
 
@@ -106,8 +135,8 @@ def _query(part: Any, known: dict[int, np.ndarray] | None = None) -> Float[Tenso
     return torch.from_numpy(table)
 
 
-def _finish(streamed: Streamed, flat: bool, found: Reached) -> np.ndarray:
-    columns = streamed.answer(found).numpy(force=True)
+def _finish(streamed: Streamed, flat: bool, query: Float[Tensor, "q dim"], found: Reached) -> np.ndarray:
+    columns = streamed.answer(query, found).numpy(force=True)
     return columns[:, 0] if flat else columns
 
 

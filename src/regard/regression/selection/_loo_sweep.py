@@ -36,7 +36,7 @@ class Certain(NamedTuple):
     error: Sequence[float]  # of each complex row of sums
     tol: float
 
-    def at(self, weight: Float[Tensor, " n"], fit: Float[Tensor, " n"], row: int) -> Bool[Tensor, " n"]:
+    def at(self, weight: Float[Tensor, "*n"], fit: Float[Tensor, "*n"], row: int) -> Bool[Tensor, "*n"]:
         """Whether (error_row + error_0 |fit|) / (weight - error_0) <= tol. It is not where anything is NaN."""
         return self.tol * (weight - self.error[0]) >= self.error[0] * fit.abs() + self.error[row]
 

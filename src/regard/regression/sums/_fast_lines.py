@@ -14,7 +14,7 @@ import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.regression.sums import _nufft
@@ -46,6 +46,14 @@ class Equations(NamedTuple):
         return self._replace(matrix=self.matrix[..., some], right=self.right[..., some])
 
 
+class Sums(NamedTuple):
+    """Equations of some queries, in the units of a cloud."""
+
+    cloud: Cloud
+    places: Int[Tensor, " some"]  # which queries these are
+    found: Equations
+
+
 def lines(
     sample: Sample, query: Float[Tensor, "q dim"], tol: float, left_out: Float[Tensor, " n"] | None = None
 ) -> Lines:
@@ -53,15 +61,11 @@ def lines(
 
     With `left_out` the queries are the points themselves, and that much of its own weight counts for none.
     """
-    cloud, at = Cloud.of(sample, query, torch.isfinite(sample.bandwidth))
     value, error = query.new_zeros(len(query), sample.values.shape[1]), query.new_full((len(query),), math.inf)
-    if cloud.n == 0:
+    known = sums(sample, query, tol)
+    if known is None:
         return Lines(value, error)
-    series, inside = box(cloud, at, tol)
-    if not series.fits:
-        return Lines(value, error)
-    places = torch.arange(len(query)) if inside is None else inside.nonzero().squeeze(-1)
-    found = _equations(cloud, at if inside is None else at[:, places], series)
+    cloud, places, found = known
     if left_out is not None:
         # The point itself is at u = 0: it is in the sums of order 0 alone.
         own = left_out.cpu() * math.exp(-cloud.top)
@@ -73,6 +77,18 @@ def lines(
         value[places[some]] = torch.addcmul(cloud.mean, solved.value, cloud.unit).to(value.device)
         error[places[some]] = solved.error.to(error.device)
     return Lines(value, error)
+
+
+def sums(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> Sums | None:
+    """M and t of the queries that a box around the data holds; None where there is no such box."""
+    cloud, at = Cloud.of(sample, query, torch.isfinite(sample.bandwidth))
+    if cloud.n == 0:
+        return None
+    series, inside = box(cloud, at, tol)
+    if not series.fits:
+        return None
+    places = torch.arange(len(query)) if inside is None else inside.nonzero().squeeze(-1)
+    return Sums(cloud, places, _equations(cloud, at if inside is None else at[:, places], series))
 
 
 def _equations(cloud: Cloud, at: Float[Tensor, "axes q"], series: Series) -> Equations:

@@ -33,9 +33,15 @@ def merge(one: Pooled, two: Pooled, scale: Float[Tensor, " columns"] | None = No
     `scale` is the unit of each column; without it the error leaves out what an error of the weights does to the mean
     of two parts that disagree, which is nothing where both are exact.
     """
-    lse = torch.logaddexp(one.lse, two.lse)
-    base = torch.where(lse == NEVER, 0.0, lse)
+    base = torch.maximum(one.lse, two.lse)
+    base = torch.where(base == NEVER, 0.0, base)
     first, second = torch.exp(one.lse - base), torch.exp(two.lse - base)
+    total = first + second
+    lse = base + total.log()
+    # Shares that sum to 1 to the last bit. From `lse`, whose rounding grows with the distance, they would not, and a
+    # covariance, which is a difference of averages, would far away be made of what they lack.
+    share = torch.where(total > 0, total, 1.0)
+    first, second = first / share, second / share
     mean = first.unsqueeze(-1) * one.mean + second.unsqueeze(-1) * two.mean
     error = first * one.error + second * two.error
     if scale is not None:

@@ -1,0 +1,139 @@
+"""Local lines on data in blocks: blocks average what a line is made of, averages merge, a line is drawn at the end.
+
+What is averaged is v, y, v y and v v (see `_moments`), in a frame that all blocks share and that the summary gives.
+Far from its origin v v is large, and a fast sum, which is off by a part of the whole, would leave little for a line. So
+a fast sum measures from the query itself, what it finds is moved to the frame, and what it may be off by is told as
+seen from the query. Every other way is exact.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from regard._operands import NEVER
+from regard.regression._moments import Frame, Moments, columns_of, split
+from regard.regression.blocks._blocks import Block
+from regard.regression.blocks._stream import Reached
+from regard.regression.blocks._summary import Summary
+from regard.regression.sums import _engine, _fast_lines
+from regard.regression.sums._fast_lines import Sums
+from regard.regression.sums._sample import Sample
+from regard.regression.sums._state import Pooled
+
+CAREFUL = 2.0  # times what the averages do to a line at first order, which is nearly all where that is small
+SPAN = 25.0  # how far apart averages of two blocks may be, as seen from a query that a fast sum can answer
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """What is averaged in every block, how, and the line that all blocks together make."""
+
+    frame: Frame
+    width: Float[Tensor, " dim"]  # of the kernel, in units of the frame
+    scale: Float[Tensor, " columns"]  # in which errors are told: as seen from a query no v is large
+
+    @staticmethod
+    def of(summary: Summary, bandwidth: Float[Tensor, " dim"]) -> Lines:
+        x = summary.x
+        # Of a feature that never changes rounding may leave a deviation.
+        deviation = torch.where(x.high > x.low, x.deviation(), 0.0)
+        frame = Frame.around(x.mean, deviation, bandwidth.to(x.mean), summary.y.mean)
+        ones = torch.ones_like(x.mean).unsqueeze(0)
+        return Lines(frame, bandwidth.to(x.mean) / frame.unit, columns_of(ones, summary.scale().unsqueeze(0))[0])
+
+    @property
+    def dim(self) -> int:
+        return len(self.frame.centre)
+
+    @property
+    def outputs(self) -> slice:
+        """Where the columns have y."""
+        return slice(self.dim, self.dim + len(self.frame.level))
+
+    def columns(self, block: Block) -> Float[Tensor, "rows columns"]:
+        return self.frame.columns(block.x, block.y)
+
+    # Averages of the columns of some rows
+
+    def average(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled:
+        """By the fast sum where the lines of these rows alone are certain to `tol`, else exactly."""
+        found = self._fast(sample, query, tol, plan)
+        if found is None:
+            return _exact(sample, query, plan)
+        redo = self.doubtful(query, found, tol).nonzero().squeeze(1)
+        if not len(redo):
+            return found
+        again = _exact(sample, query[redo], plan)
+        return Pooled(*(part.index_copy(0, redo, better) for part, better in zip(found, again, strict=True)))
+
+    def _fast(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled | None:
+        """None where another way is better; a query of which nothing is known has an infinite error."""
+        if not tol or not bool(torch.isfinite(self.width).all()):
+            return None
+        of_y = replace(sample, values=sample.values[:, self.outputs])
+        if _engine.way_of(of_y, query, tol=tol, plan=plan).name != "fast":
+            return None
+        known = _fast_lines.sums(of_y, query, tol)
+        if known is None:
+            return None
+        some = self._moved(known, self.frame.place(query[known.places]))
+        lse = query.new_full((len(query),), NEVER)
+        whole = Pooled(lse, lse.new_zeros(len(query), len(self.scale)), torch.full_like(lse, math.inf))
+        return Pooled(*(part.index_copy(0, known.places, new) for part, new in zip(whole, some, strict=True)))
+
+    def _moved(self, known: Sums, at: Float[Tensor, "some dim"]) -> Pooled:
+        """Averages as seen from the queries, which are `at` these places of the frame, as seen from its origin."""
+        cloud, _, (matrix, right, off_matrix, off_right) = known
+        off = off_matrix[0, 0]
+        least = matrix[0, 0] - off
+        total = torch.where(least > 0, matrix[0, 0], 1.0)
+        matrix, right = (matrix / total).permute(2, 0, 1), (right / total).permute(2, 0, 1)  # (some, k, ...)
+        u, y = matrix[:, 0, 1:] * self.width, right[:, 0] * cloud.unit + cloud.mean
+        uu = matrix[:, 1:, 1:] * self.width * self.width.unsqueeze(1)
+        uy = right[:, 1:] * self.width.unsqueeze(1) * cloud.unit + u.unsqueeze(2) * cloud.mean
+        here, there = at.unsqueeze(2), u.unsqueeze(2)
+        vv = uu + here * there.mT + there * here.mT + here * here.mT
+        rows, cols = torch.triu_indices(self.dim, self.dim)
+        mean = torch.cat([at + u, y, (uy + here * y.unsqueeze(1)).flatten(1), vv[:, rows, cols]], 1)
+        largest = torch.maximum(matrix.abs().amax((1, 2)), right.abs().amax((1, 2)))
+        wide, high = self.width.max().clamp_min(1.0), (cloud.unit / self.scale[self.outputs]).max().clamp_min(1.0)
+        error = wide**2 * high * (torch.maximum(off_matrix.max(), off_right.max()) + off * largest) / least
+        return Pooled(total.log() + cloud.top, mean, torch.where(least > 0, error, math.inf))
+
+    # What averages of all rows make
+
+    def drawn(self, query: Float[Tensor, "q dim"], mean: Float[Tensor, "q columns"]) -> Float[Tensor, "q outputs"]:
+        """The line at each query."""
+        return Moments.of(self.frame, query, torch.zeros_like(mean[:, 0]), mean).value()
+
+    def answer(self, query: Float[Tensor, "q dim"], found: Reached) -> Float[Tensor, "q outputs"]:
+        """The line; where no point is in reach the nearest points' mean, or NaN if these were not asked for."""
+        instead = math.nan if found.nearest is None else self.frame.level + found.nearest.mean[:, self.outputs]
+        far = found.pooled.lse.unsqueeze(1) == NEVER
+        return torch.where(far, instead, self.drawn(query, found.pooled.mean))
+
+    def doubtful(self, query: Float[Tensor, "q dim"], found: Pooled, tol: float) -> Bool[Tensor, " q"]:
+        """Where the errors of the averages may move a line by more than `tol`: little is near, or it is hardly spread.
+
+        With a the way from the mean of v to the query and b = S^+ Cov(v, y), a line E[y] + a.b moves with its averages
+        by dE[y] + b.da + (S^+ a).(dCov - dS b), and S and Cov by what they are differences of.
+        """
+        line = Moments.of(self.frame, query, found.lse, found.mean)
+        v, y, vy, vv = split(found.error.unsqueeze(1) * self.scale, self.dim, len(self.frame.level))
+        tilt = line.solved(line.away.unsqueeze(2)).abs().mT  # (q, 1, dim)
+        slope = line.solved(line.vy).abs()
+        middle, off = line.away.abs().unsqueeze(2), v.unsqueeze(2)  # (q, dim, 1)
+        spread = vv + middle * off.mT + off * middle.mT
+        common = vy + middle * y.unsqueeze(1) + off * line.y.abs().unsqueeze(1)
+        moved = y + (v.unsqueeze(1) @ slope + tilt @ (common + spread @ slope)).squeeze(1)
+        return ~(CAREFUL * moved <= tol * self.scale[self.outputs]).all(1)
+
+
+def _exact(sample: Sample, query: Float[Tensor, "q dim"], plan: str) -> Pooled:
+    found = _engine.pool(sample, query, tol=0.0, plan="auto" if plan == "fast" else plan)
+    return found._replace(error=torch.zeros_like(found.error))
