@@ -76,7 +76,7 @@ def lazily(
     queries: Any,
     answer: Callable[[Delayed], Delayed],
     outputs: int | None,
-    names: Sequence[str] | None = None,
+    names: Sequence[Any] | None = None,
     categories: Sequence[int] = (),
 ) -> Any:
     """A Dask array (or Series, or frame, if the queries are a frame) with the chunks of `queries`.
@@ -108,7 +108,7 @@ def _block(number: int, x: Any, y: Any, weight: Any) -> Block:
     )
 
 
-def _frame(queries: Any, rows: Rows, answers: list[Delayed], outputs: int | None, names: Sequence[str] | None) -> Any:
+def _frame(queries: Any, rows: Rows, answers: list[Delayed], outputs: int | None, names: Sequence[Any] | None) -> Any:
     import dask.dataframe as dd
 
     pieces = [task(_labelled, part, one, names) for part, one in zip(rows.parts, answers, strict=True)]
@@ -117,7 +117,7 @@ def _frame(queries: Any, rows: Rows, answers: list[Delayed], outputs: int | None
     return dd.from_delayed(pieces, meta=meta, divisions=queries.divisions, verify_meta=False)
 
 
-def _labelled(frame: Any, answer: np.ndarray, names: Sequence[str] | None) -> Any:
+def _labelled(frame: Any, answer: np.ndarray, names: Sequence[Any] | None) -> Any:
     import pandas as pd
 
     if answer.ndim == 1:
