@@ -514,3 +514,17 @@ def test_a_question_lets_go_of_its_graph(question):
     assert answer.grad_fn.answer is None
     with pytest.raises(RuntimeError, match="second time"):
         answer.sum().backward()
+
+
+def test_slopes_that_make_large_scores_keep_their_digits():
+    """Every key that is seen is far away, and its score large: float32 would leave three digits of a weight."""
+    m = 20_000
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.randn(1, 1, 8, generator=generator), torch.randn(1, m, 8, generator=generator)
+    words = {"score": scores.scaled_dot() + scores.alibi(torch.tensor([0.3])), "mask": ~masks.prefix(m - 50)}
+    weights = rg.Weights(q, k, **words)
+    exact = rg.Weights(
+        q.double(), k.double(), **{**words, "score": scores.scaled_dot() + scores.alibi(torch.tensor([0.3]).double())}
+    )
+    torch.testing.assert_close(weights.entropy().double(), exact.entropy(), atol=1e-5, rtol=0)
+    torch.testing.assert_close(weights.top(5).values.double(), exact.top(5).values, atol=1e-5, rtol=0)

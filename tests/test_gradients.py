@@ -36,13 +36,13 @@ def output(p: Problem, plan: str, **more: Any) -> Callable[..., Tensor]:
     return function
 
 
-def check(p: Problem, plan: str, function: Callable[..., Tensor], twice: bool = False) -> None:
+def check(p: Problem, plan: str, function: Callable[..., Tensor], twice: bool = False, fast: bool = False) -> None:
     x = inputs(p)
-    if served(p.fused or plan != "fused", lambda: function(*x)) is None:
+    if served((p.fused and p.score.fused) or plan != "fused", lambda: function(*x)) is None:
         x = (*x[:3], *(t.detach() for t in x[3:]))  # the kernel may serve parameters that do not learn
     if served(p.fused or plan != "fused", lambda: function(*x)) is None:
         return
-    assert gradcheck(function, x)
+    assert gradcheck(function, x, fast_mode=fast)
     if twice:
         assert gradgradcheck(function, x, fast_mode=True)
 
@@ -59,6 +59,14 @@ def test_every_score(score: str, plan: str) -> None:
 def test_every_mask(mask: str, plan: str) -> None:
     p = small(plan, "scaled_dot", mask, seed=3)
     check(p, plan, output(p, plan), twice=plan != "fused")
+
+
+@pytest.mark.parametrize("score", list(SCORES))
+@pytest.mark.parametrize("mask", list(MASKS))
+@pytest.mark.parametrize("plan", PLANS)
+def test_every_score_under_every_mask(score: str, mask: str, plan: str) -> None:
+    p = small(plan, score, mask, heads=SCORES[score].heads, seed=3)
+    check(p, plan, output(p, plan), fast=True)
 
 
 @pytest.mark.parametrize("normaliser", SMOOTH)

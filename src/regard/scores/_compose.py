@@ -124,6 +124,11 @@ class Alibi(Score):
     def features(self, query: Tensor, key: Tensor) -> Features:
         return Features(rest=(self,))
 
+    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+        if not self.slopes.numel():
+            return query.new_zeros(())
+        return self.slopes.detach().abs().amax() * max(query.shape[-2], key.shape[-2])
+
     def __repr__(self) -> str:
         return "-slope |i - j|"
 
