@@ -92,12 +92,13 @@ def test_a_bias_that_is_hidden_is_not_looked_at(plan, mask, bad, paired):
 @pytest.mark.parametrize("plan", PLANS)
 @pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("n", [M, M - 4, M + 6])
-def test_rows_that_see_only_minus_infinity_are_empty(plan, learned, n):
+@pytest.mark.parametrize("mask", [masks.causal("top-left"), masks.window(30, 0, "top-left")])
+def test_rows_that_see_only_minus_infinity_are_empty(plan, learned, n, mask):
     """Left padding, written as a bias, under a causal mask."""
     query, key, value = (torch.randn(2, length, D, dtype=torch.float64) for length in (n, M, M))
     t = torch.zeros(M, dtype=torch.float64)
     t[:4] = -torch.inf
-    words = {"score": scores.scaled_dot() + scores.bias(t.requires_grad_(learned)), "mask": masks.causal("top-left")}
+    words = {"score": scores.scaled_dot() + scores.bias(t.requires_grad_(learned)), "mask": mask}
     output, weights = rg.attend(query, key, value, plan=plan, **words)
     empty = torch.arange(n) < 4
     assert torch.equal(weights.logsumexp() == -torch.inf, empty.expand(2, n))

@@ -93,9 +93,6 @@ def pool(
             bias = _masked(spec.mask, Size(n, m, query.device), lead, bias, kind)
         rows = n if called == "causal" else None
         out, lse = whole(q, k, v, lead, causal=rows is not None, scale=scale, bias=Bias.of(bias, rows))
-        if bias is None and features.key_bias is not None:  # it went into the features
-            empty = Bias.of(features.key_bias.detach(), rows).empty
-            lse = lse if empty is None else lse.masked_fill(empty.squeeze(-1), NEVER)
     if features.row is not None:
         lse = lse + features.row.detach()
     return out[..., : value.shape[-1]].to(value.dtype), lse.to(value.dtype)

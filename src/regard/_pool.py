@@ -93,8 +93,14 @@ def must_be_careful(spec: Spec, query: Tensor, key: Tensor, value: Tensor) -> bo
 
 
 def _hides_at_most(score: Score) -> bool:
-    """Whether a bias is made of numbers and -inf: where a mask hides NaN or +inf, adding -inf would not."""
-    return not isinstance(score, Bias) or not score.t.numel() or score.t.detach().amax().item() < math.inf
+    """Whether a bias is made of numbers and -inf: where a mask hides NaN or +inf, adding -inf would not.
+
+    One that learns goes into the features of the kernel, which then cannot tell a row that sees only -inf.
+    """
+    if not isinstance(score, Bias) or not score.t.numel():
+        return True
+    low, high = (end.item() for end in score.t.detach().aminmax())
+    return high < math.inf and not (low == NEVER and score.t.requires_grad and torch.is_grad_enabled())
 
 
 def _tiles(problem: Problem, lead: tuple[int, ...], plan: Plan) -> tuple[Tile, ...]:
