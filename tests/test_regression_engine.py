@@ -1,5 +1,6 @@
 """One answer, whichever way: each way against the textbook within its own bound, and the laws of an average."""
 
+import math
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from largest import Largest
 
 import regard as rg
 from regard import scores
-from regard.regression.sums import _cells, _engine, _faint, _nearby, _pairs, _plan, _single
+from regard.regression.sums import _cells, _engine, _faint, _nearby, _pairs, _plan, _region, _single
 from regard.regression.sums._engine import pool, way_of
 from regard.regression.sums._plan import NAMES
 from regard.regression.sums._sample import Sample
@@ -29,7 +30,7 @@ MIB = 2**20
 def small_tiles():
     """Everything that is cut at a thousand points is cut at a few, so that small problems go through all of it."""
     sizes = [(_cells, "POINTS", 16), (_cells, "QUERIES", 8), (_cells, "KEYS", 100), (_cells, "BOXES", 64)]
-    sizes += [(_single, "POINTS", 16), (_single, "QUERIES", 8), (_pairs, "EXACT_PAIRS", 0)]
+    sizes += [(_single, "QUERIES", 24), (_single, "TILE", 8), (_faint, "LOOKED_AT", 20), (_pairs, "EXACT_PAIRS", 0)]
     with pytest.MonkeyPatch.context() as patch:
         for module, name, size in sizes:
             patch.setattr(module, name, size)
@@ -174,24 +175,32 @@ class TestEveryWay:
         """One that is too high leaves out what matters, which is noticed; one that is too low leaves out nothing."""
         case = Case("clusters", "gaussian", 3, 2, 0.5, weighted=True)
         sample, query = case.build()
-        guess = _faint.guess
-        monkeypatch.setattr(_faint, "guess", lambda parts: guess(parts) + wrong)
+        guess = _region._guess
+        monkeypatch.setattr(_region, "_guess", lambda parts, tiles: guess(parts, tiles) + wrong)
         found = pool(sample, query, tol=tol, plan="cells")
         assert float(found.error.max()) <= tol
         assert_within(found, sample, query)
 
+    @pytest.mark.parametrize("kind", [torch.float32, torch.float64])
     @pytest.mark.parametrize("wrong", [-60.0, 0.0, 60.0, 700.0, 2000.0])
-    def test_what_is_left_out_is_known_however_faint_it_is(self, wrong):
+    def test_what_is_left_out_is_known_however_faint_it_is(self, wrong, kind):
         """A query far from all others may have nothing but a point that is nothing beside the guess."""
         generator = torch.Generator().manual_seed(0)
         far = torch.tensor([[400.0, 90, 80], [500.0, 95, 85], [700.0, 100, 99]], dtype=torch.float64)
         whole = scaled(sample_of("tails", 331, 3, "gaussian", generator, weighted=True, width=0.2), far)
         far = whole.query
         logits = whole.log_weight - (far.unsqueeze(1) - whole.x).square().sum(-1) / 2
-        kept, log_lost = _faint.without(whole, float(logits.logsumexp(1).min()) + wrong, 1e-9)
-        gone = ~(whole.x.unsqueeze(1) == kept.x).all(-1).any(1)
-        assert 0 < gone.sum() == len(whole.x) - len(kept.x)
+        most = _faint.most(whole, far.amin(0, keepdim=True), far.amax(0, keepdim=True)).to(kind)
+        (kept,), (log_lost,) = _faint.bright(most, logits.logsumexp(1).min().reshape(1) + wrong, 1e-9)
+        gone = torch.ones(len(whole.x), dtype=torch.bool)
+        gone[kept] = False
+        assert gone.any()
         assert (logits[:, gone].logsumexp(1) <= log_lost + 1e-9 * abs(log_lost)).all()
+
+    def test_what_is_no_number_is_kept(self):
+        most = torch.tensor([[0.0, -1e3, math.nan, -1e3, math.inf, -math.inf]], dtype=torch.float64)
+        (kept,), _ = _faint.bright(most, torch.zeros(1, dtype=torch.float64), 1e-3)
+        assert kept.tolist() == [0, 2, 4]
 
     @pytest.mark.parametrize("way", WAYS)
     def test_out_of_reach_of_a_kernel_with_an_edge_there_is_nothing(self, way):

@@ -98,7 +98,7 @@ class TestShare:
     @pytest.mark.parametrize("dim", [1, 2])
     def test_the_guess_is_near_what_tiles_keep(self, kind, dim):
         """What decides between ways that differ by a hundred need not be exact."""
-        from regard.regression.sums._cells import POINTS, QUERIES, _block, by_tiles
+        from regard.regression.sums._cells import POINTS, QUERIES, Plain, _block, by_tiles
 
         generator = torch.Generator().manual_seed(0)
         x, query = (points(kind, count, dim, generator) for count in (20_011, 5_003))
@@ -111,7 +111,7 @@ class TestShare:
                 seen.append(len(part.query) * len(part.x))
                 return _block(part)
 
-            by_tiles(problem, 1e-6, POINTS, QUERIES, counting)
+            by_tiles(problem, 1e-6, POINTS, QUERIES, lambda part: Plain(part, counting))
             kept = sum(seen) / (len(x) * len(query))
             guess = share_within_reach(problem, 1e-6)
             assert kept / 6 < guess < max(6 * kept, 0.1)

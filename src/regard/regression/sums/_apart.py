@@ -101,7 +101,14 @@ def answered(sample: Sample, query: Float[Tensor, "q dim"], answer: Answer) -> t
         return problem, block(carrying)
     queries = min(max(1, len(query) // MOST), MOST)
     return problem, _cells.by_tiles(
-        carrying, 0.0, _cells.POINTS, queries, block, keys=len(problem.x), rounding=FAINTEST, by_point=False
+        carrying,
+        0.0,
+        _cells.POINTS,
+        queries,
+        lambda part: _cells.Plain(part, block),
+        keys=len(problem.x),
+        rounding=FAINTEST,
+        by_point=False,
     )
 
 

@@ -18,19 +18,19 @@ with all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.regression.sums import _direct, _faint, _products, _workers
+from regard.regression.sums import _direct, _faint, _products, _region, _workers
 from regard.regression.sums._faint import SQUARES
+from regard.regression.sums._region import ROUNDING, Ready, Region, with_all
 from regard.regression.sums._sample import INFINITE
 from regard.regression.sums._scaled import Scaled
-from regard.regression.sums._state import Pooled, empty, merge
+from regard.regression.sums._state import Pooled, empty
 from regard.regression.sums._tiles import Tiles, tiles
 
 POINTS = 256  # in a tile
@@ -39,8 +39,7 @@ BOXES = 1 << 18  # pairs of tiles looked at together
 KEYS = 1 << 14  # points at once
 WIDEST = 32.0  # bandwidths from the middle of a block to its corner: squares lose at most 12 of float64's 53 bits
 FEWEST_KEYS = 16  # the fused kernel wants as many
-ROUNDING = 2.0**-60  # what float64 cannot tell from nothing
-FOR_TILES, FOR_POINTS = 0.125, 0.75  # of what may be left out; the guess for points is too high at some queries
+FOR_TILES, FOR_POINTS = 0.05, 0.85  # of what may be left out; the guess for points is too high at some queries
 COMPACT_REACH = 1.0  # a kernel with an edge ends at one bandwidth
 
 
@@ -52,12 +51,36 @@ class Reach(NamedTuple):
     missing: Float[Tensor, " query_tiles"]
 
 
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Points as they are, and a way to average them for some queries."""
+
+    part: Scaled
+    block: Callable[[Scaled], Pooled]
+
+    def most(self, low: Float[Tensor, "tiles dim"], high: Float[Tensor, "tiles dim"]) -> Float[Tensor, "tiles n"]:
+        return _faint.most(self.part, low, high)
+
+    def by_tiles(self, tiles: Sequence[slice], kept: Sequence[Int[Tensor, " some"] | None]) -> Pooled:
+        parts = [self._pool(rows, some) for rows, some in zip(tiles, kept, strict=True)]
+        return _direct.gathered(parts, self.part.values.shape[1], self.part.query)
+
+    def at(self, rows: Int[Tensor, " rows"]) -> Pooled:
+        return self._pool(rows, None)
+
+    def _pool(self, rows: slice | Int[Tensor, " rows"], some: Int[Tensor, " some"] | None) -> Pooled:
+        part = self.part if some is None else self.part.taking(lambda tensor: tensor[some])
+        part = part.asking(part.query[rows])
+        return self.block(part) if len(part.x) else empty(len(part.query), part.values.shape[1], part.query)
+
+
 def pool(problem: Scaled, tol: float) -> Pooled:
     """The average at each query, each with its own bound, in float64."""
-    return by_tiles(problem, tol, POINTS, QUERIES, _block)
+    return by_tiles(problem, tol, POINTS, QUERIES, lambda part: Plain(part, _block))
 
 
-Block = Callable[[Scaled], Pooled]
+def _as_it_is(_: Float[Tensor, "q dim"], state: Pooled) -> Pooled:
+    return state
 
 
 def by_tiles(
@@ -65,22 +88,26 @@ def by_tiles(
     tol: float,
     points: int,
     queries: int,
-    block: Block,
+    ready: Callable[[Scaled], Ready],
     *,
-    keys: int = KEYS,
+    finish: Callable[[Float[Tensor, "q dim"], Pooled], Pooled] = _as_it_is,
+    tile: int | None = None,
+    keys: int | None = None,
     rounding: float = ROUNDING,
     by_point: bool = True,
 ) -> Pooled:
-    """Tiles of so many points and queries; `block` averages what is left of the points for one tile of queries.
+    """Tiles of so many points and regions of so many queries; `ready` makes points ready for the queries of a region.
 
-    It is handed at most `keys` points at once, and what it says of several such parts is merged. With `tol` 0 only what
-    adds less than `rounding` is left out. Points of a tile are looked at one by one with `by_point`.
+    It is handed at most `keys` points at once, KEYS if nothing is said, and what is found with several such parts is
+    merged; `finish` tells the errors of that. With `tol` 0 only what adds less than `rounding` is left out. With
+    `by_point`, points are looked at one by one, for each `tile` of so many queries.
     """
     columns = problem.values.shape[1]
     if not len(problem.x) or not len(problem.query):
         return empty(len(problem.query), columns, problem.query)
     there, asked = tiles(problem.x, points), tiles(problem.query, queries)
-    near = problem.taking(lambda part: part[there.order]).asking(problem.query[asked.order])
+    near = problem.taking(lambda part: part.index_select(0, there.order))
+    near = near.asking(problem.query.index_select(0, asked.order))
     span = problem.span
     log_weights = tile_weights(there, near.log_weight)
     delta = max(tol, rounding) / span
@@ -89,12 +116,12 @@ def by_tiles(
     for some in _groups(len(asked), max(1, BOXES // len(there))):
         reach = reach_of(asked, some, there, log_weights, problem.kernel, FOR_TILES * delta)
 
-        def one(tile: int, first: int = some.start, reach: Reach = reach) -> Pooled:
-            row = tile - first
-            pieces = tuple(_pieces(_runs(reach.kept[row], there), keys))
+        def one(number: int, first: int = some.start, reach: Reach = reach) -> Pooled:
+            row = number - first
+            pieces = tuple(_pieces(_runs(reach.kept[row], there), keys or KEYS))
             log_lost = float(reach.missing[row].log() + reach.log_least[row])
-            tile_of = Asked(near, near.query[asked.cut(tile)], pieces, block, span, log_lost)
-            return _bright_points(tile_of, delta) if faint else _all_points(tile_of)
+            region = Region(near, near.query[asked.cut(number)], pieces, ready, finish, span, log_lost)
+            return _region.without_faint(region, tile or queries, delta, FOR_POINTS) if faint else with_all(region)
 
         parts += _workers.each(one, some)
     return Pooled(*(asked.back(part) for part in _direct.gathered(parts, columns, problem.query)))
@@ -139,60 +166,6 @@ def _runs(kept: Bool[Tensor, " tiles"], points: Tiles) -> list[slice]:
     return [slice(points.start[a], points.start[b]) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-class Asked(NamedTuple):
-    """A tile of queries, and the points that may matter to it."""
-
-    points: Scaled
-    query: Float[Tensor, "q dim"]
-    pieces: Sequence[list[slice]]
-    block: Block
-    span: float
-    log_lost: float  # log of the weight of all tiles that were left out, at most
-
-    def parts(self) -> Iterator[Scaled]:
-        for some in self.pieces:
-            yield _taken(self.points, self.query, some)
-
-    def pooled(self, parts: Iterator[Scaled]) -> Pooled:
-        states = [self.block(part) for part in parts if len(part.x)]
-        return reduce(merge, states) if states else empty(len(self.query), self.points.values.shape[1], self.query)
-
-    def told(self, state: Pooled, missing: Float[Tensor, " q"]) -> Pooled:
-        """A share of all weights that is missing moves a mean by at most that share of the span of values."""
-        return state._replace(error=state.error + torch.where(missing > ROUNDING, missing * self.span, 0.0))
-
-
-def _all_points(asked: Asked) -> Pooled:
-    state = asked.pooled(asked.parts())
-    return asked.told(state, _missing(asked.log_lost, state))
-
-
-def _bright_points(asked: Asked, delta: float) -> Pooled:
-    """Without faint points; with them for queries at which they would have been missed."""
-    floor, lost = _faint.guess(asked.parts()), [asked.log_lost]
-
-    def bright() -> Iterator[Scaled]:
-        for part in asked.parts():
-            some, log_faint = _faint.without(part, floor, FOR_POINTS * delta / len(asked.pieces))
-            lost.append(log_faint)
-            yield some
-
-    state = asked.pooled(bright())
-    missing = _missing(float(np.logaddexp.reduce(lost)), state)
-    state = asked.told(state, missing)
-    missed = (~(missing <= delta)).nonzero().flatten()
-    if len(missed):
-        again = _all_points(asked._replace(query=asked.query[missed]))
-        for whole, part in zip(state, again, strict=True):
-            whole[missed] = part
-    return state
-
-
-def _missing(log_lost: float, state: Pooled) -> Float[Tensor, " q"]:
-    """What was left out, as a share of what was found, which is rounded."""
-    return torch.exp(log_lost - state.lse + SQUARES * state.lse.abs())
-
-
 def _pieces(runs: Sequence[slice], most: int) -> Iterator[list[slice]]:
     """Stretches in groups of at most so many points."""
     some: list[slice] = []
@@ -207,13 +180,6 @@ def _pieces(runs: Sequence[slice], most: int) -> Iterator[list[slice]]:
             count += part.stop - part.start
     if some:
         yield some
-
-
-def _taken(problem: Scaled, query: Float[Tensor, "q dim"], some: list[slice]) -> Scaled:
-    def take(tensor: Tensor) -> Tensor:
-        return tensor[some[0]] if len(some) == 1 else torch.cat([tensor[run] for run in some])
-
-    return problem.taking(take).asking(query)
 
 
 def _block(problem: Scaled) -> Pooled:

@@ -2,78 +2,67 @@
 
 What a point can add at a query of a tile is at most its weight times K of the distance to the box around the tile. Such
 points are left out, the faintest first, while together they are at most a share delta of a guess of the smallest sum
-at the tile's queries. The guess is the sum at a few of them, so it may be wrong, and nothing rests on it: what was left
-out is known, and is held against what was found at each query afterwards.
+at the tile's queries. That is a guess from a few queries and a few points, so it may be wrong, and nothing rests on it:
+what was left out is known, and is held against what was found at each query afterwards.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard._operands import NEVER
 from regard.regression.sums import _direct
 from regard.regression.sums._scaled import Scaled
 
-ONE_IN = 256  # one in so many queries of a tile is looked at for the guess
-FEWEST = 2
 SQUARES = 2.0**-48  # by how much, at most, a squared distance is rounded
-DIGITS = 1e-280  # a sum of shares below this has lost some of them to underflow
+ROUNDED = 1.001  # times: more than a sum of shares can lose in single precision
+LOOKED_AT = 1024  # points, for a guess of how many are faint
 
 
-def guess(parts: Iterable[Scaled]) -> float:
-    """The log of the smallest sum at the queries, about, from some of them; all parts ask the same queries."""
-    found: Tensor | None = None
-    for part in parts:
-        some = part.query[:: max(1, min(ONE_IN, len(part.query) // FEWEST))]
-        here = _logits(some, part).logsumexp(-1)
-        found = here if found is None else torch.logaddexp(found, here)
-    return NEVER if found is None else float(found.min()) - math.log(2)
+class Bright(NamedTuple):
+    """Which points are left to each tile, None for all of them, and the log of what the others add at most."""
+
+    kept: list[Int[Tensor, " some"] | None]
+    log_lost: Float[Tensor, " tiles"]
 
 
-def _logits(query: Float[Tensor, "q dim"], part: Scaled) -> Float[Tensor, "q n"]:
-    """The log of each point's weight at each query, about: by a product of matrices where there is one."""
-    if part.kernel != "gaussian":
-        logits = _direct.log_kernel(_direct.squared_distance(query, part.x), part.kernel)
-        return logits if part.log_weight is None else logits.add_(part.log_weight)
-    middle = query.mean(0)
-    query, x = query - middle, part.x - middle
-    bias = x.square().sum(1).mul_(-0.5)
-    if part.log_weight is not None:
-        bias += part.log_weight
-    return torch.addmm(bias, query, x.mT).sub_(query.square().sum(1, keepdim=True).mul_(0.5))
+def bright(most: Float[Tensor, "tiles n"], floor: Float[Tensor, " tiles"], delta: float) -> Bright:
+    """Points are left out, the faintest first, while the most they can add sums to `delta` of the floor, about."""
+    shares = (most - floor.unsqueeze(1).to(most)).clamp_max_(0.0).exp_()  # above the floor all are bright
+    kept = ~(shares <= _brightest_faint(shares, delta))  # and what is no number
+    # A share that underflows is not nothing: it may be all there is at a query where the sum is far below the floor.
+    below = shares.shape[1] * torch.finfo(shares.dtype).tiny
+    lost = shares.masked_fill_(kept, 0.0).sum(1, dtype=torch.float64) * ROUNDED + below
+    masks = kept.numpy(force=True)
+    some = [None if mask.all() else torch.from_numpy(np.flatnonzero(mask)).to(most.device) for mask in masks]
+    return Bright(some, lost.log() + floor)
 
 
-def without(part: Scaled, floor: float, delta: float) -> tuple[Scaled, float]:
-    """The points that matter, and the log of what the others add at most, wherever in the tile."""
-    if not math.isfinite(floor):  # too far for a number, or not one: nothing is known
-        return part, NEVER
-    most = _most(part)
-    share = torch.exp(most - floor)
-    # On a processor torch takes three times as long as numpy.
-    order = torch.from_numpy(np.argsort(share.numpy())) if share.device.type == "cpu" else share.argsort()
-    together = share[order].cumsum(0)
-    faint = int(torch.searchsorted(together, delta, right=True))
-    if not faint:
-        return part, NEVER
-    lost, bright = float(together[faint - 1]), order[faint:]
-    # Nothing beside the guess may be all there is at a query where the sum is far below it.
-    log_lost = math.log(lost) + floor if lost > DIGITS else float(most[order[:faint]].logsumexp(0))
-    return part.taking(lambda tensor: tensor[bright]), log_lost
+def _brightest_faint(shares: Float[Tensor, "tiles n"], delta: float) -> Float[Tensor, "tiles 1"]:
+    """The share up to which points sum to at most `delta`, judged by some of them: to put all in order takes longer."""
+    one_in = max(1, shares.shape[1] // LOOKED_AT)
+    faintest = np.sort(shares[:, ::one_in].numpy(force=True), axis=1)
+    count = (faintest.cumsum(1, dtype=np.float64) * one_in <= delta).sum(1, keepdims=True)
+    edge = np.where(count, np.take_along_axis(faintest, np.maximum(count, 1) - 1, axis=1), -1.0)
+    return torch.from_numpy(edge).to(shares)
 
 
-def nearest(part: Scaled) -> Float[Tensor, " n"]:
-    """The squared distance of each point to the box around the queries."""
-    low, high = torch.aminmax(part.query, dim=0)
-    return (part.x - part.x.clamp(low, high)).square_().sum(1)
+def nearest(
+    x: Float[Tensor, "n dim"], low: Float[Tensor, "tiles dim"], high: Float[Tensor, "tiles dim"]
+) -> Float[Tensor, "tiles n"]:
+    """The squared distance of each point to each box."""
+    found = x.new_zeros(len(low), len(x))
+    for place, below, above in zip(x.unbind(1), low.unbind(1), high.unbind(1), strict=True):
+        gap = torch.clamp(place, below.unsqueeze(1), above.unsqueeze(1)).sub_(place)
+        found.addcmul_(gap, gap)
+    return found
 
 
-def _most(part: Scaled) -> Float[Tensor, " n"]:
+def most(part: Scaled, low: Float[Tensor, "tiles dim"], high: Float[Tensor, "tiles dim"]) -> Float[Tensor, "tiles n"]:
     """The log of what each point adds at most, squares rounded down."""
-    found = _direct.log_kernel(nearest(part) * (1 - SQUARES), part.kernel)
+    found = _direct.log_kernel(nearest(part.x, low, high) * (1 - SQUARES), part.kernel)
     return found if part.log_weight is None else found + part.log_weight

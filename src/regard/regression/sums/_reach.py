@@ -9,24 +9,25 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression.sums import _cells, _faint, _single
+from regard.regression.sums import _cells, _direct, _faint, _region, _single
 from regard.regression.sums._plan import SINGLE_TOL
+from regard.regression.sums._region import ROUNDING
 from regard.regression.sums._sample import INFINITE
 from regard.regression.sums._scaled import Scaled
 
-SOME_TILES = 12
+SOME_TILES = 8
 SOME_QUERIES = 1 << 13
 SOME_POINTS = 1 << 10
 
 
 def share_within_reach(problem: Scaled, tol: float) -> float:
     """The share of all pairs that are looked at where points beyond the reach of a tile of queries are not, about."""
-    some = _thinned(problem)
-    query = _every(problem.query, SOME_QUERIES)
+    some, query = _thinned(problem), _every(problem.query, SOME_QUERIES)
     single = problem.kernel == "gaussian" and tol >= SINGLE_TOL
-    members = (_single.QUERIES if single else _cells.QUERIES) / len(problem.query) * len(query)
-    shares = [_kept(some.asking(_around(centre, query, members)), tol) for centre in _every(query, SOME_TILES)]
-    return min(1.0, max(sum(shares) / len(shares), _cells.POINTS / len(problem.x)))
+    members = (_single.TILE if single else _cells.QUERIES) / len(problem.query) * len(query)
+    asked = [_around(centre, query, members) for centre in _every(query, SOME_TILES)]
+    kept = _kept(some, torch.stack(asked), max(tol, ROUNDING))
+    return min(1.0, max(kept / len(some.x), _cells.POINTS / len(problem.x)))
 
 
 def _every(points: Float[Tensor, "n dim"], count: int) -> Float[Tensor, "some dim"]:
@@ -51,9 +52,12 @@ def _around(
     return query[away.topk(max(1, min(len(query), round(members))), largest=False).indices]
 
 
-def _kept(tile: Scaled, tol: float) -> float:
-    """The share of the points that matter to a tile."""
-    if tile.kernel not in INFINITE:
-        return float((_faint.nearest(tile) <= _cells.COMPACT_REACH).double().mean())
-    delta = _cells.FOR_POINTS * max(tol, _cells.ROUNDING) / tile.span
-    return len(_faint.without(tile, _faint.guess([tile]), delta)[0].x) / len(tile.x)
+def _kept(points: Scaled, asked: Float[Tensor, "tiles members dim"], tol: float) -> float:
+    """How many points matter to a tile, on average."""
+    low, high = asked.amin(1), asked.amax(1)
+    if points.kernel not in INFINITE:
+        return float((_faint.nearest(points.x, low, high) <= _cells.COMPACT_REACH).double().sum(1).mean())
+    looked_at = asked[:, :: max(1, asked.shape[1] // _region.LOOKED_AT)]
+    floor = _direct.pool(points.asking(looked_at.flatten(0, 1))).lse.view(looked_at.shape[:2]).amin(1)
+    kept, _ = _faint.bright(_faint.most(points, low, high), floor, _cells.FOR_POINTS * tol / points.span)
+    return sum(len(points.x) if some is None else len(some) for some in kept) / len(kept)

@@ -79,6 +79,6 @@ def _split(points: np.ndarray, largest: int) -> tuple[np.ndarray, np.ndarray, li
         part, middle = place[:, low:high], (low + high) // 2
         axis = int(np.argmax(part.max(1) - part.min(1)))
         moved = np.argpartition(part[axis], middle - low)
-        place[:, low:high], order[low:high] = part[:, moved], order[low:high][moved]
+        place[:, low:high], order[low:high] = part.take(moved, axis=1), order[low:high].take(moved)
         waiting += [(middle, high), (low, middle)]
     return order, place.T, starts
