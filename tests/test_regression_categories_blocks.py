@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import regard as rg
-from regard.errors import DataError
+from regard.errors import DataError, UnsupportedError
 from regard.regression.blocks import _parquet
 
 WIDTH = [0.5, 0.2, 0.1]
@@ -106,3 +106,11 @@ def test_texts_that_are_no_categories_are_refused(table, queries, tmp_path):
     wrong.to_parquet(tmp_path / "wrong.parquet")
     with pytest.raises(DataError, match=r"column 'size' .* not a number"):
         model.predict(tmp_path / "wrong.parquet")
+
+
+def test_a_fit_says_that_categories_need_the_rows_in_memory(table, tmp_path):
+    whole = table[0].assign(price=table[1])
+    whole.to_parquet(tmp_path / "whole.parquet")
+    for X in (dd.from_pandas(whole, npartitions=2), tmp_path / "whole.parquet"):
+        with pytest.raises(UnsupportedError, match="categorical features need the data in memory"):
+            rg.NadarayaWatson(bandwidth=WIDTH, categorical=KINDS).fit(X, "price")

@@ -30,10 +30,12 @@ def is_large_map(X: object) -> TypeGuard[np.ndarray]:
     return isinstance(X, np.memmap) and X.nbytes > MAP_BYTES
 
 
-def blocks_of(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
+def blocks_of(X: Any, y: Any, sample_weight: Any = None, categorical: Any = None) -> Blocks | None:
     """The data in blocks, or None if it is an array, a frame or a list in memory."""
+    if categorical is not None and is_elsewhere(X):  # before texts are refused for being no numbers
+        raise UnsupportedError("categorical features need the data in memory; numbers can be streamed")
     if isinstance(X, (str, os.PathLike, Parquet)):
-        return ParquetBlocks(X if isinstance(X, Parquet) else Parquet(X), names(y), name(sample_weight))
+        return _files(X if isinstance(X, Parquet) else Parquet(X), names(y), name(sample_weight))
     if is_dask(X):
         return DaskBlocks(X, y, sample_weight)
     if is_dask(y) or is_dask(sample_weight):
@@ -43,10 +45,15 @@ def blocks_of(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
     return None
 
 
+def _files(source: Parquet, y: Names, weight: str | None) -> Blocks:
+    both = [one for one in ([y] if isinstance(y, str) else y) if one in (source.x or ())]
+    if both:
+        raise ChoiceError(f"x names {both[0]!r}, the column to predict: it would predict itself")
+    return ParquetBlocks(source, y, weight)
+
+
 def fit(model: Any, blocks: Blocks) -> None:
     """Fit an estimator: one pass to look at the data, and the search for a bandwidth where none is given."""
-    if model.categorical is not None:
-        raise UnsupportedError("categorical features need the data in memory; numbers can be streamed")
     asked = _checks.bandwidth(model.bandwidth, blocks.dim)
     summary = summarise(blocks)
     if not float(summary.x.total):
