@@ -275,6 +275,14 @@ class TestOutside:
         with pytest.raises(OutsideError, match="within reach of row"):
             rg.NadarayaWatson("boxcar", 0.5, outside="raise").fit(stored, y).predict(far)
 
+    def test_the_row_is_told_with_its_block(self, data, tmp_path):
+        x, y, _, _ = data
+        model = rg.NadarayaWatson("boxcar", 0.5, outside="raise").fit(x, y)
+        far = x.copy()
+        far[25] = 50
+        with pytest.raises(OutsideError, match=r"X in rows 16 to 31: .* reach of row 9 "):
+            model.predict(mapped(far, tmp_path / "far.npy"))
+
 
 @pytest.mark.usefixtures("small_blocks")
 class TestRefusals:

@@ -37,7 +37,7 @@ def blocks_of(X: Any, y: Any, sample_weight: Any = None, categorical: Any = None
     if isinstance(X, (str, os.PathLike, Parquet)):
         return _files(X if isinstance(X, Parquet) else Parquet(X), names(y), name(sample_weight))
     if is_dask(X):
-        return DaskBlocks(X, y, sample_weight)
+        return _chunks(DaskBlocks(X, y, sample_weight))
     if is_dask(y) or is_dask(sample_weight):
         raise DataError("y and sample_weight may be collections of Dask only where X is one too")
     if is_large_map(X):
@@ -50,6 +50,16 @@ def _files(source: Parquet, y: Names, weight: str | None) -> Blocks:
     if both:
         raise ChoiceError(f"x names {both[0]!r}, the column to predict: it would predict itself")
     return ParquetBlocks(source, y, weight)
+
+
+def _chunks(blocks: DaskBlocks) -> Blocks:
+    """Refuse names that scikit-learn refuses in memory: by which of them should queries be recognised?"""
+    if any(blocks.named) and not all(blocks.named):
+        raise DataError(
+            "the names of the features must be texts, or none of them must be, as for scikit-learn: "
+            f"they are {', '.join(blocks.labels)}; rename them, such as by X.columns = X.columns.map(str)"
+        )
+    return blocks
 
 
 def fit(model: Any, blocks: Blocks) -> None:
