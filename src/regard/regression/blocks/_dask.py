@@ -71,13 +71,14 @@ class DaskBlocks(Blocks):
 def apart(x: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Features, y and weights, where the last two may be named as columns of the first."""
     there = list(getattr(x, "columns", ()))
-    y_named, weight_named = _names(y, there) or _is_name(y), _is_name(weight)
-    named = [*(y if isinstance(y, list) else [y])] * y_named + [weight] * weight_named
+    targets = [y] if _is_name(y) else y if _are_names(y, there) else []
+    weights = [weight] if _is_name(weight) else []
+    named = [*targets, *weights]
     missing = [name for name in named if name not in there]
     if missing:
         has = f"it has: {', '.join(map(str, there))}" if there else "it is an array, and its columns have no names"
         raise DataError(f"X has no column {', '.join(map(repr, missing))}; {has}")
-    y, weight = x[y] if y_named else y, x[weight] if weight_named else weight
+    y, weight = x[y] if targets else y, x[weight] if weights else weight
     return (x.drop(columns=named) if named else x), y, weight
 
 
@@ -143,7 +144,7 @@ def _is_name(thing: object) -> bool:
     return isinstance(thing, str | Number)
 
 
-def _names(y: Any, columns: Sequence[Any]) -> bool:
+def _are_names(y: Any, columns: Sequence[Any]) -> bool:
     """Whether it is a list of names of columns; a list of numbers may also be y itself."""
     if not isinstance(y, list) or not y or not all(map(_is_name, y)):
         return False

@@ -32,8 +32,8 @@ def is_large_map(X: object) -> TypeGuard[np.ndarray]:
 
 def blocks_of(X: Any, y: Any, sample_weight: Any = None, categorical: Any = None) -> Blocks | None:
     """The data in blocks, or None if it is an array, a frame or a list in memory."""
-    if categorical is not None and is_elsewhere(X):  # before texts are refused for being no numbers
-        raise UnsupportedError("categorical features need the data in memory; numbers can be streamed")
+    if is_elsewhere(X):
+        _refuse_categories(categorical)  # before texts are refused for being no numbers
     if isinstance(X, (str, os.PathLike, Parquet)):
         return _files(X if isinstance(X, Parquet) else Parquet(X), names(y), name(sample_weight))
     if is_dask(X):
@@ -43,6 +43,11 @@ def blocks_of(X: Any, y: Any, sample_weight: Any = None, categorical: Any = None
     if is_large_map(X):
         return ArrayBlocks(X, np.asanyarray(y), None if sample_weight is None else np.asanyarray(sample_weight))
     return None
+
+
+def _refuse_categories(categorical: Any) -> None:
+    if categorical is not None:
+        raise UnsupportedError("categorical features need the data in memory; numbers can be streamed")
 
 
 def _files(source: Parquet, y: Names, weight: str | None) -> Blocks:
@@ -64,6 +69,7 @@ def _chunks(blocks: DaskBlocks) -> Blocks:
 
 def fit(model: Any, blocks: Blocks) -> None:
     """Fit an estimator: one pass to look at the data, and the search for a bandwidth where none is given."""
+    _refuse_categories(model.categorical)
     asked = _checks.bandwidth(model.bandwidth, blocks.dim)
     summary = summarise(blocks)
     if not float(summary.x.total):
