@@ -227,6 +227,18 @@ class TestEstimator:
         queries = frame[["a", "b", "g"]][:QUERIES]
         np.testing.assert_allclose(model.predict(queries), truth.predict(queries), rtol=1e-12, atol=1e-12)
 
+    def test_an_index_is_a_feature_only_if_it_has_a_name(self, kernel, data, tmp_path):
+        frame = pd.DataFrame(data[0], columns=["a", "b", "c"]).assign(u=data[1][:, 0])[data[0][:, 0] > 0]
+        frame.to_parquet(tmp_path / "counted.parquet")
+        frame.set_index("a", append=True).to_parquet(tmp_path / "named.parquet")
+        for name, features in (("counted", ["a", "b", "c"]), ("named", ["b", "c", "a"])):
+            model = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(tmp_path / f"{name}.parquet", "u")
+            assert model.feature_names_in_.tolist() == features
+        features = frame[["b", "c", "a"]]
+        features.to_parquet(tmp_path / "queries.parquet")
+        bare = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(features.to_numpy(), frame.u)  # it goes by position
+        np.testing.assert_allclose(bare.predict(tmp_path / "queries.parquet"), model.predict(features), rtol=1e-9)
+
     def test_an_estimator_in_memory_predicts_for_a_folder(self, kernel, data, folder):
         frame = pd.DataFrame(data[0], columns=["a", "b", "c"])
         model = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(frame, data[1])
@@ -262,6 +274,14 @@ class TestOutside:
             assert np.isnan(truth[-1]).all() == (outside == "nan")
         with pytest.raises(OutsideError, match="within reach of row"):
             rg.NadarayaWatson("boxcar", 0.5, outside="raise").fit(stored, y).predict(far)
+
+    def test_the_row_is_told_with_its_block(self, data, tmp_path):
+        x, y, _, _ = data
+        model = rg.NadarayaWatson("boxcar", 0.5, outside="raise").fit(x, y)
+        far = x.copy()
+        far[25] = 50
+        with pytest.raises(OutsideError, match=r"X in rows 16 to 31: .* reach of row 9 "):
+            model.predict(mapped(far, tmp_path / "far.npy"))
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -314,6 +334,26 @@ class TestRefusals:
         frame[["b"]].to_parquet(folder.with_name("other.parquet"))
         with pytest.raises(DataError, match="has no column 'a'"):
             model.predict(folder.with_name("other.parquet"))
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            (lambda last: last.drop(columns="b"), r"last\.parquet' has no column 'b'; it has: a, c, u, v, w"),
+            (lambda last: last.assign(d=1.0), r"last\.parquet' has a column 'd' that the first file .* lacks"),
+            (lambda last: last.assign(c="x"), r"column 'c' of '.*last\.parquet' is .*string, not a number"),
+        ],
+    )
+    def test_a_file_that_differs_is_named(self, folder, change, message):
+        change(pd.read_parquet(folder / "1.parquet")).to_parquet(folder / "last.parquet")
+        with pytest.raises(DataError, match=message):
+            rg.NadarayaWatson(bandwidth=1.0).fit(folder, ["u", "v"], "w")
+        same = rg.regression.Parquet(folder, x=["a"])  # which all of them have
+        assert rg.NadarayaWatson(bandwidth=1.0).fit(same, "u").n_samples_fit_ == N + 40
+
+    def test_a_target_is_no_feature(self, folder):
+        for y in ("u", ["v", "u"]):
+            with pytest.raises(ChoiceError, match="x names 'u', the column to predict: it would predict itself"):
+                rg.NadarayaWatson(bandwidth=1.0).fit(rg.regression.Parquet(folder, x=["a", "u"]), y)
 
     def test_names_are_needed_and_files_must_exist(self, folder, tmp_path_factory):
         empty = tmp_path_factory.mktemp("empty")

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import regard as rg
-from regard.errors import DataError
-from regard.regression.blocks import _parquet
+from regard.errors import DataError, UnsupportedError
+from regard.regression.blocks import _elsewhere, _parquet
 
 WIDTH = [0.5, 0.2, 0.1]
 KINDS = ["colour", "town"]
@@ -94,8 +94,20 @@ def test_what_is_missing_is_named(model, queries, tmp_path, monkeypatch):
     bad.to_parquet(tmp_path / "bad.parquet")
     with pytest.raises(DataError, match=r"X in bad\.parquet .*missing in row 12, column colour"):
         model.predict(tmp_path / "bad.parquet")
-    with pytest.raises(DataError, match="missing in row 12, column colour"):
-        model.predict(dd.from_pandas(bad, npartitions=1)).compute()
+    partitions = dd.from_pandas(bad, npartitions=3)
+    first = partitions.divisions[1]
+    with pytest.raises(DataError, match=f"X in chunk 1 .*missing in row {12 - first}, column colour"):
+        model.predict(partitions).compute()
+
+
+def test_what_is_missing_in_a_map_is_named(table, tmp_path, monkeypatch):
+    x = table[0][["town", "size"]].to_numpy(np.float64)
+    model = rg.NadarayaWatson(bandwidth=[0.1, 0.5], categorical=[0]).fit(x, table[1])
+    x[7, 0] = np.nan
+    np.save(tmp_path / "x.npy", x)
+    monkeypatch.setattr(_elsewhere, "MAP_BYTES", 0)
+    with pytest.raises(DataError, match=r"X in rows 0 to 60 .* row 7, column 0"):
+        model.predict(np.load(tmp_path / "x.npy", mmap_mode="r"))
 
 
 def test_texts_that_are_no_categories_are_refused(table, queries, tmp_path):
@@ -106,3 +118,11 @@ def test_texts_that_are_no_categories_are_refused(table, queries, tmp_path):
     wrong.to_parquet(tmp_path / "wrong.parquet")
     with pytest.raises(DataError, match=r"column 'size' .* not a number"):
         model.predict(tmp_path / "wrong.parquet")
+
+
+def test_a_fit_says_that_categories_need_the_rows_in_memory(table, tmp_path):
+    whole = table[0].assign(price=table[1])
+    whole.to_parquet(tmp_path / "whole.parquet")
+    for X in (dd.from_pandas(whole, npartitions=2), tmp_path / "whole.parquet"):
+        with pytest.raises(UnsupportedError, match="categorical features need the data in memory"):
+            rg.NadarayaWatson(bandwidth=WIDTH, categorical=KINDS).fit(X, "price")

@@ -1,7 +1,9 @@
 """`regard fit`: the command as people run it, and what it says when it cannot."""
 
+import decimal
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,7 +16,7 @@ import pytest
 from matplotlib.image import imread
 
 from regard import NadarayaWatson
-from regard.cli import _fit
+from regard.cli import _new
 
 COMMAND = Path(sys.executable).with_name("regard")
 
@@ -86,7 +88,7 @@ def test_save_predict_and_reload(folder, regard):
 
 
 def test_blocks_of_rows_are_put_together(folder, regard, monkeypatch):
-    monkeypatch.setattr(_fit, "BLOCK", 2)
+    monkeypatch.setattr(_new, "BLOCK", 2)
     arguments = ("--bandwidth", "9", "--predict", "new.csv", "-o", "out.tsv")
     assert regard("fit", "houses.csv", "--y", "price", *arguments)[0] == 0
     new, out = pd.read_csv("new.csv"), pd.read_csv("out.tsv", sep="\t")
@@ -120,6 +122,87 @@ def test_parquet_tsv_and_packed_tables_are_read_alike(folder, regard):
 def test_an_index_without_a_name_is_no_feature(folder, regard):
     pd.read_csv("houses.csv").to_csv("indexed.csv")
     assert regard("fit", "indexed.csv", "--y", "price", "--bandwidth", "7")[1].startswith("price from size, rooms\n")
+
+
+def test_an_index_with_a_name_is_a_feature_as_in_the_library(folder, regard):
+    table = pd.read_csv("houses.csv").set_index("size")
+    table.to_parquet("indexed.parquet")
+    code, said, _ = regard("fit", "indexed.parquet", "--y", "price", "--bandwidth", "1,9")
+    assert code == 0 and said.startswith("price from rooms, size\n")
+    there = NadarayaWatson(bandwidth=[1, 9]).fit("indexed.parquet", "price")
+    assert float(value(said, "R² by leave-one-out")) == pytest.approx(there.loo_score_, abs=1e-4)
+    table[table["rooms"] > 3].reset_index().sample(frac=1, random_state=0).to_parquet("counted.parquet")
+    assert regard("fit", "counted.parquet", "--y", "price", "--bandwidth", "7")[1].startswith(
+        "price from size, rooms\n"
+    )
+    table.reset_index(drop=True).rename_axis("row").to_parquet("range.parquet")
+    assert regard("fit", "range.parquet", "--y", "price", "--bandwidth", "7")[1].startswith("price from rooms\n")
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_semicolons_and_tabs_are_seen_in_the_first_line(folder, regard, separator):
+    table = pd.read_csv("houses.csv")
+    table.to_csv("t.csv", sep=separator, index=False)
+    arguments = ("--y", "price", "--bandwidth", "7")
+    assert regard("fit", "t.csv", *arguments) == regard("fit", "houses.csv", *arguments)
+    table.to_csv("t.csv", sep=";", decimal=",", index=False)  # as spreadsheets in many countries write it
+    assert regard("fit", "t.csv", *arguments) == regard("fit", "houses.csv", *arguments)
+
+
+@pytest.mark.parametrize("first", [b"size,rooms,price", b"size,rooms,price,", b"size,rooms,price,,"])
+def test_commas_at_the_ends_of_lines_are_no_columns(folder, regard, first):
+    lines = Path("houses.csv").read_bytes().splitlines()[1:]
+    ends = b"," * max(1, first.endswith(b",") + first.endswith(b",,"))
+    make("t.csv", b"\n".join([first, *(line + ends for line in lines)]))
+    arguments = ("--y", "price", "--bandwidth", "7")
+    assert regard("fit", "t.csv", *arguments) == regard("fit", "houses.csv", *arguments)
+
+
+def test_numbers_that_pandas_has_no_type_for(folder, regard):
+    table = pd.read_csv("houses.csv")
+    exact = [decimal.Decimal(f"{size:.2f}") for size in table["size"]]
+    table.assign(size=exact).to_parquet("exact.parquet")
+    code, said, _ = regard("fit", "exact.parquet", "--y", "price", "--bandwidth", "7")
+    assert code == 0 and said.startswith("price from size, rooms\n")
+    for shift in (0, 50):  # with a sign, pandas reads texts
+        table.assign(size=[int((size - shift) * 2**64) for size in table["size"]]).to_csv("long.csv", index=False)
+        found = regard("fit", "long.csv", "--y", "price", "--bandwidth", f"{2.0**64 * 7},7")[1]
+        expected = value(regard("fit", "houses.csv", "--y", "price", "--bandwidth", "7")[1], "R² by leave-one-out")
+        assert value(found, "R² by leave-one-out") == expected
+
+
+def test_long_numbers_are_not_changed_on_the_way(folder, regard):
+    new = pd.read_csv("new.csv").assign(street=[str(2**70 + i) for i in range(5)])
+    new.to_csv("new.csv", index=False)
+    options = ("--bandwidth", "9", "--predict", "new.csv", "-o", "out.csv")
+    assert regard("fit", "houses.csv", "--y", "price", *options)[0] == 0
+    assert pd.read_csv("out.csv", dtype=str)["street"].tolist() == new["street"].tolist()
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "xz", "zip"])
+def test_predictions_are_packed_as_their_name_says(folder, regard, ending):
+    for out in (f"out.csv.{ending}", "out.csv"):
+        options = ("--bandwidth", "9", "--predict", "new.csv", "-o", out)
+        assert regard("fit", "houses.csv", "--y", "price", *options)[0] == 0
+    pd.testing.assert_frame_equal(pd.read_csv(f"out.csv.{ending}"), pd.read_csv("out.csv"))
+    assert Path(f"out.csv.{ending}").read_bytes()[:6] != Path("out.csv").read_bytes()[:6]
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "xz", "zip"])
+def test_a_packed_file_that_is_none_is_named(folder, regard, ending):
+    make(f"t.csv.{ending}", Path("houses.csv").read_bytes())
+    assert re.match(rf"regard: t\.csv\.{ending}: cannot be ", regard("fit", f"t.csv.{ending}", "--y", "price")[2])
+    pd.read_csv("houses.csv").to_csv(f"t.csv.{ending}", index=False)
+    make(f"t.csv.{ending}", Path(f"t.csv.{ending}").read_bytes()[:-40])
+    assert regard("fit", f"t.csv.{ending}", "--y", "price")[2].startswith(f"regard: t.csv.{ending}: cannot be ")
+
+
+def test_parquet_is_not_packed_twice(folder, regard, monkeypatch):
+    assert "Parquet is packed inside" in regard("fit", "t.parquet.gz", "--y", "price")[2]
+    arguments = ("fit", "houses.csv", "--y", "price", "--predict", "new.csv", "-o")
+    assert "o.parquet.gz: Parquet is packed inside" in regard(*arguments, "o.parquet.gz")[2]
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "o.csv.zst: a .zst file needs the package zstandard" in regard(*arguments, "o.csv.zst")[2]
 
 
 def test_a_column_whose_name_has_a_comma(folder, regard):
@@ -161,7 +244,21 @@ BAD_TABLES = [
     (lambda: make("t.csv", b""), [], "t.csv: is no csv table: No columns"),
     (lambda: make("t.csv", b"size,price\n"), [], "t.csv: has no rows"),
     (lambda: make("t.csv", b"price\n1\n"), [], "no column to predict from"),
-    (lambda: make("t.csv", b"a,price\n1,2\n1,2,3,4\n"), [], "t.csv: is no csv table: .* line 3"),
+    (lambda: make("t.csv", b"a,price\n1,2\n1,2,3,4\n"), [], "t.csv: the first line has 2 names, and line 3 has 4"),
+    (
+        lambda: make("t.csv", b"a,price\n1,2,3\n4,5,6\n"),
+        [],
+        "first line has 2 names, and there are rows with more values",
+    ),
+    (lambda: make("t.csv", b"a,price\n1,2,3,4\n"), [], "first line has 2 names, and there are rows with more values"),
+    (
+        lambda: make("t.csv", b"a,price,price,a\n1,2,3,4\n"),
+        [],
+        "t.csv: has more than one column 'a', 'price'; give each",
+    ),
+    (lambda: make("t.csv", b"a|b|price\n1|2|3\n"), [], r"it has a\|b\|price; the separator seems to be '\|'"),
+    (lambda: make("t.csv", b"a;b,c;price\n1,2\n"), [], "it has a;b, c;price; the separator seems to be ';'"),
+    (lambda: make("t.csv", b"size,price\n1,2\n"), [], "t.csv: has one row, and a fit needs two"),
     (lambda: make("t.csv", "大小,price\n".encode("gbk")), [], "t.csv: is not written in UTF-8"),
     (lambda: None, [], "t.csv: there is no such file"),
 ]
@@ -177,6 +274,101 @@ def test_a_refusal_says_what_where_and_what_to_do(folder, regard, prepare, optio
     assert re.search(message, complaint), complaint
     assert said == ""
     assert names(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("make_bad", "options", "message", "advice"),
+    [
+        (lambda table: table.assign(rooms=table["rooms"].where(table.index != 7)), [], "row 8 ", "--x size"),
+        (lambda table: table.assign(size=table["size"].replace(table["size"][4], np.inf)), [], "row 5 ", "--x rooms"),
+        (lambda table: table.assign(z=np.nan), [], "column 'z' has no value in any row", "--x size,rooms"),
+        (lambda table: table.assign(t=["a", None, *"b" * 59]), ["--categorical", "t"], "row 2 ", "--x size,rooms"),
+        (
+            lambda table: table.assign(t=["a", None, *"b" * 59], u=["p", *"q" * 60]),
+            ["--categorical", "t,u"],
+            "column 't' has no value",
+            "--x size,rooms --categorical u",
+        ),
+        (
+            lambda table: table.assign(t=["a", None, *"b" * 59], u=["p", *"q" * 60]),
+            ["--categorical", "t"],
+            "column 'u' is not all numbers",
+            "--x size,rooms --categorical u",
+        ),
+        (
+            lambda table: table.assign(t=["a", None, *"b" * 59], u=["p", *"q" * 60])[["u", "t", "price"]],
+            [],
+            "column 'u' is not all numbers",
+            "--x u --categorical u",
+        ),
+        (
+            lambda table: table.rename(columns={"size": "living area"}).assign(z=np.nan),
+            [],
+            "'z'",
+            "'living area,rooms'",
+        ),
+    ],
+    ids=range(8),
+)
+def test_advice_can_be_followed(folder, regard, make_bad, options, message, advice):
+    make_bad(pd.read_csv("houses.csv")).to_csv("t.csv", index=False)
+    code, _, complaint = regard("fit", "t.csv", "--y", "price", *options)
+    assert code == 1 and message in complaint and advice in complaint
+    said = re.findall(r"(--x (?:'.+?'|\S+?)(?: --categorical \S+?)?)(?:\.? |\.?$)", complaint)
+    assert said
+    for one in said:
+        assert regard("fit", "t.csv", "--y", "price", *shlex.split(one))[::2] == (0, "")
+
+
+def test_where_nothing_helps_nothing_is_advised(folder, regard):
+    pd.DataFrame({"a": [1.0, None, 3.0], "price": [1, 2, 3]}).to_csv("t.csv", index=False)
+    assert regard("fit", "t.csv", "--y", "price")[2].endswith("fill it in or leave the row out.")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--save", "houses.csv"], "--save houses.csv: is also DATA, and would take its place"),
+        (["--save", "./link.csv"], "--save link.csv: is also DATA"),
+        (["--predict", "new.csv", "-o", "new.csv"], "--out new.csv: is also --predict"),
+        (["--predict", "new.csv", "-o", "same.csv", "--save", "same.csv"], "--save same.csv: is also --out"),
+        (["--plot", "same.svg", "--save", "same.svg"], "--save same.svg: is also --plot"),
+        (["--save", ""], "--save .: is a folder"),
+        (["--save", "there.csv"], "--save there.csv: is a folder; name a file in it"),
+        (["--predict", "new.csv", "-o", "there.csv"], "--out there.csv: is a folder"),
+        (["--predict", "nowhere.csv", "-o", "out.csv"], "nowhere.csv: there is no such file"),
+        (["--predict", "short.csv", "-o", "out.csv"], "short.csv: has no column 'rooms', it has size"),
+        (["--predict", "none.csv", "-o", "out.csv"], "none.csv: has no rows"),
+        (["--predict", "full.csv", "-o", "out.csv"], "full.csv: has a column 'predicted' already"),
+    ],
+)
+def test_it_refuses_before_the_fit_what_it_could_not_do_after(folder, regard, monkeypatch, options, message):
+    new = pd.read_csv("new.csv")
+    Path("link.csv").symlink_to("houses.csv")
+    Path("there.csv").mkdir()
+    new[["size"]].to_csv("short.csv", index=False)
+    new[:0].to_csv("none.csv", index=False)
+    new.assign(predicted=0).to_csv("full.csv", index=False)
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    monkeypatch.setattr(NadarayaWatson, "fit", lambda *_: pytest.fail("fitted"))
+    code, _, complaint = regard("fit", "houses.csv", "--y", "price", *options)
+    assert code == 1 and message in complaint, complaint
+    assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_a_saved_fit_is_not_overwritten_by_what_it_predicts(folder, regard):
+    expected(bandwidth=9).save("m.csv")
+    assert "is also --model" in regard("fit", "--model", "m.csv", "--predict", "new.csv", "-o", "m.csv")[2]
+    assert NadarayaWatson.load("m.csv").n_samples_fit_ == 61
+
+
+def test_a_fit_whose_rows_do_not_predict_each_other_is_summed_up(folder, regard):
+    table = pd.read_csv("houses.csv")
+    NadarayaWatson(bandwidth=9).fit(table[["size"]][:1], table["price"][:1]).save("m")
+    code, said, complaint = regard("fit", "--model", "m", "--predict", "new.csv", "-o", "out.csv")
+    assert (code, complaint) == (0, "")
+    assert value(said, "R² by leave-one-out") == "none: not every row is predicted by the others"
+    assert (pd.read_csv("out.csv")["predicted"] == table["price"][0]).all()
 
 
 def test_dates_are_no_numbers_and_an_unknown_ending_is_no_table(folder, regard):

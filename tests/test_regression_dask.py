@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -109,6 +110,55 @@ class TestSameAnswer:
         np.testing.assert_allclose(model.predict(queries).compute(), truth, **CLOSE)
 
 
+class TestNumbersForNames:
+    """As pandas names columns that nobody has named."""
+
+    @pytest.fixture
+    def numbered(self, frame):
+        return frame.set_axis(range(6), axis=1)
+
+    @pytest.mark.parametrize("y", [3, [3, 4]])
+    def test_targets_and_weights(self, data, numbered, y):
+        numbered = numbered if y == [3, 4] else numbered.drop(columns=4)
+        table, queries = dd.from_pandas(numbered, npartitions=3), pd.DataFrame(data[3])
+        model = rg.NadarayaWatson(bandwidth=0.9).fit(table, y, 5)
+        truth = rg.NadarayaWatson(bandwidth=0.9).fit(data[0], numbered[y], numbered[5])
+        found = model.predict(dd.from_pandas(queries, npartitions=2)).compute()
+        np.testing.assert_allclose(found, truth.predict(data[3]), **CLOSE)
+        assert np.all((found.columns if isinstance(y, list) else found.name) == np.array(y))
+        assert model.score(table, y, 5) == pytest.approx(truth.score(data[0], numbered[y], numbered[5]), rel=1e-9)
+
+    def test_a_frame_in_memory_is_no_surprise(self, data, numbered):
+        model = rg.NadarayaWatson(bandwidth=0.9).fit(dd.from_pandas(numbered[[0, 1, 2]], npartitions=3), numbered[3])
+        assert not hasattr(model, "feature_names_in_")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            np.testing.assert_array_equal(model.predict(pd.DataFrame(data[3])), model.predict(data[3]))
+
+    def test_a_list_of_numbers_is_y_itself(self, data, numbered):
+        table = dd.from_pandas(numbered[[0, 1, 2]], npartitions=3)
+        y = np.round(data[1][:, 0])
+        model = rg.NadarayaWatson(bandwidth=0.9).fit(table, y.tolist())
+        truth = rg.NadarayaWatson(bandwidth=0.9).fit(data[0], y)
+        np.testing.assert_allclose(model.predict(data[3]), truth.predict(data[3]), **CLOSE)
+
+    def test_what_is_not_there_and_what_is_mixed(self, data, numbered):
+        table = dd.from_pandas(numbered, npartitions=3)
+        with pytest.raises(DataError, match="X has no column 7; it has: 0, 1, 2, 3, 4, 5"):
+            rg.NadarayaWatson(bandwidth=0.9).fit(table, 7)
+        with pytest.raises(DataError, match=r"X has no column 'u'; it is an array"):
+            rg.NadarayaWatson(bandwidth=0.9).fit(chunked(data[0], 17), "u")
+        with pytest.raises(DataError, match=r"names of the features must be texts, .* they are a, 1, 2, 4, 5; rename"):
+            rg.NadarayaWatson(bandwidth=0.9).fit(table.rename(columns={0: "a"}), 3)
+        model = rg.NadarayaWatson(bandwidth=0.9).fit(table.rename(columns=dict(enumerate("abcuvw"))), "u")
+        with pytest.raises(DataError, match="X has no column a, b, c, v, w, which was fitted; it has: 0, 1"):
+            model.predict(table[[0, 1]])
+        with pytest.raises(DataError, match=r"X in chunk 0 .* NaN stands in row 2, column 5 "):
+            rg.NadarayaWatson(bandwidth=0.9).fit(table[[5, 1]].where(table[1] != numbered.loc[2, 1]), table[3])
+        with pytest.raises(ShapeError, match="y must hold one number a row"):
+            rg.NadarayaWatson(bandwidth=0.9).fit(table, None)
+
+
 def test_a_far_query_out_of_reach(data):
     x, y, _, query = data
     far = np.concatenate([query, [[50.0, 0, 0]]])
@@ -116,9 +166,12 @@ def test_a_far_query_out_of_reach(data):
         truth = rg.NadarayaWatson("boxcar", 0.5, outside=outside).fit(x, y).predict(far)
         model = rg.NadarayaWatson("boxcar", 0.5, outside=outside).fit(chunked(x, 17), chunked(y, 17))
         np.testing.assert_allclose(model.predict(chunked(far, 5)).compute(), truth, **CLOSE)
-    model = rg.NadarayaWatson("boxcar", 0.5, outside="raise").fit(chunked(x, 17), chunked(y, 17))
-    with pytest.raises(OutsideError, match="within reach of row"):
-        model.predict(chunked(far, 5)).compute()
+    there = rg.NadarayaWatson("boxcar", 0.5, outside="raise").fit(chunked(x, 17), chunked(y, 17))
+    here = rg.NadarayaWatson("boxcar", 0.5, outside="raise").fit(x, y)
+    near = np.concatenate([x[:13], [[50.0, 0, 0]]])
+    for model in (there, here):
+        with pytest.raises(OutsideError, match=r"X in chunk 2: .* reach of row 3"):
+            model.predict(chunked(near, 5)).compute()
 
 
 def test_leave_one_out_is_that_of_arrays(data):
@@ -194,9 +247,11 @@ class TestRefusals:
         x[40, 2] = np.nan
         with pytest.raises(DataError, match=r"X in chunk 2 .* NaN stands in row 6, column 2"):
             rg.NadarayaWatson(bandwidth=1.0).fit(chunked(x, 17), data[1])
-        model = rg.NadarayaWatson(bandwidth=1.0).fit(chunked(data[0], 17), data[1])
-        with pytest.raises(DataError, match=r"NaN stands in row 6, column 2"):
-            model.predict(chunked(x, 17)).compute()
+        there = rg.NadarayaWatson(bandwidth=1.0).fit(chunked(data[0], 17), data[1])
+        here = rg.NadarayaWatson(bandwidth=1.0).fit(data[0], data[1])
+        for model in (there, here):
+            with pytest.raises(DataError, match=r"X in chunk 2 .* NaN stands in row 6, column 2"):
+                model.predict(chunked(x, 17)).compute()
 
     def test_columns_and_features(self, data, frame):
         table = dd.from_pandas(frame.assign(city="Oslo"), npartitions=2)
@@ -207,7 +262,7 @@ class TestRefusals:
         model = rg.NadarayaWatson(bandwidth=1.0).fit(table[["a", "b"]], table["u"])
         with pytest.raises(DataError, match="X has no column b, which was fitted; it has: a, c"):
             model.predict(table[["a", "c"]])
-        with pytest.raises(ShapeError, match="X must have 2 features"):
+        with pytest.raises(ShapeError, match="X must have 2 features, as in fit: it has 3 columns"):
             model.predict(chunked(data[0], 17))
         with pytest.raises(ShapeError, match="X must be a table"):
             rg.NadarayaWatson(bandwidth=1.0).fit(table["a"], table["u"])

@@ -4,10 +4,11 @@ import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from regard import plot
+from regard import NadarayaWatson, plot
 from regard.errors import ChoiceError, ShapeError
 from regard.plot import _fonts, _regression
 
@@ -92,6 +93,36 @@ def test_an_estimator_is_asked_for_its_curve(arguments):
     assert ax.lines[0].get_xydata().tolist() == [[3, 8], [1, 2], [2, 4]]
     low, high = ax.collections[0].get_paths()[0].get_extents().intervaly
     assert (low, high) == pytest.approx((0.5, 9.5))
+
+
+def categories(kind):
+    """Three categories, whose means are 10, 20 and 30; x in the words of the caller."""
+    x = np.array(["a", "b", "c"] if kind is str else [1.0, 2.5, 4.0])
+    frame = pd.DataFrame({"kind": np.tile(x, 4)})
+    return x, NadarayaWatson(bandwidth=0.0, categorical=["kind"]).fit(frame, np.tile([10.0, 20, 30], 4))
+
+
+@pytest.mark.parametrize("kind", [str, float])
+def test_a_feature_of_categories_has_a_mark_for_each(kind):
+    x, model = categories(kind)
+    ax = plot.regression(model, band=0.95, truth=lambda given: 10.0 * (1 + np.searchsorted(x, given)))
+    assert [text.get_text() for text in ax.get_xticklabels()] == (["a", "b", "c"] if kind is str else ["1", "2.5", "4"])
+    assert {line.get_linestyle() for line in ax.lines} == {"None"} and ax.get_xlabel() == "kind"
+    for label in ("Pred", "Truth"):
+        assert [one.tolist() for one in line(ax, label)] == [[0, 1, 2], [10, 20, 30]]
+    assert len(ax.collections[0].get_segments()) == 3
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), model.X_[:, 0], atol=_regression.ASIDE)
+
+
+@pytest.mark.parametrize("kind", [str, float])
+def test_categories_are_drawn_where_it_is_told(kind):
+    x, model = categories(kind)
+    ax = plot.regression(x[[2, 0]], model, train=(x[[1]], [7.0]), levels=["one", "two", "three"])
+    assert [one.tolist() for one in line(ax, "Pred")] == [[0, 2], [10, 30]]
+    assert ax.lines[0].get_ydata().tolist() == [7]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["one", "two", "three"]
+    with pytest.raises(ChoiceError, match=r"x holds .*, which is none of the categories that were fitted: (a|1), "):
+        plot.regression(["z"] if kind is str else [3.0], model)
 
 
 def test_the_name_of_the_feature_names_the_axis():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.cli import _tables
+from regard.cli._tables import Advice
 from regard.errors import ChoiceError
 
 if TYPE_CHECKING:
@@ -32,31 +33,16 @@ def named(text: str | None, frame: DataFrame, path: Path, y: str) -> list[str]:
     return _tables.known(names, frame, path)
 
 
-def of(model: Any) -> list[str]:
-    """The names of a fit's columns of categories that are texts, where it knows names."""
-    names = getattr(model, "feature_names_in_", None)
-    texts = [column for column, levels in model.categories_.items() if levels.dtype.kind == "U"]
-    return [] if names is None else [str(names[column]) for column in texts]
-
-
-def table(frame: DataFrame, names: Sequence[str], kinds: Sequence[str], path: Path, advice: str) -> DataFrame:
+def table(frame: DataFrame, names: Sequence[str], kinds: Sequence[str], path: Path, advice: Advice) -> DataFrame:
     """The named columns in their order: `kinds` as texts or numbers that name a category, the others as float64."""
-    found: Any = frame
     numeric = [name for name in names if name not in kinds]
     if numeric or not names:
         features = _tables.numbers(frame, numeric, path, advice)
     else:
         features = _tables.numbers(frame.assign(_=0.0), ["_"], path, advice)[[]]  # it looks whether there are rows
-    texts = {name: _tables.texts(found[name], f"{path}: column {name!r}", advice) for name in kinds}
+    texts = {name: _tables.texts(frame, name, path, advice) for name in kinds}
     whole: Any = features.assign(**texts)
     return whole[list(names)]
-
-
-def suggestion(frame: DataFrame, y: str, kinds: Sequence[str]) -> str:
-    """How a column that is not numbers may be taken as categories, or left out."""
-    others = [name for name in _tables.chosen(None, frame, Path(), y) if not _tables.is_numeric(frame[name])]
-    example = f" {','.join(dict.fromkeys([*kinds, *others]))}" if 0 < len(others) <= _tables.FEW else ""
-    return f"As categories it is taken by --categorical{example}. {_tables.suggestion(frame, y)}"
 
 
 def never_seen(model: Any, X: Any, path: Path) -> Iterator[str]:

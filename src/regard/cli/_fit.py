@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from regard.errors import ChoiceError, DataError
+from regard.errors import DataError
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from pandas import DataFrame, Series
 
+    from regard.cli._new import Needs, New
     from regard.regression import NadarayaWatson
-
-BLOCK = 2**18  # rows that are predicted at a time
-ADDED = ("predicted", "low", "high")
 
 Data = Annotated[Path | None, typer.Argument(help="A table: .csv, .tsv or .parquet.", show_default=False)]
 Y = Annotated[str | None, typer.Option("--y", help="The column to predict.")]
@@ -46,6 +43,14 @@ class Wanted(NamedTuple):
     save: Path | None
 
 
+class Table(NamedTuple):
+    """What a fit is made from."""
+
+    features: DataFrame
+    target: Series
+    kinds: list[str]  # the features that are categories
+
+
 def fit(
     data: Data = None,
     y: Y = None,
@@ -69,7 +74,7 @@ def fit(
     regard fit --model houses.regard-fit --predict new.csv -o out.csv
     """
     wanted = Wanted(plot, predict, out, save)
-    _check(wanted)
+    _check(wanted, data, model)
     options = {"kernel": kernel, "bandwidth": bandwidth, "degree": degree}
     if model is not None:
         named = {"categorical": categorical, **options}
@@ -80,55 +85,82 @@ def fit(
                 f"the fit is already made: leave out {', '.join(superfluous)}", param_hint="--model"
             )
         fitted = _load(model)
+        new = _read_new(fitted, wanted)
     elif data is None or y is None:
         raise typer.BadParameter(
             "give a table and the column to predict, or a saved fit", param_hint="DATA --y COLUMN | --model FILE"
         )
     else:
-        fitted = _fit(data, y, x, categorical, options)
-    _use(fitted, wanted)
+        table = _read(data, y, x, categorical)
+        new = _read_new(table, wanted)
+        fitted = _fit(table, options)
+    _use(fitted, wanted, new)
 
 
-def _check(wanted: Wanted) -> None:
+def _check(wanted: Wanted, data: Path | None, model: Path | None) -> None:
     """Refuse before the work what could not be done after it."""
-    from regard.cli import _tables
+    from regard.cli import _files, _outputs
 
     if (wanted.predict is None) != (wanted.out is None):
         raise typer.BadParameter("new rows, and where their predictions go: give both", param_hint="--predict, --out")
-    for path in (wanted.plot, wanted.out, wanted.save):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise ChoiceError(f"{path}: there is no folder {path.parent}")
+    outputs = {"--plot": wanted.plot, "--out": wanted.out, "--save": wanted.save}
+    _outputs.check({"DATA": data, "--model": model, "--predict": wanted.predict}, outputs)
     if wanted.out is not None:
-        _tables.kind_of(wanted.out)
+        _files.kind_of(wanted.out)
     if wanted.plot is not None:
         from regard.cli import _picture
 
         _picture.check(wanted.plot)
 
 
-def _fit(data: Path, y: str, x: str | None, categorical: str | None, options: dict[str, Any]) -> NadarayaWatson:
-    from regard.cli import _categories, _progress, _tables
+def _read(data: Path, y: str, x: str | None, categorical: str | None) -> Table:
+    from regard.cli import _categories, _files, _progress, _tables
+    from regard.cli._advice import Advice
 
     with _progress.step(f"reading {data}"):
-        frame = _tables.read(data, _categories.asked(categorical))
+        frame = _files.read(data, _categories.asked(categorical))
         _tables.known([y], frame, data)
         kinds = _categories.named(categorical, frame, data, y)
         names = _tables.chosen(x, frame, data, y)
         names += [name for name in kinds if name not in names]
-        target = _tables.numbers(frame, [y], data, "The column to predict has to be numbers")[y]
-        features = _categories.table(frame, names, kinds, data, _categories.suggestion(frame, y, kinds))
+        target: Any = _tables.numbers(frame, [y], data, lambda _: "The column to predict has to be numbers")[y]
+        features = _categories.table(frame, names, kinds, data, Advice(frame, y, names, kinds))
+    if len(features) < 2:
+        raise DataError(f"{data}: has one row, and a fit needs two: each is predicted by the others")
+    return Table(features, target, kinds)
+
+
+def _read_new(fit: Table | NadarayaWatson, wanted: Wanted) -> New | None:
+    """New rows are looked at before the fit; those from a pipe, which may come late, when it is their turn."""
+    if wanted.predict is None or wanted.predict.is_fifo():
+        return None
+    from regard.cli import _new
+
+    return _new.read(wanted.predict, _needs(fit))
+
+
+def _needs(fit: Table | NadarayaWatson) -> Needs:
+    from regard.cli import _new
+
+    return _new.Needs.for_fit_on(fit.features, fit.kinds) if isinstance(fit, Table) else _new.Needs.by(fit)
+
+
+def _fit(table: Table, options: dict[str, Any]) -> NadarayaWatson:
+    from regard.cli import _progress
+
     chosen = {name: value for name, value in options.items() if value is not None}
-    if kinds:
-        chosen["categorical"] = kinds
+    if table.kinds:
+        chosen["categorical"] = table.kinds
     if "bandwidth" in chosen:
         chosen["bandwidth"] = widths(chosen["bandwidth"])
-    with _progress.step(f"fitting {len(frame):,} rows") as line:
+    with _progress.step(f"fitting {len(table.features):,} rows") as line:
         from regard.regression import NadarayaWatson
 
         def tell(state: Any) -> None:
             line.say(f"choosing bandwidths: try {state.evaluations}, mean squared error {state.value:.4g}")
 
-        return NadarayaWatson(**chosen, verbose=tell).fit(features, target).set_params(verbose=False)
+        model = NadarayaWatson(**chosen, verbose=tell).fit(table.features, table.target)
+        return model.set_params(verbose=False)
 
 
 def widths(text: str) -> str | float | list[float]:
@@ -153,7 +185,7 @@ def _load(path: Path) -> NadarayaWatson:
         return NadarayaWatson.load(path)
 
 
-def _use(model: NadarayaWatson, wanted: Wanted) -> None:
+def _use(model: NadarayaWatson, wanted: Wanted, new: New | None) -> None:
     from regard.cli import _progress, _summary
 
     with _progress.step("summing up"):
@@ -163,7 +195,9 @@ def _use(model: NadarayaWatson, wanted: Wanted) -> None:
         model.save(wanted.save)
         print(f"saved    {wanted.save}")
     if wanted.predict is not None and wanted.out is not None:
-        _predict(model, wanted.predict, wanted.out)
+        from regard.cli import _new
+
+        _new.predict(model, new or _new.read(wanted.predict, _needs(model)), wanted.out)
         print(f"written  {wanted.out}")
     if wanted.plot is not None:
         from regard.cli import _picture
@@ -171,54 +205,3 @@ def _use(model: NadarayaWatson, wanted: Wanted) -> None:
         with _progress.step("drawing"):
             _picture.draw(model, wanted.plot)
         print(f"drawn    {wanted.plot}")
-
-
-def _predict(model: Any, path: Path, out: Path) -> None:
-    """The rows of the table, with the prediction and its 95 % band in three new columns for each output."""
-    import numpy as np
-
-    from regard.cli import _categories, _progress, _tables
-
-    frame = _tables.read(path, _categories.of(model))
-    added = _added(model)
-    taken = [name for name in added if name in frame.columns]
-    if taken:
-        raise DataError(f"{path}: has a column {taken[0]!r} already, where the prediction would go; rename it")
-    X = _features(model, frame, path)
-    for note in _categories.never_seen(model, X, path):
-        print(f"regard: {note}", file=sys.stderr)
-    found: list[Any] = []
-    with _progress.step(f"predicting {len(X):,} rows", total=len(X)) as line:
-        for start in range(0, len(X), BLOCK):
-            part = X[start : start + BLOCK]
-            answers = (model.predict(part), *model.confidence_band(part))
-            found.append(
-                np.stack([np.asarray(one).reshape(len(part), -1) for one in answers], 2).reshape(len(part), -1)
-            )
-            line.advance(len(part))
-    _tables.write(frame.assign(**dict(zip(added, np.concatenate(found).T, strict=True))), out)
-
-
-def _added(model: Any) -> list[str]:
-    """The names of the new columns, one output after the other."""
-    targets = model.target_names_ or range(1, model.outputs_ + 1)
-    endings = [""] if model.flat_ else [f" {target}" for target in targets]
-    return [name + ending for ending in endings for name in ADDED]
-
-
-def _features(model: Any, frame: DataFrame, path: Path) -> Any:
-    """The columns that the fit was made on: a frame where it knows their names, else an array."""
-    from regard.cli import _categories, _tables
-
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        wanted = _tables.known([str(n) for n in names], frame, path)
-        kinds = [wanted[column] for column in model.categories_]
-        return _categories.table(frame, wanted, kinds, path, "The fit needs it")
-    if len(frame.columns) != model.n_features_in_:
-        raise DataError(
-            f"{path}: has {len(frame.columns)} columns, and the fit was made without names on {model.n_features_in_}"
-        )
-    columns = list(frame.columns)
-    kinds = [columns[column] for column in model.categories_]
-    return _categories.table(frame, columns, kinds, path, "The fit needs it").to_numpy()

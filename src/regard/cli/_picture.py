@@ -54,8 +54,8 @@ def _panel(ax: Any, model: Any, feature: int, name: str) -> None:
     dots, band = (data[:, feature], model.y_), model.confidence_band(X, level=LEVEL)
     title = "" if data.shape[1] == 1 else MIDDLE[bool(set(model.categories_) - {feature})]
     texts: Any = {"xlabel": name, "ylabel": target(model), "title": title, "labels": ("", "fit, and 95 % band")}
-    words = None if levels is None else [_word(level) for level in levels.tolist()]
-    plot.regression(line, model.predict(X), train=dots, band=band, ax=ax, levels=words, **texts)
+    names = None if levels is None else levels.tolist()
+    plot.regression(line, model.predict(X), train=dots, band=band, ax=ax, levels=names, **texts)
 
 
 def _along(values: np.ndarray) -> np.ndarray:
@@ -67,10 +67,6 @@ def _middle(model: Any, data: np.ndarray) -> np.ndarray:
     for column, levels in model.categories_.items():
         middle[column] = np.bincount(data[:, column].astype(int), minlength=len(levels)).argmax()
     return middle
-
-
-def _word(level: object) -> str:
-    return f"{level:g}" if isinstance(level, float) else str(level)
 
 
 def table(model: Any, X: np.ndarray) -> Any:

@@ -66,11 +66,18 @@ def _facts(model: Any) -> Table:
     return table
 
 
+def _score(model: Any) -> str:
+    try:
+        return f"{model.loo_score_:.4f}"
+    except ValueError:  # one row alone, or rows out of reach of all others
+        return "none: not every row is predicted by the others"
+
+
 def _lines(model: Any) -> Iterator[tuple[str, str]]:
     yield "points", f"{model.n_samples_fit_:,}"
     yield "kernel", model.kernel
     yield "degree", DEGREES[model.degree]
-    yield "R² by leave-one-out", f"{model.loo_score_:.4f}"
+    yield "R² by leave-one-out", _score(model)
     yield "effective degrees of freedom", f"{model.effective_df():.1f}"
     if hasattr(model, "plan_"):
         yield "plan", str(model.plan_)

@@ -1,60 +1,25 @@
-"""Tables from files, and numbers from tables. A refusal names the file, the column and the row."""
+"""Columns of tables, and numbers from them. A refusal names the file, the column and the row."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard._whole_file import whole_file
-from regard.errors import ChoiceError, DataError, MissingExtraError
+from regard.cli._pandas import pandas_or_hint
+from regard.errors import ChoiceError, DataError
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-KINDS = (".csv", ".tsv", ".parquet")
+Advice = Callable[[str], str]  # what to do about a column, at the end of a refusal
 COUNTED = "(counted from 1 below the names)"
-FEW = 8  # columns that are named in an example
-PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
-
-
-def kind_of(path: Path) -> str:
-    """.csv, .tsv or .parquet, also of a packed file such as data.csv.gz."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in PACKED:
-        suffixes.pop()
-    if not suffixes or suffixes[-1] not in KINDS:
-        raise ChoiceError(f"{path}: a table is known by its ending, one of {', '.join(KINDS)}")
-    return suffixes[-1]
-
-
-def read(path: Path, texts: Sequence[str] = ()) -> DataFrame:
-    """The table in a file; its columns are named by its first line. In `texts`, 01 is not 1."""
-    pandas, kind = _pandas(), kind_of(path)
-    try:
-        if kind == ".parquet":
-            return pandas.read_parquet(path).reset_index(drop=True)
-        separator = "\t" if kind == ".tsv" else ","
-        return pandas.read_csv(path, sep=separator, encoding="utf-8-sig", dtype=dict.fromkeys(texts, str))
-    except FileNotFoundError:
-        raise DataError(f"{path}: there is no such file") from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: is not written in UTF-8 ({error}); save it as UTF-8") from None
-    except (ValueError, pandas.errors.EmptyDataError) as error:  # pandas' parser errors and arrow's are ValueErrors
-        raise DataError(f"{path}: is no {kind[1:]} table: {' '.join(str(error).split())}") from error
-
-
-def write(frame: DataFrame, path: Path) -> None:
-    """Write all of it or nothing."""
-    kind = kind_of(path)
-    with whole_file(path) as file:
-        if kind == ".parquet":
-            frame.to_parquet(file, index=False)
-        else:
-            frame.to_csv(file, sep="\t" if kind == ".tsv" else ",", index=False)
+SEPARATORS = {";": "';'", "\t": "a tab", "|": "'|'"}
+LONG = 19  # digits: from here on an integer may be more than pandas has a type for, and comes as a text
 
 
 def chosen(text: str | None, frame: DataFrame, path: Path, y: str) -> list[str]:
@@ -74,71 +39,96 @@ def known(names: Sequence[str], frame: DataFrame, path: Path) -> list[str]:
     there = [str(name) for name in frame.columns]
     for name in names:
         if name not in there:
-            near = difflib.get_close_matches(name, there, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ChoiceError(f"{path}: has no column {name!r}, it has {_listed(there)}{hint}")
+            raise ChoiceError(f"{path}: has no column {name!r}, it has {_listed(there)}{_hint(name, there)}")
     return list(names)
 
 
-def numbers(frame: DataFrame, names: Sequence[str], path: Path, advice: str) -> DataFrame:
-    """The named columns as finite float64; `advice` ends a refusal."""
+def _hint(name: str, there: list[str]) -> str:
+    for separator, word in SEPARATORS.items():
+        if any(name in column.split(separator) for column in there):
+            return f"; the separator seems to be {word}, where a comma is read"
+    near = difflib.get_close_matches(name, there, 1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def numbers(frame: DataFrame, names: Sequence[str], path: Path, advice: Advice) -> DataFrame:
+    """The named columns as finite float64."""
     if not len(frame):
         raise DataError(f"{path}: has no rows")
     if not names:
         raise DataError(f"{path}: has no column to predict from")
-    found: Any = frame  # two columns of one name would be a frame; neither pandas' reader nor Parquet's makes them
-    columns = {name: _column(found[name], f"{path}: column {name!r}", advice) for name in names}
-    return _pandas().DataFrame(columns)
+    found: Any = frame
+    columns = {name: _column(found[name], f"{path}: column {name!r}", lambda n=name: advice(n)) for name in names}
+    return pandas_or_hint().DataFrame(columns)
 
 
-def texts(series: Series, place: str, advice: str) -> np.ndarray:
+def texts(frame: DataFrame, name: str, path: Path, advice: Advice) -> np.ndarray:
     """A column of categories: numbers where it holds them, else texts."""
-    _present(series, place, advice)
+    series: Any = frame[name]
+    _present(series, f"{path}: column {name!r}", lambda: advice(name))
     values = _as_floats(series)
     return series.astype(str).to_numpy(dtype=object) if values is None else values
 
 
-def _present(series: Series, place: str, advice: str) -> None:
+def _present(series: Series, place: str, advice: Callable[[], str]) -> None:
     missing = series.isna().to_numpy()
+    if missing.all():
+        raise _refusal(f"{place} has no value in any row", advice)
     if missing.any():
-        raise DataError(f"{place} has no value in {rows(missing)}; fill it in or leave the row out. {advice}")
+        raise _refusal(f"{place} has no value in {rows(missing)}; fill it in or leave the row out", advice)
 
 
-def _column(series: Series, place: str, advice: str) -> np.ndarray:
+def _column(series: Series, place: str, advice: Callable[[], str]) -> np.ndarray:
     _present(series, place, advice)
-    values = _as_floats(series)
+    values = floats(series)
     if values is None:
         row, value = _first_text(series)
-        raise DataError(f"{place} is not all numbers: row {row} holds {value!r} {COUNTED}. {advice}")
+        raise _refusal(f"{place} is not all numbers: row {row} holds {value!r} {COUNTED}", advice)
     wild = ~np.isfinite(values)
     if wild.any():
-        raise DataError(f"{place} is infinite in {rows(wild)}. {advice}")
+        raise _refusal(f"{place} is infinite in {rows(wild)}; correct it or leave the row out", advice)
     return values
 
 
-def is_numeric(series: Any) -> bool:
-    return _as_floats(series.iloc[:0]) is not None
+def _refusal(fault: str, advice: Callable[[], str]) -> DataError:
+    return DataError(f"{fault}. {advice()}".strip())
+
+
+def floats(series: Any) -> np.ndarray | None:
+    """A column without holes as float64, or nothing if not all of it is numbers."""
+    values = _as_floats(series)
+    return _long_integers(series) if values is None else values
 
 
 def _as_floats(series: Series) -> np.ndarray | None:
-    types = _pandas().api.types
+    types = pandas_or_hint().api.types
     if types.is_numeric_dtype(series.dtype) and not types.is_complex_dtype(series.dtype):  # also true and false
         return series.to_numpy(dtype=np.float64)
+    if series.dtype == object and all(isinstance(value, int | float | Decimal) for value in series):
+        return _converted(series)
     return None
+
+
+def _long_integers(series: Series) -> np.ndarray | None:
+    """Texts that are integers, some of them too long for int64: a table of text holds them so, among shorter ones."""
+    if not all(isinstance(value, str) for value in series.head(1)):
+        return None
+    found = series.astype(str).str
+    return _converted(series) if found.len().max() >= LONG and found.fullmatch(r"[+-]?\d+").all() else None
+
+
+def _converted(series: Series) -> np.ndarray | None:
+    try:
+        return np.array([float(value) for value in series], dtype=np.float64)
+    except (OverflowError, ValueError):  # more than 10^308; a signalling NaN
+        return None
 
 
 def _first_text(series: Series) -> tuple[int, Any]:
     """The first row that is no number, counted from 1, and what it holds."""
-    values: Any = _pandas().to_numeric(series.astype(str), errors="coerce")
+    values: Any = pandas_or_hint().to_numeric(series.astype(str), errors="coerce")
     row = int(np.argmax(values.isna().to_numpy()))  # dates and the like are no numbers anywhere: the first row
     return row + 1, series.iloc[row]
-
-
-def suggestion(frame: DataFrame, y: str) -> str:
-    """How to choose other columns, with an example that works where there is one."""
-    names = [name for name in chosen(None, frame, Path(), y) if is_numeric(frame[name])]
-    example = f", such as --x {','.join(names)}" if 0 < len(names) <= FEW else ""
-    return f"Other columns can be chosen with --x{example}"
 
 
 def rows(found: np.ndarray) -> str:
@@ -151,11 +141,3 @@ def rows(found: np.ndarray) -> str:
 def _listed(names: Iterable[str]) -> str:
     names = list(names)
     return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-
-
-def _pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError as missing:
-        raise MissingExtraError("tables are read with pandas and pyarrow: pip install 'regard[tables]'") from missing
-    return pd

@@ -25,6 +25,7 @@ class Curve(NamedTuple):
     band: tuple[np.ndarray, np.ndarray] | None
     dots: tuple[np.ndarray, np.ndarray] | None
     name: str  # of the feature
+    levels: Sequence[Any] | None = None  # categories, of which x holds the numbers
 
 
 def regression(
@@ -41,14 +42,15 @@ def regression(
     labels: tuple[str, str] = ("Truth", "Pred"),
     xlim: Limits | None = None,
     ylim: Limits | None = None,
-    levels: Sequence[str] | None = None,
+    levels: Sequence[Any] | None = None,
 ) -> Axes:
     """A fitted curve ("Pred"), the curve it should be ("Truth"), and dots for the training points.
 
     From arrays: x, prediction, truth: (queries,); train: x and y, (keys,) each; band: the lower and the upper end of an
     uncertainty, (queries,) each.
     From a fitted estimator of one feature, alone or in the place of `prediction`: it is asked for its curve at x, or
-    over its own data, whose dots are drawn; band: a level such as 0.95 asks for its `confidence_band`.
+    over its own data, whose dots are drawn; band: a level such as 0.95 asks for its `confidence_band`. If the feature
+    is one of categories, x and train name them, and each has a mark of its own.
     truth: also a function of x. labels: of the two curves, for the legend. xlim, ylim: None shows everything.
     levels: names of categories, where x is their numbers 0, 1, ...: each has a mark of its own, and no line between.
 
@@ -58,19 +60,21 @@ def regression(
     >>> ax = plot.regression(x, x.sin(), truth=x.cos(), train=([1, 2], [0.8, 0.9]), xlim=(0, 5), ylim=(-1, 5))
     """
     curve = _curve_of(x, prediction, truth, train, band)
+    levels = curve.levels if levels is None else levels
+    names = [] if levels is None else [_word(level) for level in levels]
     ax = new_axes((4.8, 3.4)) if ax is None else ax
     _draw_dots(ax, curve, apart=levels is not None)
     if levels is None:
         _draw_curves(ax, curve, labels)
     else:
         _draw_marks(ax, curve, labels)
-        ax.set_xticks(range(len(levels)), list(levels))
+        ax.set_xticks(range(len(names)), names)
     ax.set(xlim=xlim, ylim=ylim)
     place = "upper right" if ylim or (curve.dots and len(curve.dots[0]) > MANY) else "best"  # the best is slow to find
     ax.legend(frameon=False, loc=place, fontsize=SIZE, labelcolor=INK)
     name_axes(ax, curve.name if xlabel is None else xlabel, ylabel, title)
     open_frame(ax)
-    make_legible([ax], families_for([title, ax.get_xlabel(), ylabel, *labels, *(() if levels is None else levels)]))
+    make_legible([ax], families_for([title, ax.get_xlabel(), ylabel, *labels, *names]))
     return ax
 
 
@@ -78,7 +82,7 @@ def _curve_of(x: Any, prediction: Any, truth: Any, train: Any, band: Any) -> Cur
     if _is_model(x) and prediction is None:
         return _from_model(x, None, truth, train, band)
     if _is_model(prediction):
-        return _from_model(prediction, _line("x", x), truth, train, band)
+        return _from_model(prediction, x, truth, train, band)
     if prediction is None:
         raise ChoiceError("regression draws x with a prediction, or a fitted estimator: only x came")
     return _from_arrays(_line("x", x), prediction, truth, train, band, "x")
@@ -99,22 +103,66 @@ def _from_arrays(x: np.ndarray, prediction: Any, truth: Any, train: Any, band: A
     return Curve(x[order], sort("prediction", prediction), right, edges, _dots(train), name)
 
 
-def _from_model(model: Any, x: np.ndarray | None, truth: Any, train: Any, band: Any) -> Curve:
+def _from_model(model: Any, x: Any, truth: Any, train: Any, band: Any) -> Curve:
     """Ask anything with `predict`; scikit-learn's names tell what it was fitted on."""
     features = getattr(model, "n_features_in_", 1)
     if features != 1:
         raise ShapeError(f"a curve has one feature, {type(model).__name__} was fitted on {features}")
+    name = str(next(iter(getattr(model, "feature_names_in_", ("x",)))))
+    levels = _levels(model)
+    if levels is not None:
+        return _from_categories(model, levels, x, truth, train, band)._replace(name=name)
     if train is None and hasattr(model, "X_"):
         train = model.X_, model.y_
-    x = _grid(train) if x is None else x
+    x = _grid(train) if x is None else _line("x", x)
+    return _from_arrays(x, _ask(model.predict, x), truth, train, _band_of(model, x, band), name)
+
+
+def _levels(model: Any) -> np.ndarray | None:
+    """The categories of the one feature, if it is one of categories."""
+    known = getattr(model, "categories_", None)
+    return known.get(0) if isinstance(known, dict) else None
+
+
+def _from_categories(model: Any, levels: np.ndarray, x: Any, truth: Any, train: Any, band: Any) -> Curve:
+    """The model is asked about categories; what is drawn are their numbers."""
+    places = np.arange(len(levels)) if x is None else _places("x", x, levels)
+    if train is not None:
+        dots = _places("train[0]", train[0], levels), train[1]
+    else:
+        dots = (model.X_, model.y_) if hasattr(model, "X_") else None
+    x = levels[places]
+    right = truth(x) if isinstance(truth, Callable) else truth
+    curve = _from_arrays(places, _ask(model.predict, x), right, dots, _band_of(model, x, band), "")
+    return curve._replace(levels=levels.tolist())
+
+
+def _places(what: str, values: Any, levels: np.ndarray) -> np.ndarray:
+    """The numbers of categories."""
+    found = np.asarray(values).reshape(-1)
+    known = {level: place for place, level in enumerate(levels.tolist())}
+    strange = [value for value in found.tolist() if value not in known]
+    if strange:
+        raise ChoiceError(
+            f"{what} holds {strange[0]!r}, which is none of the categories that were fitted: "
+            f"{', '.join(map(_word, known))}"
+        )
+    return np.array([known[value] for value in found.tolist()], dtype=int)
+
+
+def _ask(question: Callable[..., Any], x: np.ndarray, **options: Any) -> Any:
     with warnings.catch_warnings():
         # The one feature has no other name to be confused with.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        prediction = model.predict(x[:, None])
-        if isinstance(band, float | int):
-            band = model.confidence_band(x[:, None], level=float(band))
-    name = next(iter(getattr(model, "feature_names_in_", ("x",))))
-    return _from_arrays(x, prediction, truth, train, band, str(name))
+        return question(x[:, None], **options)
+
+
+def _band_of(model: Any, x: np.ndarray, band: Any) -> Any:
+    return _ask(model.confidence_band, x, level=float(band)) if isinstance(band, float | int) else band
+
+
+def _word(level: object) -> str:
+    return f"{level:g}" if isinstance(level, float) else str(level)
 
 
 def _is_model(thing: Any) -> bool:

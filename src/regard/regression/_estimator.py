@@ -98,7 +98,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """Keep the data, and choose the bandwidth where it is not given."""
         _checks.choices(self)
         _fitting.forget(self)
-        blocks = _elsewhere.blocks_of(X, y, sample_weight)
+        blocks = _elsewhere.blocks_of(X, y, sample_weight, self.categorical)
         if blocks is not None:
             _elsewhere.fit(self, blocks)
             return self

@@ -70,11 +70,14 @@ def most(levels: np.ndarray) -> float:
     return (len(levels) - 1) / len(levels)
 
 
-def encoded(X: Any, known: dict[int, np.ndarray]) -> Any:
-    """The same table with numbers for categories; one that was not there before gets -1, which is like no other."""
+def encoded(X: Any, known: dict[int, np.ndarray], source: str = "X") -> Any:
+    """The same table with numbers for categories; one that was not there before gets -1, which is like no other.
+
+    `source` is what a message calls the table.
+    """
     if not known or not _has(X, known):
         return X
-    numbers = {column: codes(_values(X, column), known[column]) for column in known}
+    numbers = {column: codes(_values(X, column, source), known[column]) for column in known}
     if hasattr(X, "isetitem"):  # pandas, by position: a name may be a number, or stand twice
         frame = X.copy(deep=False)
         for column, code in numbers.items():
@@ -153,8 +156,8 @@ def _is_numeric(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
 
 
-def _values(X: Any, column: int) -> np.ndarray:
+def _values(X: Any, column: int, source: str = "X") -> np.ndarray:
     name = X.columns[column] if hasattr(X, "columns") else column
     if hasattr(X, "iloc"):
-        return cleaned(np.asarray(X.iloc[:, column]), name)
-    return cleaned((X if _is_numeric(X) else np.asarray(X, dtype=object))[:, column], name)
+        return cleaned(np.asarray(X.iloc[:, column]), name, source=source)
+    return cleaned((X if _is_numeric(X) else np.asarray(X, dtype=object))[:, column], name, source=source)

@@ -52,6 +52,7 @@ class Blocks(ABC):
     """Data in blocks, in the same order each time. What is asked of it is a fold: a state a block, merged."""
 
     names: tuple[str, ...] = ()  # of the features, where they have any
+    labels: tuple[str, ...] = ()  # how messages call them, where that is not by their names
     dim: int
     outputs: int
     flat: bool  # y came without an axis for its outputs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,14 @@ class DaskBlocks(Blocks):
         if getattr(x, "ndim", 2) != 2:
             raise ShapeError(f"X must be a table, one row a sample: it has {x.ndim} dimension")
         x, y, weight = apart(x, y, weight)
-        self.names = tuple(map(str, x.columns)) if hasattr(x, "columns") else ()
+        columns = tuple(getattr(x, "columns", ()))
+        self.labels = tuple(map(str, columns))
+        self.named = [isinstance(name, str) for name in columns]  # only a text is a name for scikit-learn
+        self.names = columns if all(self.named) else ()
         self.targets = target_names(y)
+        y = np.asarray(y) if isinstance(y, list) or y is None else y
+        if y.ndim not in (1, 2):
+            raise ShapeError("y must hold one number a row, or one a row and output; a column of X may be named")
         self.dim, self.flat = x.shape[1], y.ndim == 1
         self.outputs = 1 if self.flat else y.shape[1]
         features = Rows.of(x, "X")
@@ -63,31 +70,34 @@ class DaskBlocks(Blocks):
 
 def apart(x: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Features, y and weights, where the last two may be named as columns of the first."""
-    if hasattr(x, "columns"):
-        _refuse_absent(x, y, weight)
-        if _is_name(y):
-            y, x = x[y], x.drop(columns=y)
-        if isinstance(weight, str):
-            weight, x = x[weight], x.drop(columns=weight)
-    return x, y, weight
+    there = list(getattr(x, "columns", ()))
+    targets = [y] if _is_name(y) else y if _are_names(y, there) else []
+    weights = [weight] if _is_name(weight) else []
+    named = [*targets, *weights]
+    missing = [name for name in named if name not in there]
+    if missing:
+        has = f"it has: {', '.join(map(str, there))}" if there else "it is an array, and its columns have no names"
+        raise DataError(f"X has no column {', '.join(map(repr, missing))}; {has}")
+    y, weight = x[y] if targets else y, x[weight] if weights else weight
+    return (x.drop(columns=named) if named else x), y, weight
 
 
 def lazily(
     queries: Any,
-    answer: Callable[[Delayed], Delayed],
+    answer: Callable[[Delayed, str], Delayed],
     outputs: int | None,
     names: Sequence[Any] | None = None,
     categories: Sequence[int] = (),
 ) -> Any:
     """A Dask array (or Series, or frame, if the queries are a frame) with the chunks of `queries`.
 
-    `answer` makes a task out of one chunk of queries; outputs None says that an answer has no axis for them. Columns of
-    `categories` may hold texts.
+    `answer` makes a task out of one chunk of queries and its name; outputs None says that an answer has no axis for
+    them. Columns of `categories` may hold texts.
     """
     import dask.array as da
 
     rows = Rows.of(queries, "X", categories)
-    answers = [answer(part) for part in rows.parts]
+    answers = [answer(part, _name(number)) for number, part in enumerate(rows.parts)]
     if hasattr(queries, "divisions"):
         return _frame(queries, rows, answers, outputs, names)
     tail = () if outputs is None else (outputs,)
@@ -104,8 +114,13 @@ def _block(number: int, x: Any, y: Any, weight: Any) -> Block:
         np.asarray(y),
         None if weight is None else np.asarray(weight),
         number=number,
-        name=f"chunk {number}",
+        name=_name(number),
     )
+
+
+def _name(number: int) -> str:
+    """How a message calls a chunk."""
+    return f"chunk {number}"
 
 
 def _frame(queries: Any, rows: Rows, answers: list[Delayed], outputs: int | None, names: Sequence[Any] | None) -> Any:
@@ -125,13 +140,12 @@ def _labelled(frame: Any, answer: np.ndarray, names: Sequence[Any] | None) -> An
     return pd.DataFrame(answer, index=frame.index, columns=None if names is None else list(names))
 
 
-def _refuse_absent(frame: Any, *wanted: Any) -> None:
-    names = [name for names in wanted if _is_name(names) for name in ([names] if isinstance(names, str) else names)]
-    missing = [name for name in names if name not in list(frame.columns)]
-    if missing:
-        has = ", ".join(map(str, frame.columns))
-        raise DataError(f"X has no column {', '.join(map(repr, missing))}; it has: {has}")
+def _is_name(thing: object) -> bool:
+    return isinstance(thing, str | Number)
 
 
-def _is_name(y: object) -> bool:
-    return isinstance(y, str) or (isinstance(y, list) and all(isinstance(name, str) for name in y))
+def _are_names(y: Any, columns: Sequence[Any]) -> bool:
+    """Whether it is a list of names of columns; a list of numbers may also be y itself."""
+    if not isinstance(y, list) or not y or not all(map(_is_name, y)):
+        return False
+    return all(isinstance(name, str) for name in y) or (len(set(y)) == len(y) and set(y) <= set(columns))

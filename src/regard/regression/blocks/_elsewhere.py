@@ -30,12 +30,14 @@ def is_large_map(X: object) -> TypeGuard[np.ndarray]:
     return isinstance(X, np.memmap) and X.nbytes > MAP_BYTES
 
 
-def blocks_of(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
+def blocks_of(X: Any, y: Any, sample_weight: Any = None, categorical: Any = None) -> Blocks | None:
     """The data in blocks, or None if it is an array, a frame or a list in memory."""
+    if is_elsewhere(X):
+        _refuse_categories(categorical)  # before texts are refused for being no numbers
     if isinstance(X, (str, os.PathLike, Parquet)):
-        return ParquetBlocks(X if isinstance(X, Parquet) else Parquet(X), names(y), name(sample_weight))
+        return _files(X if isinstance(X, Parquet) else Parquet(X), names(y), name(sample_weight))
     if is_dask(X):
-        return DaskBlocks(X, y, sample_weight)
+        return _chunks(DaskBlocks(X, y, sample_weight))
     if is_dask(y) or is_dask(sample_weight):
         raise DataError("y and sample_weight may be collections of Dask only where X is one too")
     if is_large_map(X):
@@ -43,10 +45,31 @@ def blocks_of(X: Any, y: Any, sample_weight: Any = None) -> Blocks | None:
     return None
 
 
+def _refuse_categories(categorical: Any) -> None:
+    if categorical is not None:
+        raise UnsupportedError("categorical features need the data in memory; numbers can be streamed")
+
+
+def _files(source: Parquet, y: Names, weight: str | None) -> Blocks:
+    both = [one for one in ([y] if isinstance(y, str) else y) if one in (source.x or ())]
+    if both:
+        raise ChoiceError(f"x names {both[0]!r}, the column to predict: it would predict itself")
+    return ParquetBlocks(source, y, weight)
+
+
+def _chunks(blocks: DaskBlocks) -> Blocks:
+    """Refuse names that scikit-learn refuses in memory: by which of them should queries be recognised?"""
+    if any(blocks.named) and not all(blocks.named):
+        raise DataError(
+            "the names of the features must be texts, or none of them must be, as for scikit-learn: "
+            f"they are {', '.join(blocks.labels)}; rename them, such as by X.columns = X.columns.map(str)"
+        )
+    return blocks
+
+
 def fit(model: Any, blocks: Blocks) -> None:
     """Fit an estimator: one pass to look at the data, and the search for a bandwidth where none is given."""
-    if model.categorical is not None:
-        raise UnsupportedError("categorical features need the data in memory; numbers can be streamed")
+    _refuse_categories(model.categorical)
     asked = _checks.bandwidth(model.bandwidth, blocks.dim)
     summary = summarise(blocks)
     if not float(summary.x.total):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,14 @@ class Parquet:
         return f"Parquet({str(self.path)!r}, x={self.x})"
 
 
+class Asked(NamedTuple):
+    """What is wanted of every file."""
+
+    columns: list[str]
+    levels: Levels
+    all: bool  # nobody has chosen the columns: each file has to have the same ones
+
+
 class ParquetBlocks(Blocks):
     """The columns of a Parquet file or folder, in record batches; `known` has the levels of those of categories."""
 
@@ -50,10 +58,11 @@ class ParquetBlocks(Blocks):
         self.weight, self.targets = weight, self.y
         schema = open_folder(self.path).schema
         extra = {*self.y, *([] if weight is None else [weight])}
-        self.names = tuple(source.x if source.x is not None else [n for n in schema.names if n not in extra])
-        self.columns = [*self.names, *self.y, *([] if weight is None else [weight])]
-        self.levels = {self.names[place]: levels for place, levels in (known or {}).items() if place < len(self.names)}
-        _refuse_columns(schema, self.columns, self.path, self.levels)
+        self.names = tuple(source.x if source.x is not None else [n for n in columns_of(schema) if n not in extra])
+        columns = [*self.names, *self.y, *([] if weight is None else [weight])]
+        levels = {self.names[place]: levels for place, levels in (known or {}).items() if place < len(self.names)}
+        self.asked = Asked(columns, levels, source.x is None)
+        _refuse_columns(schema, self.path, columns, levels)
         self.dim, self.outputs = len(self.names), len(self.y)
 
     def __iter__(self) -> Iterator[Block]:
@@ -61,7 +70,7 @@ class ParquetBlocks(Blocks):
         folder = open_folder(self.path)
         for fragment in folder.get_fragments():
             start = 0
-            for table in _tables(fragment, self.columns, self.levels):
+            for table in _tables(fragment, self.asked):
                 name = f"{Path(fragment.path).name}, rows {start} to {start + len(table) - 1}"
                 yield self._block(table, number, name)
                 number, start = number + 1, start + len(table)
@@ -87,11 +96,19 @@ def open_folder(path: str) -> pads.Dataset:
     return dataset
 
 
-def _tables(fragment: Any, columns: list[str], levels: Levels) -> Iterator[np.ndarray]:
+def columns_of(schema: pa.Schema) -> list[str]:
+    """All columns but an index without a name, which pandas writes beside them: it only counts rows."""
+    about = schema.pandas_metadata or {}
+    index = [name for name in about.get("index_columns", ()) if isinstance(name, str)]
+    nameless = {column.get("field_name") for column in about.get("columns", ()) if column.get("name") is None}
+    return [name for name in schema.names if not (name in index and name in nameless)]
+
+
+def _tables(fragment: Any, asked: Asked) -> Iterator[np.ndarray]:
     """The rows of a file, a block at a time, however its row groups are cut."""
-    rows = rows_for(len(columns))
+    rows = rows_for(len(asked.columns))
     waiting: list[np.ndarray] = []
-    for table in _batches(fragment, columns, rows, levels):
+    for table in _batches(fragment, asked, rows):
         waiting.append(table)
         if sum(map(len, waiting)) > rows // 2:  # a batch never holds more than `rows`
             yield np.concatenate(waiting)
@@ -100,29 +117,42 @@ def _tables(fragment: Any, columns: list[str], levels: Levels) -> Iterator[np.nd
         yield np.concatenate(waiting)
 
 
-def _batches(fragment: Any, columns: list[str], rows: int, levels: Levels) -> Iterator[np.ndarray]:
+def _batches(fragment: Any, asked: Asked, rows: int) -> Iterator[np.ndarray]:
     """Some rows at a time: a scan of the folder would decode whole row groups, which may be larger than our memory."""
     import pyarrow.dataset as pads
     import pyarrow.parquet as pq
 
     constant = pads.get_partition_keys(fragment.partition_expression)  # columns that are names of folders
-    stored = [name for name in columns if name not in constant]
+    stored = [name for name in asked.columns if name not in constant]
     with pq.ParquetFile(fragment.path, buffer_size=2**16, pre_buffer=False) as file:
+        _refuse_file(file.schema_arrow, fragment.path, stored, asked)
         first = 0
         for batch in file.iter_batches(rows, columns=stored, use_threads=False):
-            table = np.empty((len(batch), len(columns)))
-            for place, name in enumerate(columns):
+            table = np.empty((len(batch), len(asked.columns)))
+            for place, name in enumerate(asked.columns):
                 # By name: each file has its own order.
                 column = np.full(len(batch), constant[name]) if name in constant else batch.column(name).to_numpy(False)
-                if name in levels:
+                if name in asked.levels:
                     source = f"X in {Path(fragment.path).name}"
-                    column = _levels.codes(_levels.cleaned(column, name, source=source, first=first), levels[name])
+                    column = _levels.cleaned(column, name, source=source, first=first)
+                    column = _levels.codes(column, asked.levels[name])
                 table[:, place] = column
             yield table
             first += len(batch)
 
 
-def _refuse_columns(schema: pa.Schema, wanted: list[str], path: str, levels: Levels) -> None:
+def _refuse_file(schema: pa.Schema, path: str, stored: list[str], asked: Asked) -> None:
+    """The first file says which columns there are; here another may differ."""
+    _refuse_columns(schema, path, stored, asked.levels)
+    more = [name for name in columns_of(schema) if name not in asked.columns] if asked.all else []
+    if more:
+        raise DataError(
+            f"{path!r} has a column {more[0]!r} that the first file of the folder lacks: "
+            "name the features that all of them have, Parquet(path, x=[...])"
+        )
+
+
+def _refuse_columns(schema: pa.Schema, path: str, wanted: list[str], levels: Levels) -> None:
     import pyarrow as pa
 
     missing = [name for name in wanted if name not in schema.names]

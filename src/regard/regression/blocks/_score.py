@@ -56,7 +56,7 @@ def score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
 
 def _predicted(model: Any, block: Block) -> Block:
     """The same block, with predictions in the place of what they are made from."""
-    return block._replace(x=torch.from_numpy(_streamed.answered(model, block.x)).reshape(len(block.x), -1))
+    return block._replace(x=torch.from_numpy(_streamed.answered(model, block.x, block.name)).reshape(len(block.x), -1))
 
 
 def _missed(_given: None, block: Block) -> Missed:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -95,25 +96,26 @@ class StreamedLines(Streamed):
 def predict(model: Any, X: Any) -> Any:
     """Predictions for a Parquet folder or a map, an array; for a collection of Dask, one with the same chunks."""
     if not is_dask(X):
-        answers = [answered(model, block.x) for block in ahead(queries(model, X))]
+        answers = [answered(model, block.x, block.name) for block in ahead(queries(model, X))]
         if not any(map(len, answers)):
             raise DataError(f"X must have at least one row to predict for, and {X} has none")
         return np.concatenate(answers)
     named = hasattr(X, "columns") and hasattr(model, "feature_names_in_")
     X = X[_present(model.feature_names_in_, X.columns)] if named else X
     if X.ndim != 2 or X.shape[1] != model.n_features_in_:
-        raise ShapeError(f"X must have {model.n_features_in_} features, as in fit: it has the shape {X.shape}")
+        has = f"{X.shape[1]} columns" if X.ndim == 2 else f"{X.ndim} dimension"
+        raise ShapeError(f"X must have {model.n_features_in_} features, as in fit: it has {has}")
     answer = _everywhere(model) if isinstance(model.blocks_, DaskBlocks) else _here(model)
     return lazily(X, answer, None if model.flat_ else model.outputs_, model.target_names_, tuple(model.categories_))
 
 
-def _here(model: Any) -> Callable[[Delayed], Delayed]:
+def _here(model: Any) -> Callable[[Delayed, str], Delayed]:
     """The whole estimator goes to the queries."""
     given = shared(model)
-    return lambda part: task(_answer_part, given, part)
+    return lambda part, name: task(_answer_part, given, part, name)
 
 
-def _everywhere(model: Any) -> Callable[[Delayed], Delayed]:
+def _everywhere(model: Any) -> Callable[[Delayed, str], Delayed]:
     """A chunk of queries meets each chunk of the data, and what they know of each other is merged."""
     streamed, blocks = Streamed.of(model), model.blocks_
     # Each share of a query's weight is wrong by at most 2 e of itself, if each total is by e: this much smaller, the
@@ -121,32 +123,45 @@ def _everywhere(model: Any) -> Callable[[Delayed], Delayed]:
     careful = replace(streamed.recipe, tol=streamed.recipe.tol / (1 + 2 * streamed.span))
     recipe, end = shared(careful), shared(replace(streamed, blocks=None))
 
-    def answer(part: Delayed) -> Delayed:
-        query = task(_query, part)
+    def answer(part: Delayed, name: str) -> Delayed:
+        query = task(_query, part, name)
         found = blocks.folded(Recipe.reach, careful.merge, recipe, query)
-        return task(_finish, end, model.flat_, query, found)
+        return task(_finish, end, model.flat_, query, found, name)
 
     return answer
 
 
-def _query(part: Any, known: dict[int, np.ndarray] | None = None) -> Float[Tensor, "q dim"]:
-    table = np.array(_levels.encoded(part, known or {}), dtype=np.float64, order="C")
-    _checks.finite("X", table, list(map(str, getattr(part, "columns", []))))
+def _query(part: Any, name: str, known: dict[int, np.ndarray] | None = None) -> Float[Tensor, "q dim"]:
+    source = f"X in {name}"
+    table = np.array(_levels.encoded(part, known or {}, source), dtype=np.float64, order="C")
+    _checks.finite(source, table, list(map(str, getattr(part, "columns", []))))
     return torch.from_numpy(table)
 
 
-def _finish(streamed: Streamed, flat: bool, query: Float[Tensor, "q dim"], found: Reached) -> np.ndarray:
-    columns = streamed.answer(query, found).numpy(force=True)
+def _finish(streamed: Streamed, flat: bool, query: Float[Tensor, "q dim"], found: Reached, name: str) -> np.ndarray:
+    with _placed(name):
+        columns = streamed.answer(query, found).numpy(force=True)
     return columns[:, 0] if flat else columns
 
 
-def _answer_part(model: Any, part: Any) -> np.ndarray:
-    return answered(model, _query(part, model.categories_))
+def _answer_part(model: Any, part: Any, name: str) -> np.ndarray:
+    return answered(model, _query(part, name, model.categories_), name)
 
 
-def answered(model: Any, query: Float[Tensor, "q dim"]) -> np.ndarray:
-    columns = model._local().predict(query.to(model.device or "cpu")).numpy(force=True)  # noqa: SLF001  our own
+def answered(model: Any, query: Float[Tensor, "q dim"], name: str) -> np.ndarray:
+    """Answers for the block of queries that messages call `name`."""
+    with _placed(name):
+        columns = model._local().predict(query.to(model.device or "cpu")).numpy(force=True)  # noqa: SLF001  our own
     return columns[:, 0] if model.flat_ else columns
+
+
+@contextmanager
+def _placed(name: str) -> Iterator[None]:
+    """Say of which rows the number of a row is counted."""
+    try:
+        yield
+    except OutsideError as error:
+        raise OutsideError(f"X in {name}: {error}") from error
 
 
 def queries(model: Any, X: Any, y: Any = None, weight: Any = None) -> Iterable[Block]:
@@ -158,7 +173,7 @@ def _of_map(model: Any, X: np.ndarray, y: np.ndarray | None, weight: np.ndarray 
     if X.ndim != 2 or X.shape[1] != model.n_features_in_:
         raise ShapeError(f"X must have {model.n_features_in_} features, as in fit: it has the shape {X.shape}")
     for block in ArrayBlocks(X, X[:, :0] if y is None else y, weight):
-        yield block.checked()._replace(x=_query(block.x.numpy(), model.categories_))
+        yield block.checked()._replace(x=_query(block.x.numpy(), block.name, model.categories_))
 
 
 def _of_files(model: Any, X: Any, y: Names | None, weight: str | None) -> Iterable[Block]:
@@ -173,9 +188,10 @@ def _of_files(model: Any, X: Any, y: Names | None, weight: str | None) -> Iterab
     return (block.checked(blocks.names) for block in blocks)
 
 
-def _present(wanted: Iterable[str], columns: Iterable[str]) -> list[str]:
+def _present(wanted: Iterable[str], columns: Iterable[Any]) -> list[str]:
     there = list(columns)
     missing = [name for name in wanted if name not in there]
     if missing:
-        raise DataError(f"X has no column {', '.join(missing)}, which was fitted; it has: {', '.join(there)}")
+        has = ", ".join(map(str, there))
+        raise DataError(f"X has no column {', '.join(missing)}, which was fitted; it has: {has}")
     return list(wanted)

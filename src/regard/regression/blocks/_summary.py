@@ -73,7 +73,7 @@ class Summary(NamedTuple):
 
 def summarise(blocks: Blocks, progress: Progress | None = None) -> Summary:
     """The summary of data in blocks; refuses what is not finite, saying where."""
-    return blocks.fold(_of_block, _merge, blocks.names, progress)
+    return blocks.fold(_of_block, _merge, blocks.names or blocks.labels, progress)
 
 
 def _of_block(names: tuple[str, ...], block: Block) -> Summary:
