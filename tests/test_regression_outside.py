@@ -81,3 +81,11 @@ def test_out_of_reach(kernel, degree):
 def test_points_without_weight_are_not_near():
     model = rg.NadarayaWatson("boxcar", 0.1).fit([[0.0], [1.0]], [3.0, 7.0], [1.0, 0.0])
     assert model.predict([[5.0]]) == 3.0
+
+
+@pytest.mark.parametrize("outside", ["nearest", "nan", "raise"])
+def test_a_row_left_out_that_no_other_reaches_is_told_by_the_nearest(outside):
+    """A search needs a number for every row, so `outside` has no say."""
+    model = rg.NadarayaWatson("boxcar", 0.1, outside=outside).fit([[0.0], [0.05], [7.0]], [1.0, 3.0, 9.0])
+    np.testing.assert_array_equal(model.loo_residuals_, [1.0 - 3.0, 3.0 - 1.0, 9.0 - 3.0])
+    assert model.cv_ == pytest.approx((4 + 4 + 36) / 3)

@@ -47,8 +47,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     `tol`: the error promised, in standard deviations of y. Below 10^7 pairs the answer is exact in float64.
     `outside`: what a row gets that a kernel with an end does not reach: "nearest" (the nearest points' mean), "nan", or
     "raise". Without an end a far row gets the limit, the nearest points' mean, by itself.
-    `categorical`: columns of categories by position or name, or "auto" for those of a pandas frame that are no
-    numbers. Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own
+    `categorical`: columns of categories by position, by name or as a mask, or "auto" for those of a pandas frame that
+    are no numbers. Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own
     (Aitchison and Aitken), where lambda, from 0 to (c - 1) / c, is the bandwidth of that column: 0 listens to the same
     category only, the most ignores it. One that was never seen is predicted as if its column were not there.
     `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it; a search for a
@@ -132,7 +132,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         if y.shape[1:] != self.y_.shape[1:]:
             msg = f"y must have the shape of the y that was fitted, (n, {self.y_.shape[1:]}), but it is {y.shape}"
             raise ShapeError(msg)
-        weight = _checks.weight(sample_weight, len(X))
+        weight = _checks.weight(sample_weight, len(X), more=True)
         if weight is not None or self.sample_weight_ is not None:
             known = np.ones(len(self.X_)) if self.sample_weight_ is None else self.sample_weight_
             weight = np.concatenate([known, np.ones(len(X)) if weight is None else weight])
@@ -188,7 +188,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
         It is off by at most `tol` standard deviations of y over the bandwidth of each feature; NaN for categories.
         """
-        slope = self._local().derivative(self._query(X)).numpy(force=True)
+        query = self._query(X)
+        slope = self._local().derivative(query).numpy(force=True)
         table = slope[:, :, 0] if self.y_.ndim == 1 else slope
         return self._framed_features(table, X, getattr(self, "feature_names_in_", None))
 
@@ -200,7 +201,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         For degree 1 the rows sum to 1 and may be negative. A query out of reach has a row of zeros. Weights are told by
         distances, `predict` by differences of them: 10^6 bandwidths from all data only the latter keeps its digits.
         """
-        return self._local().weights(self._query(X))
+        query = self._query(X)
+        return self._local().weights(query)
 
     def leverage(self) -> np.ndarray:
         """How much each row decides its own prediction: the diagonal of the hat matrix, (n,)."""
@@ -215,14 +217,19 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
     @property
     def loo_residuals_(self) -> np.ndarray:
-        """y less what all the other rows predict, like y."""
+        """y less what all the other rows predict, like y.
+
+        A row that a kernel with an end reaches from no other is predicted by the nearest, whatever `outside` is: a
+        search for a bandwidth needs a number for every row. So it is in `loo_score_` and `cv_`.
+        """
         found = self._left_out().numpy(force=True)
         return found[:, 0] if self.flat_ else found
 
     @property
     def loo_score_(self) -> float:
         """R² of rows that are predicted by the others."""
-        if getattr(self, "blocks_", None) is not None:
+        check_is_fitted(self)
+        if self.blocks_ is not None:
             return _select_blocks.score(self)
         return float(r2_score(self.y_, self.y_ - self.loo_residuals_, sample_weight=self.sample_weight_))
 
