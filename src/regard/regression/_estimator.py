@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from regard.errors import ShapeError, UnsupportedError
-from regard.regression import _bands, _checks, _fitting, _growth, _levels
+from regard.regression import _bands, _checks, _fitting, _growth, _levels, _scales
 from regard.regression._categorical import Mixed
 from regard.regression._data import Data
 from regard.regression._files import Saved
@@ -101,12 +101,14 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         blocks = _elsewhere.blocks_of(X, y, sample_weight)
         if blocks is not None:
             _elsewhere.fit(self, blocks)
+            _scales.check_blocks(self)
             return self
         self.target_names_ = target_names(y)
         self.categories_ = _levels.levels(X, _levels.columns(self.categorical, X))
         X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=True)
         most = {column: _levels.most(levels) for column, levels in self.categories_.items()}
         asked = _checks.bandwidth(self.bandwidth, X.shape[1], most)
+        _scales.check(self, X, y, asked)
         self._keep(X, y, _checks.weight(sample_weight, len(X)))
         if isinstance(asked, np.ndarray):
             self.bandwidth_ = asked
@@ -136,10 +138,12 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         if weight is not None or self.sample_weight_ is not None:
             known = np.ones(len(self.X_)) if self.sample_weight_ is None else self.sample_weight_
             weight = np.concatenate([known, np.ones(len(X)) if weight is None else weight])
-        known = _growth.renumbered(self.X_, self.categories_, categories)
+        X = np.concatenate([_growth.renumbered(self.X_, self.categories_, categories), X])
+        y = np.concatenate([self.y_, y])
+        _scales.check(self, X, y, self.bandwidth_)
         self.bandwidth_ = _growth.widths(self.bandwidth_, self.categories_, categories)
         self.categories_ = categories
-        self._keep(np.concatenate([known, X]), np.concatenate([self.y_, y]), weight)
+        self._keep(X, y, weight)
         self.plan_ = self._plan()
         return self
 
@@ -160,9 +164,9 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         if _elsewhere.is_elsewhere(X) and not return_std:
             found = _streamed.predict(self, X)
             return self._framed(found.reshape(len(found), -1), None) if isinstance(found, np.ndarray) else found
-        query = self._query(X)
-        mean = self._columns(self._local().predict(query), X)
-        return (mean, self._columns(_bands.standard_error(self._noise(query)), X)) if return_std else mean
+        query, unit = self._query(X), self._unit()
+        mean = self._columns(self._local(unit=unit).predict(query) * unit, X)
+        return (mean, self._columns(_bands.standard_error(self._noise(query)) * unit, X)) if return_std else mean
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the predictions for X; for files and Dask, y and sample_weight may be names of columns, as in `fit`."""
@@ -179,8 +183,9 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         smoothing flattens is not in it, and is small for a bandwidth that is a little narrower than the best.
         """
         _checks.level(level)
-        query = self._query(X)
-        mean, half = self._local().predict(query), _bands.half_width(self._noise(query), level)
+        query, unit = self._query(X), self._unit()
+        mean = self._local(unit=unit).predict(query) * unit
+        half = _bands.half_width(self._noise(query), level) * unit
         return self._columns(mean - half, X), self._columns(mean + half, X)
 
     def derivative(self, X: Any) -> Any:
@@ -188,8 +193,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
         It is off by at most `tol` standard deviations of y over the bandwidth of each feature; NaN for categories.
         """
-        query = self._query(X)
-        slope = self._local().derivative(query).numpy(force=True)
+        query, unit = self._query(X), self._unit()
+        slope = (self._local(unit=unit).derivative(query) * unit).numpy(force=True)
         table = slope[:, :, 0] if self.y_.ndim == 1 else slope
         return self._framed_features(table, X, getattr(self, "feature_names_in_", None))
 
@@ -258,7 +263,14 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         return str(_engine.way_of(sample, sample.x, tol=self.tol, plan=self.plan))
 
     def _noise(self, query: Tensor) -> Noise:
-        return self._local().noise(query, self._left_out().square().to(query.device))
+        """In squares of `_unit`."""
+        unit = self._unit()
+        return self._local(unit=unit).noise(query, (self._left_out().to(query.device) / unit).square())
+
+    def _unit(self) -> Tensor:
+        """In which what is made of products of y is told: 1, unless y is so large or small that these would not fit."""
+        one = torch.ones((), dtype=torch.float64)
+        return one if self.blocks_ is not None else self._tensor(_scales.unit(self.y_))
 
     def _query(self, X: Any) -> Tensor:
         check_is_fitted(self)
@@ -278,18 +290,18 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """A fit that was refused or interrupted is none, whatever it has kept."""
         return hasattr(self, "bandwidth_")
 
-    def _local(self, device: str | None = None, bandwidth: np.ndarray | None = None) -> Any:
+    def _local(self, device: str | None = None, bandwidth: np.ndarray | None = None, unit: Tensor | None = None) -> Any:
         """A Local, or a Streamed, which refuses some questions: the data and the bandwidth, ready to be asked.
 
-        Device and bandwidth are ours as they are now, if no other is told.
+        Device and bandwidth are ours as they are now, if no other is told; y is in the `unit`.
         """
         if self.blocks_ is not None:
             return Streamed.of(self)
         tensor = partial(self._tensor, device=device)
-        y = tensor(self.y_)
+        y = tensor(self.y_.reshape(len(self.y_), -1))
         sample = Sample(
             tensor(self.X_),
-            y.unsqueeze(1) if y.dim() == 1 else y,
+            y if unit is None else y / unit,
             tensor(self.bandwidth_ if bandwidth is None else bandwidth),
             self.kernel,
             None if self.sample_weight_ is None else tensor(self.sample_weight_).log(),
