@@ -17,6 +17,7 @@ from regard.errors import ShapeError, UnsupportedError
 from regard.regression import _bands, _checks, _fitting, _growth, _levels, _scales
 from regard.regression._categorical import Mixed
 from regard.regression._data import Data
+from regard.regression._far import Anywhere
 from regard.regression._files import Saved
 from regard.regression._frames import Framed, target_names
 from regard.regression._smoother import LinearSmoother
@@ -113,7 +114,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         if isinstance(asked, np.ndarray):
             self.bandwidth_ = asked
         else:
-            somewhere = self._local(HERE, np.full(X.shape[1], 0.5))
+            somewhere = self._made(HERE, np.full(X.shape[1], 0.5))
             bandwidth, self._residuals = _fitting.choose(asked, somewhere, verbose=self.verbose)
             self.bandwidth_ = bandwidth.numpy(force=True)
         self.plan_ = self._plan()
@@ -204,7 +205,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """How much each row of the data counts for each row of X, a lazy (q, n); `weights @ y` predicts.
 
         For degree 1 the rows sum to 1 and may be negative. A query out of reach has a row of zeros. Weights are told by
-        distances, `predict` by differences of them: 10^6 bandwidths from all data only the latter keeps its digits.
+        distances, `predict` by differences of them, which keep their digits anywhere: so a query farther than 10^6
+        bandwidths from all data (10^8 for "laplace") has the weights of one that is as far in its direction.
         """
         query = self._query(X)
         return self._local().weights(query)
@@ -243,7 +245,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """Mean squared leave-one-out residual; with several outputs each is in units of its variance."""
         check_is_fitted(self)
         if self.blocks_ is None:
-            return _fitting.mean_square(self._local(HERE), self._left_out())
+            return _fitting.mean_square(self._made(HERE), self._left_out())
         if self._cv is None:
             self._cv = _select_blocks.cross_validation(self)
         return self._cv
@@ -252,14 +254,14 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         check_is_fitted(self)
         if self._residuals is None:
             here = self.blocks_ is None
-            self._residuals = _fitting.residuals(self._local(HERE)) if here else _select_blocks.left_out(self)
+            self._residuals = _fitting.residuals(self._made(HERE)) if here else _select_blocks.left_out(self)
         return self._residuals
 
     # Inside
 
     def _plan(self) -> str:
         """How as many queries as there are rows would be answered, and why."""
-        sample = self._local().data.sample
+        sample = self._made().data.sample
         return str(_engine.way_of(sample, sample.x, tol=self.tol, plan=self.plan))
 
     def _noise(self, query: Tensor) -> Noise:
@@ -290,13 +292,16 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """A fit that was refused or interrupted is none, whatever it has kept."""
         return hasattr(self, "bandwidth_")
 
-    def _local(self, device: str | None = None, bandwidth: np.ndarray | None = None, unit: Tensor | None = None) -> Any:
-        """A Local, or a Streamed, which refuses some questions: the data and the bandwidth, ready to be asked.
-
-        Device and bandwidth are ours as they are now, if no other is told; y is in the `unit`.
-        """
+    def _local(self, unit: Tensor | None = None) -> Anywhere:
+        """The data and the bandwidth, ready to be asked from anywhere; y is in the `unit`."""
         if self.blocks_ is not None:
-            return Streamed.of(self)
+            return Anywhere.of_blocks(self, Streamed.of(self))
+        return Anywhere.of(self._made(unit=unit))
+
+    def _made(
+        self, device: str | None = None, bandwidth: np.ndarray | None = None, unit: Tensor | None = None
+    ) -> _fitting.Local:
+        """Device and bandwidth are ours as they are now, if no other is told."""
         tensor = partial(self._tensor, device=device)
         y = tensor(self.y_.reshape(len(self.y_), -1))
         sample = Sample(
