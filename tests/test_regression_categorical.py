@@ -7,7 +7,7 @@ import torch
 from statsmodels.nonparametric.kernel_regression import KernelReg
 
 import regard as rg
-from regard.errors import ChoiceError, DataError, RegardError
+from regard.errors import ChoiceError, DataError, RegardError, ShapeError
 from regard.regression._checks import KERNELS
 
 
@@ -134,8 +134,24 @@ def test_a_text_among_numbers_is_refused_in_our_name():
     x, y = mixed()
     table = x.astype(object)
     table[3, 0] = "wide"
-    with pytest.raises(DataError, match="could not convert string to float: 'wide'"):
+    with pytest.raises(DataError, match="'wide' stands in row 3, column 0"):
         rg.NadarayaWatson(categorical=[1, 2]).fit(table, y)
+
+
+@pytest.mark.parametrize("form", [list, tuple, np.array])
+def test_a_mask_marks_columns(form):
+    x, y = mixed()
+    model = rg.NadarayaWatson(bandwidth=0.3, categorical=form([False, True, False])).fit(x, y)
+    assert list(model.categories_) == [1]
+    with pytest.raises(ShapeError, match=r"one bool for each of the 3 columns, but has 2"):
+        model.set_params(categorical=form([False, True])).fit(x, y)
+
+
+@pytest.mark.parametrize("asked", [1, True, np.array(1), np.array([[1]]), [True, 2]])
+def test_what_is_no_list_of_columns_is_refused(asked):
+    x, y = mixed()
+    with pytest.raises(ChoiceError, match=r"categorical must be .*a list of columns or one of a bool for each"):
+        rg.NadarayaWatson(bandwidth=0.3, categorical=asked).fit(x, y)
 
 
 def test_it_refuses():
@@ -148,7 +164,7 @@ def test_it_refuses():
         rg.NadarayaWatson(bandwidth=[0.5, 0.9, 0.3], categorical="auto").fit(table, y)
     with pytest.raises(DataError, match="missing in row 3, column colour"):
         rg.NadarayaWatson(categorical="auto").fit(table.assign(colour=table["colour"].where(np.arange(71) != 3)), y)
-    with pytest.raises(DataError, match="could not convert"):
+    with pytest.raises(DataError, match=r"stands in row 0, column colour.*categorical=\['colour'\]"):
         rg.NadarayaWatson().fit(table, y)
 
 

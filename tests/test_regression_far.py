@@ -12,6 +12,8 @@ from regard.regression.sums import _apart, _engine
 from regard.regression.sums._sample import Sample
 
 DISTANCES = [1e3, 1e6, 1e9]
+FARTHEST = [1e17, 1e100, 1e160, 1e300]
+NOTHING = Fraction(-(10**6))  # the log of it, at most
 
 
 def exact(sample, query):
@@ -31,9 +33,9 @@ def exact(sample, query):
 def _log_kernel(square, least, kernel):
     """Relative to the nearest point."""
     if kernel == "gaussian":
-        return float((least - square) / 2)
+        return float(max((least - square) / 2, NOTHING))
     with localcontext() as context:
-        context.prec = 60
+        context.prec = 60 if least < 10**30 else 700
         far, near = (Decimal(s.numerator) / Decimal(s.denominator) for s in (square, least))
         return float(near.sqrt() - far.sqrt())
 
@@ -124,3 +126,63 @@ def test_a_band_far_away_is_that_of_the_point_that_decides(distance):
     fit = rg.NadarayaWatson(bandwidth=0.3).fit(x, np.sin(x[:, 0]) + 0.2 * rng.normal(size=50))
     near, far = (fit.predict([[place]], return_std=True)[1] for place in (1e3, distance))
     np.testing.assert_allclose(far, near, rtol=1e-3)
+
+
+@pytest.mark.parametrize("maker", [random_data, lattice, near_copies])
+@pytest.mark.parametrize("dim", [1, 2, 3])
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+@pytest.mark.parametrize("distance", FARTHEST)
+def test_the_estimator_is_exact_up_to_the_largest_number(maker, dim, kernel, distance):
+    """Also where features beside the farthest decide."""
+    sample, query = example(maker, dim, kernel, True, distance)
+    model = rg.NadarayaWatson(kernel, sample.bandwidth.numpy())
+    model.fit(sample.x.numpy(), sample.values.numpy(), sample.log_weight.exp().numpy())
+    np.testing.assert_allclose(model.predict(query.numpy()), exact(sample, query), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+@pytest.mark.parametrize("degree", [0, 1])
+@pytest.mark.parametrize("distance", [1e30, 1e160, 1.7e308, -1e100, -1.7e308])
+def test_the_limit_is_that_of_a_far_query(kernel, degree, distance):
+    """For everything that is asked of a fit; 10^7 is far, and told without losses."""
+    rng = np.random.default_rng(0)
+    x = np.linspace(0, 1, 11)[:, None]
+    model = rg.NadarayaWatson(kernel, 0.15, degree).fit(x, 3 * x[:, 0] + rng.normal(size=11))
+    there, limit = [[distance]], [[np.copysign(1e7, distance)]]
+    np.testing.assert_allclose(model.predict(there), model.predict(limit), rtol=1e-6)
+    np.testing.assert_allclose(model.confidence_band(there), model.confidence_band(limit), rtol=1e-6)
+    np.testing.assert_allclose(model.weights(there).dense(), model.weights(limit).dense(), atol=1e-6)
+    np.testing.assert_allclose(model.derivative(there), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("signs", [(1, 1), (-1, 1), (1, -1)])
+@pytest.mark.parametrize("distance", [1e20, 1e160, 1e300])
+def test_points_as_near_along_a_diagonal_stay_so(signs, distance):
+    x = np.array([[0.0, 1.0], [1.0, 0.0], [0.25, 0.25]]) * signs
+    for kernel in ("gaussian", "boxcar"):
+        model = rg.NadarayaWatson(kernel, 0.5).fit(x, [1.0, 5.0, 9.0])
+        np.testing.assert_allclose(model.predict(np.array([[distance, distance]]) * signs), 3.0)
+
+
+def test_a_line_of_infinite_width_is_finite_anywhere():
+    x = np.linspace(0, 1, 11)[:, None]
+    model = rg.NadarayaWatson(bandwidth=np.inf, degree=1).fit(x, 3 * x[:, 0] + 1)
+    assert np.isfinite(model.predict([[1e160], [-1.7e308]])).all()
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+@pytest.mark.parametrize("distance", [1e17, 1e160, 1.7e308])
+def test_categories_have_the_same_limit(kernel, distance):
+    x, y = np.stack([np.linspace(0, 1, 11), np.arange(11) % 2], 1), np.arange(11.0)
+    model = rg.NadarayaWatson(kernel, [0.01, 0.0], categorical=[1]).fit(x, y)
+    np.testing.assert_allclose(model.predict([[distance, 0], [distance, 1], [-distance, 1]]), [10, 9, 1])
+    np.testing.assert_allclose(model.predict([[distance, 0]], return_std=True)[1], np.abs(model.loo_residuals_[10:]))
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "boxcar"])
+@pytest.mark.parametrize("distance", [1e17, 1e160, 1.7e308])
+def test_so_has_data_in_blocks(kernel, distance):
+    da = pytest.importorskip("dask.array")
+    x, y = np.linspace(0, 1, 11)[:, None], np.arange(11.0)
+    model = rg.NadarayaWatson(kernel, 0.01).fit(da.from_array(x, chunks=(3, 1)), da.from_array(y, chunks=3))
+    np.testing.assert_allclose(model.predict([[distance], [-distance]]), [10, 0], atol=1e-3)

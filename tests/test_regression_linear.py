@@ -36,7 +36,10 @@ def test_it_is_weighted_least_squares(kernel, features):
     np.testing.assert_allclose(model.predict(query), least_squares(model, query), atol=1e-9)
 
 
-@given(slope=st.tuples(*[st.floats(-10, 10)] * 2), level=st.floats(-100, 100), width=st.floats(0.5, 50))
+SLOPES = st.floats(-10, 10).map(lambda slope: round(slope, 9))  # y that differs by less than 1e-150 is refused
+
+
+@given(slope=st.tuples(SLOPES, SLOPES), level=st.floats(-100, 100), width=st.floats(0.5, 50))
 def test_a_plane_is_found_everywhere(slope, level, width):
     model, query = fitted(bandwidth=width)
     plane = model.fit(model.X_, model.X_ @ slope + level, model.sample_weight_)

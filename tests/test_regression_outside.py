@@ -81,3 +81,28 @@ def test_out_of_reach(kernel, degree):
 def test_points_without_weight_are_not_near():
     model = rg.NadarayaWatson("boxcar", 0.1).fit([[0.0], [1.0]], [3.0, 7.0], [1.0, 0.0])
     assert model.predict([[5.0]]) == 3.0
+
+
+@pytest.mark.parametrize("outside", ["nearest", "nan", "raise"])
+def test_a_row_left_out_that_no_other_reaches_is_told_by_the_nearest(outside):
+    """A search needs a number for every row, so `outside` has no say."""
+    model = rg.NadarayaWatson("boxcar", 0.1, outside=outside).fit([[0.0], [0.05], [7.0]], [1.0, 3.0, 9.0])
+    np.testing.assert_array_equal(model.loo_residuals_, [1.0 - 3.0, 3.0 - 1.0, 9.0 - 3.0])
+    assert model.cv_ == pytest.approx((4 + 4 + 36) / 3)
+
+
+@pytest.mark.parametrize("kernel", COMPACT)
+@pytest.mark.parametrize("distance", [1e16, 1e17, 1e100, 1e200, 1.7e308])
+def test_the_nearest_point_is_known_at_any_distance(kernel, distance):
+    x, y = np.linspace(0, 1, 11)[::-1, None], np.arange(11.0)[::-1].copy()
+    model = rg.NadarayaWatson(kernel, 0.15).fit(x, y)
+    found, error = model.predict([[distance], [-distance]], return_std=True)
+    np.testing.assert_array_equal(found, [10.0, 0.0])
+    np.testing.assert_array_equal(error, np.abs(model.loo_residuals_[[0, 10]]))
+
+
+@pytest.mark.parametrize("far", [1e3, 1e17, 1e200])
+def test_of_points_as_near_along_one_feature_another_decides(far):
+    x = np.array([[-0.5, 1.0], [0.0, 2.0], [0.0, 1.0], [0.0, 4.0]])
+    model = rg.NadarayaWatson("boxcar", 0.1).fit(x, [9.0, 5.0, 1.0, 7.0])
+    np.testing.assert_array_equal(model.predict([[far, 0.0], [far, 1.75], [far, 3.0], [-far, 3.0]]), [1, 5, 6, 9])

@@ -82,7 +82,9 @@ class Mixed(Data):
         return attend(self._features(query), self._features(self.table()), values, score=self._score()).output
 
     def weights(self, query: Float[Tensor, "q features"]) -> Weights:
-        return Weights(self._features(query), self._features(self.table()), score=self._score())
+        near = self._features(query)
+        near[:, : len(self.measured)] = self.told(self.points(query))
+        return Weights(near, self._features(self.table()), score=self._score())
 
     def _features(self, table: Float[Tensor, "q features"]) -> Tensor:
         """Distances in bandwidths, and a one for each category: attention knows how to score both."""

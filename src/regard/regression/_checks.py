@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import date
+from functools import cache
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -75,12 +77,12 @@ def table(model: Any, X: Any, y: Any = None, *, reset: bool, **options: Any) -> 
     names = [str(name) for name in getattr(X, "columns", [])]
     common = {"reset": reset, "dtype": np.float64, "ensure_all_finite": False, **options}
     if reset is False and y is None:
-        found: Any = _owned(lambda: validate_data(model, X, **common))
+        found: Any = _owned(lambda: validate_data(model, X, **common), X)
         finite("X", found, names)
         return found
     columns = [str(name) for name in getattr(y, "columns", [])]
     _early(y, columns)
-    both: Any = _owned(lambda: validate_data(model, X, y, multi_output=True, y_numeric=True, **common))
+    both: Any = _owned(lambda: validate_data(model, X, y, multi_output=True, y_numeric=True, **common), X)
     found, target = both
     finite("X", found, names)
     finite("y", target, columns)
@@ -89,20 +91,65 @@ def table(model: Any, X: Any, y: Any = None, *, reset: bool, **options: Any) -> 
 
 def _early(y: Any, columns: list[str]) -> None:
     """Find what is missing in y before scikit-learn says that something is, without saying where."""
-    if y is None:
-        return
     try:
-        numbers = np.asarray(y, dtype=np.float64)
+        found = np.asarray(y)
+    except ValueError:
+        return  # rows of several lengths, which are refused in other words, as are:
+    if found.ndim and found.dtype.kind != "c":
+        finite("y", _numbers("y", found, columns), columns)
+
+
+def _numbers(name: str, found: np.ndarray, columns: list[str]) -> np.ndarray:
+    """As float64. Texts that could be read as numbers are texts, and times are no numbers."""
+    if found.dtype.kind in "biuf":
+        return found.astype(np.float64, copy=False)
+    try:
+        if found.dtype.kind == "O":
+            return found.astype(np.float64)
     except (TypeError, ValueError):
-        return  # not numbers at all, which is said in other words
-    finite("y", numbers, columns)
+        pass
+    cell = next((place for place in np.ndindex(found.shape) if not _is_number(found[place])), None)
+    where = f"'{found[cell]}' stands in {_where(cell, columns)}" if cell else f"they are {found.dtype}"
+    raise DataError(f"{name} must hold numbers, but {where}")
+
+
+def _is_number(cell: Any) -> bool:
+    return not isinstance(cell, str | bytes | np.datetime64 | np.timedelta64) and _is_float(cell)
+
+
+def _is_float(cell: Any) -> bool:
+    try:
+        float(cell)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _where(cell: Sequence[int], columns: list[str]) -> str:
+    row, *column = cell
+    return f"row {row}" + "".join(f", column {columns[c] if columns else c}" for c in column)
 
 
 def device(value: object) -> torch.device:
+    """A device that holds numbers, as float64."""
     try:
-        return torch.device("cpu" if value is None else value)  # pyright: ignore[reportArgumentType]
+        found = torch.device("cpu" if value is None else value)  # pyright: ignore[reportArgumentType]
     except (RuntimeError, TypeError) as error:
         msg = f"device must be one that torch knows, such as 'cpu' or 'cuda', but it is {value!r}"
+        raise ChoiceError(msg) from error
+    if found.type != "cpu":
+        _tried(found)
+    return found
+
+
+@cache
+def _tried(device: torch.device) -> None:
+    """Torch raises now one error and now another for a device that is not there, and knows some that hold nothing."""
+    try:
+        torch.zeros((), dtype=torch.float64, device=device).item()
+    except Exception as error:
+        said = str(error).split(". ", 1)[0]
+        msg = f"device must be one that is there and holds float64, such as 'cpu', but on '{device}' torch says: {said}"
         raise ChoiceError(msg) from error
 
 
@@ -120,8 +167,7 @@ def finite(name: str, array: np.ndarray, columns: list[str]) -> None:
     places = np.argwhere(~np.isfinite(array))
     if not len(places):
         return
-    row, *column = places[0].tolist()
-    where = f"row {row}" + "".join(f", column {columns[c] if columns else c}" for c in column)
+    where = _where(places[0].tolist(), columns)
     what = "NaN" if np.isnan(array[tuple(places[0])]) else "infinity"
     msg = (
         f"{name} must hold finite numbers, but {what} stands in {where} "
@@ -136,11 +182,11 @@ def level(value: object) -> None:
         raise ChoiceError(msg)
 
 
-def weight(value: Any, rows: int) -> np.ndarray | None:
-    """One non-negative number a row, not all zero."""
+def weight(value: Any, rows: int, *, more: bool = False) -> np.ndarray | None:
+    """One non-negative number a row, not all zero unless they are `more` of rows that count."""
     if value is None:
         return None
-    found = np.asarray(value, dtype=np.float64)
+    found = _numbers("sample_weight", np.asarray(value), [])
     if found.ndim == 0:
         found = np.full(rows, float(found))
     if found.shape != (rows,):
@@ -151,14 +197,29 @@ def weight(value: Any, rows: int) -> np.ndarray | None:
         row = int(np.argmax(found < 0))
         msg = f"sample_weight must not be negative, but it is {found[row]:g} in row {row}"
         raise DataError(msg)
-    if not found.any():
+    if not found.any() and not more:
         msg = "sample_weight must be positive for at least one row, but all are zero"
         raise DataError(msg)
     return found
 
 
-def _owned(check: Callable[[], T]) -> T:
+def _owned(check: Callable[[], T], X: Any) -> T:
     try:
         return check()
-    except ValueError as error:
-        raise DataError(str(error)) from error
+    except (TypeError, ValueError) as error:
+        told = _text_in(X)
+        if isinstance(error, TypeError) and told is None:
+            raise
+        raise DataError(told or str(error)) from error
+
+
+def _text_in(X: Any) -> str | None:
+    """The first text or date in X, and what to do about a text."""
+    names, cells = list(getattr(X, "columns", [])), np.asarray(X, dtype=object)
+    for row, column in np.ndindex(cells.shape if cells.ndim == 2 else (0, 0)):
+        cell = cells[row, column]
+        if isinstance(cell, str | date) and not _is_float(cell):
+            name = names[column] if names else column
+            instead = f"; a column of categories is named by categorical=[{name!r}]" if isinstance(cell, str) else ""
+            return f"X must hold numbers, but '{cell}' stands in row {row}, column {name}{instead}"
+    return None

@@ -13,7 +13,10 @@ from regard.regression import _outside, _squares
 from regard.regression._data import Data
 from regard.regression._moments import by_autograd, covariance
 from regard.regression._squares import Noise
+from regard.regression.sums import _exact_slopes
 from regard.weights import Weights
+
+WIDE = 1e6  # bandwidths between points, above which a difference of averages has lost too many digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,14 +54,21 @@ class LocalConstant:
 
 def _gaussian_slopes(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
     """By the fast sum where that is certain to `tol` standard deviations of y over h, else from covariances."""
-    square = data.sample.bandwidth.square().unsqueeze(1)
     found = data.slopes(query)
     if found is None:
-        return covariance(data, query) / square
+        return _from_points(data, query)
     redo = (~(found.error <= data.tol)).nonzero().squeeze(-1)
     if len(redo):
-        found.slope[redo] = covariance(data, query[redo]) / square
+        found.slope[redo] = _from_points(data, query[redo])
     return found.slope
+
+
+def _from_points(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
+    sample = data.sample
+    spread = (sample.x.amax(0) - sample.x.amin(0)) / sample.bandwidth
+    if len(spread) == query.shape[1] and bool((spread > WIDE).any()):  # else some features are categories
+        return _exact_slopes.slopes(sample, query)
+    return covariance(data, query) / sample.bandwidth.square().unsqueeze(1)
 
 
 def own_weight(data: Data, lse: Float[Tensor, " n"]) -> Float[Tensor, " n"]:

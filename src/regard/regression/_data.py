@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention import attend
-from regard.regression.sums import _engine
+from regard.regression.sums import _engine, _far
 from regard.regression.sums._fast_lines import Lines
 from regard.regression.sums._fast_slopes import Slopes
 from regard.regression.sums._sample import Sample
@@ -78,4 +78,11 @@ class Data:
     def weights(self, query: Float[Tensor, "q dim"]) -> Weights:
         """The weight of each point for each query as a matrix that is never built."""
         sample = self.sample
-        return Weights(sample.scaled(query), sample.scaled(sample.x), score=sample.score())
+        return Weights(self.told(query), sample.scaled(sample.x), score=sample.score())
+
+    def told(self, points: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim"]:
+        """Points in units of the bandwidth, from no farther than what the kernel is told of them keeps digits."""
+        sample = self.sample
+        far, beside = _far.BY_DISTANCES if sample.kernel == "laplace" else _far.BY_SQUARES
+        box = _far.ends(sample.x)
+        return sample.scaled(_far.brought(points, box, far * sample.bandwidth, beside * sample.bandwidth))

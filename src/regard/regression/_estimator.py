@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from regard.errors import ShapeError, UnsupportedError
-from regard.regression import _bands, _checks, _fitting, _growth, _levels
+from regard.regression import _bands, _checks, _fitting, _growth, _levels, _scales
 from regard.regression._categorical import Mixed
 from regard.regression._data import Data
+from regard.regression._far import Anywhere
 from regard.regression._files import Saved
 from regard.regression._frames import Framed, target_names
 from regard.regression._smoother import LinearSmoother
@@ -47,8 +48,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     `tol`: the error promised, in standard deviations of y. Below 10^7 pairs the answer is exact in float64.
     `outside`: what a row gets that a kernel with an end does not reach: "nearest" (the nearest points' mean), "nan", or
     "raise". Without an end a far row gets the limit, the nearest points' mean, by itself.
-    `categorical`: columns of categories by position or name, or "auto" for those of a pandas frame that are no
-    numbers. Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own
+    `categorical`: columns of categories by position, by name or as a mask, or "auto" for those of a pandas frame that
+    are no numbers. Another category than the query's counts lambda / ((c - 1) (1 - lambda)) times as much as its own
     (Aitchison and Aitken), where lambda, from 0 to (c - 1) / c, is the bandwidth of that column: 0 listens to the same
     category only, the most ignores it. One that was never seen is predicted as if its column were not there.
     `plan`: how sums are done; "auto" chooses by cost. `device`: where, as torch calls it; a search for a
@@ -101,17 +102,19 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         blocks = _elsewhere.blocks_of(X, y, sample_weight, self.categorical)
         if blocks is not None:
             _elsewhere.fit(self, blocks)
+            _scales.check_blocks(self)
             return self
         self.target_names_ = target_names(y)
         self.categories_ = _levels.levels(X, _levels.columns(self.categorical, X))
         X, y = _checks.table(self, _levels.encoded(X, self.categories_), y, reset=True)
         most = {column: _levels.most(levels) for column, levels in self.categories_.items()}
         asked = _checks.bandwidth(self.bandwidth, X.shape[1], most)
+        _scales.check(self, X, y, asked)
         self._keep(X, y, _checks.weight(sample_weight, len(X)))
         if isinstance(asked, np.ndarray):
             self.bandwidth_ = asked
         else:
-            somewhere = self._local(HERE, np.full(X.shape[1], 0.5))
+            somewhere = self._made(HERE, np.full(X.shape[1], 0.5))
             bandwidth, self._residuals = _fitting.choose(asked, somewhere, verbose=self.verbose)
             self.bandwidth_ = bandwidth.numpy(force=True)
         self.plan_ = self._plan()
@@ -132,14 +135,16 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         if y.shape[1:] != self.y_.shape[1:]:
             msg = f"y must have the shape of the y that was fitted, (n, {self.y_.shape[1:]}), but it is {y.shape}"
             raise ShapeError(msg)
-        weight = _checks.weight(sample_weight, len(X))
+        weight = _checks.weight(sample_weight, len(X), more=True)
         if weight is not None or self.sample_weight_ is not None:
             known = np.ones(len(self.X_)) if self.sample_weight_ is None else self.sample_weight_
             weight = np.concatenate([known, np.ones(len(X)) if weight is None else weight])
-        known = _growth.renumbered(self.X_, self.categories_, categories)
+        X = np.concatenate([_growth.renumbered(self.X_, self.categories_, categories), X])
+        y = np.concatenate([self.y_, y])
+        _scales.check(self, X, y, self.bandwidth_)
         self.bandwidth_ = _growth.widths(self.bandwidth_, self.categories_, categories)
         self.categories_ = categories
-        self._keep(np.concatenate([known, X]), np.concatenate([self.y_, y]), weight)
+        self._keep(X, y, weight)
         self.plan_ = self._plan()
         return self
 
@@ -160,9 +165,9 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         if _elsewhere.is_elsewhere(X) and not return_std:
             found = _streamed.predict(self, X)
             return self._framed(found.reshape(len(found), -1), None) if isinstance(found, np.ndarray) else found
-        query = self._query(X)
-        mean = self._columns(self._local().predict(query), X)
-        return (mean, self._columns(_bands.standard_error(self._noise(query)), X)) if return_std else mean
+        query, unit = self._query(X), self._unit()
+        mean = self._columns(self._local(unit=unit).predict(query) * unit, X)
+        return (mean, self._columns(_bands.standard_error(self._noise(query)) * unit, X)) if return_std else mean
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the predictions for X; for files and Dask, y and sample_weight may be names of columns, as in `fit`."""
@@ -179,8 +184,9 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         smoothing flattens is not in it, and is small for a bandwidth that is a little narrower than the best.
         """
         _checks.level(level)
-        query = self._query(X)
-        mean, half = self._local().predict(query), _bands.half_width(self._noise(query), level)
+        query, unit = self._query(X), self._unit()
+        mean = self._local(unit=unit).predict(query) * unit
+        half = _bands.half_width(self._noise(query), level) * unit
         return self._columns(mean - half, X), self._columns(mean + half, X)
 
     def derivative(self, X: Any) -> Any:
@@ -188,7 +194,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
         It is off by at most `tol` standard deviations of y over the bandwidth of each feature; NaN for categories.
         """
-        slope = self._local().derivative(self._query(X)).numpy(force=True)
+        query, unit = self._query(X), self._unit()
+        slope = (self._local(unit=unit).derivative(query) * unit).numpy(force=True)
         table = slope[:, :, 0] if self.y_.ndim == 1 else slope
         return self._framed_features(table, X, getattr(self, "feature_names_in_", None))
 
@@ -198,9 +205,11 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """How much each row of the data counts for each row of X, a lazy (q, n); `weights @ y` predicts.
 
         For degree 1 the rows sum to 1 and may be negative. A query out of reach has a row of zeros. Weights are told by
-        distances, `predict` by differences of them: 10^6 bandwidths from all data only the latter keeps its digits.
+        distances, `predict` by differences of them, which keep their digits anywhere: so a query farther than 10^6
+        bandwidths from all data (10^8 for "laplace") has the weights of one that is as far in its direction.
         """
-        return self._local().weights(self._query(X))
+        query = self._query(X)
+        return self._local().weights(query)
 
     def leverage(self) -> np.ndarray:
         """How much each row decides its own prediction: the diagonal of the hat matrix, (n,)."""
@@ -215,14 +224,19 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
     @property
     def loo_residuals_(self) -> np.ndarray:
-        """y less what all the other rows predict, like y."""
+        """y less what all the other rows predict, like y.
+
+        A row that a kernel with an end reaches from no other is predicted by the nearest, whatever `outside` is: a
+        search for a bandwidth needs a number for every row. So it is in `loo_score_` and `cv_`.
+        """
         found = self._left_out().numpy(force=True)
         return found[:, 0] if self.flat_ else found
 
     @property
     def loo_score_(self) -> float:
         """R² of rows that are predicted by the others."""
-        if getattr(self, "blocks_", None) is not None:
+        check_is_fitted(self)
+        if self.blocks_ is not None:
             return _select_blocks.score(self)
         return float(r2_score(self.y_, self.y_ - self.loo_residuals_, sample_weight=self.sample_weight_))
 
@@ -231,7 +245,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """Mean squared leave-one-out residual; with several outputs each is in units of its variance."""
         check_is_fitted(self)
         if self.blocks_ is None:
-            return _fitting.mean_square(self._local(HERE), self._left_out())
+            return _fitting.mean_square(self._made(HERE), self._left_out())
         if self._cv is None:
             self._cv = _select_blocks.cross_validation(self)
         return self._cv
@@ -240,18 +254,25 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         check_is_fitted(self)
         if self._residuals is None:
             here = self.blocks_ is None
-            self._residuals = _fitting.residuals(self._local(HERE)) if here else _select_blocks.left_out(self)
+            self._residuals = _fitting.residuals(self._made(HERE)) if here else _select_blocks.left_out(self)
         return self._residuals
 
     # Inside
 
     def _plan(self) -> str:
         """How as many queries as there are rows would be answered, and why."""
-        sample = self._local().data.sample
+        sample = self._made().data.sample
         return str(_engine.way_of(sample, sample.x, tol=self.tol, plan=self.plan))
 
     def _noise(self, query: Tensor) -> Noise:
-        return self._local().noise(query, self._left_out().square().to(query.device))
+        """In squares of `_unit`."""
+        unit = self._unit()
+        return self._local(unit=unit).noise(query, (self._left_out().to(query.device) / unit).square())
+
+    def _unit(self) -> Tensor:
+        """In which what is made of products of y is told: 1, unless y is so large or small that these would not fit."""
+        one = torch.ones((), dtype=torch.float64)
+        return one if self.blocks_ is not None else self._tensor(_scales.unit(self.y_))
 
     def _query(self, X: Any) -> Tensor:
         check_is_fitted(self)
@@ -271,18 +292,21 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """A fit that was refused or interrupted is none, whatever it has kept."""
         return hasattr(self, "bandwidth_")
 
-    def _local(self, device: str | None = None, bandwidth: np.ndarray | None = None) -> Any:
-        """A Local, or a Streamed, which refuses some questions: the data and the bandwidth, ready to be asked.
-
-        Device and bandwidth are ours as they are now, if no other is told.
-        """
+    def _local(self, unit: Tensor | None = None) -> Anywhere:
+        """The data and the bandwidth, ready to be asked from anywhere; y is in the `unit`."""
         if self.blocks_ is not None:
-            return Streamed.of(self)
+            return Anywhere.of_blocks(self, Streamed.of(self))
+        return Anywhere.of(self._made(unit=unit))
+
+    def _made(
+        self, device: str | None = None, bandwidth: np.ndarray | None = None, unit: Tensor | None = None
+    ) -> _fitting.Local:
+        """Device and bandwidth are ours as they are now, if no other is told."""
         tensor = partial(self._tensor, device=device)
-        y = tensor(self.y_)
+        y = tensor(self.y_.reshape(len(self.y_), -1))
         sample = Sample(
             tensor(self.X_),
-            y.unsqueeze(1) if y.dim() == 1 else y,
+            y if unit is None else y / unit,
             tensor(self.bandwidth_ if bandwidth is None else bandwidth),
             self.kernel,
             None if self.sample_weight_ is None else tensor(self.sample_weight_).log(),

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from regard.errors import ChoiceError, DataError
+from regard.errors import ChoiceError, DataError, ShapeError
 
 
 def columns(asked: Any, X: Any) -> tuple[int, ...]:
-    """Positions of the columns that `categorical` gives by position, by name, or as "auto", those of a pandas frame."""
+    """Positions of the columns that `categorical` gives by position, by name, by a mask, or as "auto"."""
     names = list(getattr(X, "columns", []))
     if asked is None or not _width(X):
         return ()
-    if isinstance(asked, str):
-        if asked != "auto":
-            msg = f"categorical must be None, 'auto' or a list of columns, but it is {asked!r}"
-            raise ChoiceError(msg)
+    if isinstance(asked, str) and asked == "auto":
         return tuple(column for column in range(len(names)) if _is_category(X.iloc[:, column]))
+    if isinstance(asked, str) or not _is_list(asked):
+        msg = f"categorical must be None, 'auto', a list of columns or one of a bool for each, but it is {asked!r}"
+        raise ChoiceError(msg)
+    asked = list(asked)
+    if asked and all(isinstance(one, bool | np.bool_) for one in asked):
+        return _marked(asked, _width(X))
     return tuple(sorted({_position(one, names, _width(X)) for one in asked}))
+
+
+def _is_list(asked: Any) -> bool:
+    return isinstance(asked, Iterable) and getattr(asked, "ndim", 1) == 1
+
+
+def _marked(mask: Sequence[bool], width: int) -> tuple[int, ...]:
+    if len(mask) != width:
+        msg = (
+            f"categorical, where it is a mask, must have one bool for each of the {width} columns, but has {len(mask)}"
+        )
+        raise ShapeError(msg)
+    return tuple(column for column, marked in enumerate(mask) if marked)
 
 
 def _width(X: Any) -> int:
@@ -39,6 +55,9 @@ def _is_category(column: Any) -> bool:
 
 
 def _position(asked: Any, names: Sequence[Any], width: int) -> int:
+    if isinstance(asked, bool | np.bool_):
+        msg = f"categorical must be a list of columns or one of a bool for each, but {asked} stands among columns"
+        raise ChoiceError(msg)
     if asked in names:
         return list(names).index(asked)
     if isinstance(asked, int | np.integer) and -width <= asked < width:

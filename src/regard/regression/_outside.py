@@ -16,6 +16,7 @@ from regard._operands import NEVER
 from regard.errors import OutsideError
 from regard.regression._data import Data
 from regard.regression._squares import Noise
+from regard.regression.sums._nearest import nearest_of
 from regard.regression.sums._state import Pooled
 
 PAIRS = 2**20  # distances that are held at a time
@@ -79,19 +80,16 @@ def nearest(
     sample = data.sample
     weight = torch.ones_like(values[:, 0]) if sample.log_weight is None else sample.log_weight.exp()
     keep = weight > 0
-    x, values, weight = sample.scaled(sample.x)[keep], values[keep], weight[keep]
+    x, values, weight = sample.x[keep], values[keep], weight[keep]
     parts = [
-        _nearest(part, x, values, weight) for part in sample.scaled(data.points(query)).split(max(1, PAIRS // len(x)))
+        _mean(nearest_of(part, x, sample.bandwidth), values, weight)
+        for part in data.points(query).split(max(1, PAIRS // len(x)))
     ]
     mean, total = zip(*parts, strict=True)
     return torch.cat(mean), torch.cat(total)
 
 
-def _nearest(query: Tensor, x: Tensor, values: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    # Not the expanded form |a|^2 + |b|^2 - 2 ab: far away it could not tell the points apart.
-    square = query.new_zeros(len(query), len(x))
-    for a, b in zip(query.unbind(1), x.unbind(1), strict=True):
-        square += (a.unsqueeze(1) - b).square()
-    near = torch.where(square <= square.amin(1, keepdim=True), weight, 0.0)
+def _mean(near: Tensor, values: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    near = torch.where(near, weight, 0.0)
     total = near.sum(1)
     return near @ values / total.unsqueeze(1), total

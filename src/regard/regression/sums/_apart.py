@@ -120,15 +120,27 @@ def _seen(part: Scaled) -> Tensor:
     return (~(rough < top - FAINT - top.abs() * _cells.SQUARES)).any(0).nonzero().squeeze(-1)
 
 
-def _block(part: Scaled, places: Tensor, width: Tensor, values: Tensor, answer: Answer) -> Pooled:
-    square = squared_distance(part.query, part.x)
-    nearest = square.argmin(1)
-    apart = torch.empty(part.x.shape[1], *square.shape, dtype=square.dtype, device=square.device)
-    nearer = torch.zeros_like(square)
+def _from(nearest: Tensor, part: Scaled, places: Tensor, width: Tensor) -> tuple[Tensor, Tensor]:
+    """How far all points are from these, and by how much half the square of their distance to the query is less."""
+    apart = places.new_empty(places.shape[1], len(part.query), len(places))
+    nearer = places.new_zeros(len(part.query), len(places))
     for axis, one in enumerate(apart):
         place, x = places[:, axis], part.x[:, axis]
         torch.sub(place, place[nearest].unsqueeze(1), out=one).div_(width[axis])
         nearer.addcmul_(one, part.query[:, axis : axis + 1] - (x + x[nearest].unsqueeze(1)) / 2)
+    return apart, nearer
+
+
+def _block(part: Scaled, places: Tensor, width: Tensor, values: Tensor, answer: Answer) -> Pooled:
+    square = squared_distance(part.query, part.x)
+    nearest = square.argmin(1)
+    apart, nearer = _from(nearest, part, places, width)
+    for _ in range(part.x.shape[1]):  # squares far away are all the same: the nearest is found one feature at a time
+        better = nearer.amax(1) > 0
+        if not bool(better.any()):
+            break
+        nearest = torch.where(better, nearer.argmax(1), nearest)
+        apart, nearer = _from(nearest, part, places, width)
     best = square.gather(1, nearest.unsqueeze(1))
     if part.kernel == "laplace":
         nearer /= ((square.sqrt() + best.sqrt()) / 2).clamp_min(torch.finfo(square.dtype).tiny)

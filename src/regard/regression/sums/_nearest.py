@@ -6,12 +6,13 @@ import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.regression.sums._sample import Sample
 
 TILE = 2**20  # distances that are held at a time
+ROUNDING = 2.0**-50  # of products and their sum: what differs by less is as near
 
 
 class Nearest(NamedTuple):
@@ -68,3 +69,34 @@ def _squares(query: Tensor, x: Tensor, weight: Tensor | None) -> Tensor:
     for a, b in zip(query.unbind(1), x.unbind(1), strict=True):
         square += (a.unsqueeze(1) - b).square()
     return square if weight is None else square.masked_fill(weight == 0, math.inf)
+
+
+def nearest_of(
+    query: Float[Tensor, "q dim"], x: Float[Tensor, "n dim"], width: Float[Tensor, " dim"]
+) -> Bool[Tensor, "q n"]:
+    """Which points are nearest to each query, at any distance: by differences of squares, as in `_apart`.
+
+    Far away all squares are rounded to the same number, and the first point is as good as any to begin with. The one
+    that is nearest beside it takes its place, until there is none: features that are farther are decided first.
+    """
+    first = _squares(query / width, x / width, None).argmin(1)
+    nearer, rounded = _nearer(query, x, width, first)
+    for _ in range(x.shape[1]):
+        best = (nearer - rounded).argmax(1)
+        better = (nearer - rounded).gather(1, best.unsqueeze(1)).squeeze(1) > 0
+        if not bool(better.any()):
+            break
+        first = torch.where(better, best, first)
+        nearer, rounded = _nearer(query, x, width, first)
+    return nearer >= -rounded
+
+
+def _nearer(query: Tensor, x: Tensor, width: Tensor, first: Tensor) -> tuple[Tensor, Tensor]:
+    """By how much half the square of each distance is below that of the first point, and the rounding of that."""
+    nearer, size = query.new_zeros(len(query), len(x)), query.new_zeros(len(query), len(x))
+    for a, b, h in zip(query.unbind(1), x.unbind(1), width.unbind(), strict=True):
+        there = b[first].unsqueeze(1)
+        product = (b - there) / h * ((a.unsqueeze(1) - (b + there) / 2) / h)
+        nearer += product
+        size += product.abs()
+    return nearer, size * ROUNDING
