@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -24,6 +24,7 @@ LOOKED_AT = 2  # queries of a tile, for a guess of the smallest sum at any of th
 ROUNDING = 2.0**-60  # what float64 cannot tell from nothing
 
 
+@runtime_checkable
 class Ready(Protocol):
     """Points made ready for the queries of a region."""
 
