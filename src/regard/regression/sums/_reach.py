@@ -30,7 +30,7 @@ def share_within_reach(problem: Scaled, tol: float) -> float:
     return min(1.0, max(kept / len(some.x), _cells.POINTS / len(problem.x)))
 
 
-def _every(points: Float[Tensor, "n *dim"], count: int) -> Float[Tensor, "some *dim"]:
+def _every(points: Float[Tensor, "n ..."], count: int) -> Float[Tensor, "some ..."]:
     """About so many, evenly along the order in which they came."""
     if len(points) <= count:
         return points
