@@ -15,7 +15,7 @@ EXACT_PAIRS = 10**7  # up to here every pair is taken, in float64
 SINGLE_TOL = 1e-5  # what single precision can promise
 
 # Seconds on two cores, all in one place: only their ratios matter.
-PAIR_SINGLE = 0.9e-9
+PAIR_SINGLE = 0.65e-9
 PAIR_DOUBLE = 2.6e-9
 PAIR_DIRECT = 8e-9  # a kernel other than the Gaussian
 PAIR_DIRECT_FEATURE = 1e-9  # more for each feature

@@ -47,7 +47,8 @@ def pool(problem: Scaled, tol: float) -> Pooled:
     At most `tol` of it comes from points that are left out; with 0, none are but those without any weight at all.
     """
     queries = min(QUERIES, math.ceil(len(problem.query) / _workers.threads()))  # there is work for everybody
-    return _cells.by_tiles(problem, tol, _cells.POINTS, queries, Keys.of, finish=told, tile=TILE, by_point=tol > 0)
+    points = _cells.POINTS if tol > 0 else len(problem.x)  # where none is left out, their order does not matter
+    return _cells.by_tiles(problem, tol, points, queries, Keys.of, finish=told, tile=TILE, by_point=tol > 0)
 
 
 class Keys(NamedTuple):
