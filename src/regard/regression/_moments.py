@@ -64,7 +64,7 @@ class Moments:
     """At each query, under its weights p: the mean of v and of y, and how they vary together."""
 
     frame: Frame
-    lse: Float[Tensor, " q"]  # nothing but zeros where a derivative is wanted
+    lse: Float[Tensor, " q"]
     v: Float[Tensor, "q dim"]
     away: Float[Tensor, "q dim"]  # from the mean of v to the query
     vv: Float[Tensor, "q dim dim"]  # the covariance of v
@@ -80,7 +80,6 @@ class Moments:
         vv = vv - v.unsqueeze(2) * v.unsqueeze(1)
         return cls(frame, lse, v, frame.place(points) - v, vv, y, vy - v.unsqueeze(2) * y.unsqueeze(1))
 
-    @torch.no_grad()
     def inverse(self) -> Float[Tensor, "q dim dim"]:
         """The pseudo-inverse of the spread: a direction in which the data near by hardly varies counts as flat."""
         spread = self.vv.diagonal(dim1=1, dim2=2)
@@ -100,9 +99,9 @@ class Moments:
         return found
 
     def solved(self, right: Float[Tensor, "q dim columns"]) -> Float[Tensor, "q dim columns"]:
-        """S^+ right, with a step of refinement that also carries its derivative, S^+ (d right - dS found)."""
+        """S^+ right, with a step of refinement."""
         inverse = self.inverse()
-        found = (inverse @ right).detach()
+        found = inverse @ right
         return found + inverse @ (right - self.vv @ found)
 
     def value(self, slope: Float[Tensor, "q dim outputs"] | None = None) -> Float[Tensor, "q outputs"]:

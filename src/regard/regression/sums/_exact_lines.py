@@ -67,14 +67,12 @@ def line(
     slope = direction @ (inverse.unsqueeze(2) * (direction.mT @ (common / unit.unsqueeze(2)))) / unit.unsqueeze(2)
     lift = (inverse * aim.squeeze(1).square()).sum(1)
     rows = torch.addcmul(weights, weights, (tilt.unsqueeze(1) @ around).squeeze(1))
-    found = Line(rows, level, slope, tilt, mean, lift, around)
-    if around.shape[1] > 1:
-        weak = (~(strength.amin(1) >= FIRM)).nonzero().flatten()
-        if len(weak):
-            better = _by_basis(weights[weak], around[weak], away[weak], unit[weak], values, level[weak])
-            for whole, part in zip(found[:1] + found[2:4] + found[5:6], better, strict=True):
-                whole[weak] = part
-    return found
+    weak = (~(strength >= FIRM).all(1)).nonzero().flatten()
+    if around.shape[1] > 1 and len(weak):
+        better = _by_basis(weights[weak], around[weak], away[weak], unit[weak], values, level[weak])
+        for whole, part in zip((rows, slope, tilt, lift), better, strict=True):
+            whole[weak] = part
+    return Line(rows, level, slope, tilt, mean, lift, around)
 
 
 def _directions(spread: Float[Tensor, "q dim dim"]) -> tuple[Float[Tensor, "q dim"], Float[Tensor, "q dim dim"]]:
@@ -93,8 +91,9 @@ def _by_basis(
     inverse = torch.where(strength.square() > FLAT, 1 / strength, 0.0).unsqueeze(2)
     aim = inverse * (right @ (away.unsqueeze(2) / size))  # (q, k, 1)
     rows = weights + (root.mT * (across @ (left @ aim))).squeeze(2)
-    height = root.mT * (values - level.unsqueeze(1))
-    slope = right.mT @ (inverse * (left.mT @ (across.mT @ height))) / size
+    basis = root * across.mT
+    height = basis @ values - basis.sum(2, keepdim=True) * level.unsqueeze(1)
+    slope = right.mT @ (inverse * (left.mT @ height)) / size
     tilt = (right.mT @ (inverse * aim) / size).squeeze(2)
     return rows, slope, tilt, aim.square().sum((1, 2))
 
