@@ -54,7 +54,7 @@ def test_heavy_tails(plan, seed):
 
 @pytest.mark.parametrize("plan", [*EXACT, "fast"])
 def test_the_far_end_of_engel(plan):
-    data = sm.datasets.engel.load_pandas().data.to_numpy()
+    data = np.asarray(sm.datasets.engel.load_pandas().data)
     model = rg.NadarayaWatson(bandwidth=259.0, degree=1, plan=plan).fit(data[:, :1], data[:, 1])
     found = model.predict([[4864.328], [4900.0], [4957.0]])
     np.testing.assert_allclose(found, [1836.18615, 1832.75804, 1827.27814], atol=1e-4)
