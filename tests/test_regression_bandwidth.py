@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from regard.regression.selection import _residuals
 from regard.regression.selection._loo import Pairs
 from regard.regression.selection._loo_fast import Fast
-from regard.regression.selection._loo_rows import SLOPES
 from regard.regression.selection._objective import Objective
 from regard.regression.selection._problem import Problem
 from regard.regression.selection._rules import CANONICAL, scott
 from regard.regression.selection._search import Progress, select
 from regard.regression.sums._sample import Sample
+from regard.regression.sums._steep import SLOPES
 from regard.scores._distance import LOG_KERNELS
 
 KERNELS = ("gaussian", *SLOPES)

@@ -12,6 +12,7 @@ import torch
 
 import regard as rg
 from regard.errors import OutsideError, UnsupportedError
+from regard.regression import _moments
 from regard.regression.blocks import _blocks, _elsewhere, _lines, _select_blocks, _stream, _streamed
 from regard.regression.blocks._blocks import ArrayBlocks
 from regard.regression.blocks._lines import Lines
@@ -177,7 +178,7 @@ class TestFastSum:
     @staticmethod
     def _seen_from(lines, query, mean):
         dim, at = lines.dim, lines.frame.place(query)
-        v, y, vy, vv = _lines.split(mean, dim, len(lines.frame.level))
+        v, y, vy, vv = _moments.split(mean, dim, len(lines.frame.level))
         u = v - at
         uu = (
             vv - at.unsqueeze(2) * v.unsqueeze(1) - v.unsqueeze(2) * at.unsqueeze(1) + at.unsqueeze(2) * at.unsqueeze(1)

@@ -14,11 +14,11 @@ from regard.regression import _levels
 from regard.regression.selection import _loo, _residuals, _search
 from regard.regression.selection._descent import Ways
 from regard.regression.selection._loo import Pairs
-from regard.regression.selection._loo_rows import SLOPES
 from regard.regression.selection._problem import Problem
 from regard.regression.selection._rules import CANONICAL
 from regard.regression.sums._kinds import Kinds
 from regard.regression.sums._sample import Sample
+from regard.regression.sums._steep import SLOPES
 from regard.scores._distance import LOG_KERNELS
 
 KERNELS = ("gaussian", *SLOPES)

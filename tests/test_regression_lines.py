@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import regard as rg
 from regard.regression.selection._residuals import residuals
-from regard.regression.sums import _engine, _exact_lines, _fast_lines, _nufft
+from regard.regression.sums import _apart, _engine, _exact_lines, _fast_lines, _nufft
 from regard.regression.sums._cloud import Cloud
 from regard.regression.sums._fast import box
 from regard.regression.sums._sample import Sample, scale_of
@@ -211,13 +211,17 @@ def test_the_estimator_takes_the_fast_sum_and_redoes_the_rest(dim, monkeypatch):
     sample, query = plain(dim, 4001, 4001)
     query = torch.cat([query, query[:7] + 40])
     asked = []
-    lines = _exact_lines.lines
-    monkeypatch.setattr(_exact_lines, "lines", lambda sample, q: asked.append(len(q)) or lines(sample, q))
+    answered = _apart.answered
+    monkeypatch.setattr(_apart, "answered", lambda sample, q, how: asked.append(len(q)) or answered(sample, q, how))
     model = rg.NadarayaWatson(degree=1, bandwidth=0.3).fit(sample.x.numpy(), sample.values.numpy())
     found = model.predict(query.numpy())
     assert "fast" in model.plan_
     assert 7 <= sum(asked) < len(query) // 10
     assert (off(sample, query[:-7], torch.from_numpy(found[:-7])) <= 1e-6).all()
+
+
+def from_points(sample, query):
+    return _apart.answered(sample, query, _exact_lines.value(sample.values))[1]
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
@@ -232,15 +236,13 @@ def test_from_the_points_it_is_least_squares(dim):
             for r, a in zip(root, design, strict=True)
         ]
     )
-    np.testing.assert_allclose(_exact_lines.lines(sample, query), expected, rtol=0, atol=1e-7)
+    np.testing.assert_allclose(from_points(sample, query), expected, rtol=0, atol=1e-7)
 
 
 def test_where_there_is_no_line_it_is_flat():
     x = torch.tensor([[0.0, 0.0]] * 5 + [[1.0, 1.0]] * 5, dtype=torch.float64)
     y = torch.arange(10.0, dtype=torch.float64).unsqueeze(1)
-    found = _exact_lines.lines(
-        Sample(x, y, filled(2, 1.0)), torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.5, 0.5]]).double()
-    )
+    found = from_points(Sample(x, y, filled(2, 1.0)), torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.5, 0.5]]).double())
     np.testing.assert_allclose(found[:, 0], [2.0, 4.5, 4.5], atol=1e-12)
-    one = _exact_lines.lines(Sample(x[:3], y[:3], filled(2, 1.0)), x[5:7] * 9)
+    one = from_points(Sample(x[:3], y[:3], filled(2, 1.0)), x[5:7] * 9)
     np.testing.assert_allclose(one[:, 0], 1.0)

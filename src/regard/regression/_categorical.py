@@ -11,7 +11,8 @@ from torch import Tensor
 from regard import scores
 from regard.attention import attend
 from regard.regression._data import Data
-from regard.regression.sums import _kinds
+from regard.regression.sums import _engine, _kinds
+from regard.regression.sums._apart import Answer
 from regard.regression.sums._kinds import Kinds
 from regard.regression.sums._state import Pooled
 from regard.scores import Score
@@ -62,7 +63,8 @@ class Mixed(Data):
         """A sum over frequencies knows no categories."""
 
     def lines(self, query: Float[Tensor, "q features"]) -> None:
-        """The same."""
+        """The same; a plan that cannot serve is refused all the same."""
+        _engine.way_of(self.sample, self.points(query), tol=self.tol, plan=self.plan)
 
     def squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> Mixed:
         plain = super().squared(kernel, narrower, values)
@@ -75,6 +77,10 @@ class Mixed(Data):
         sample = self.sample if values is None else replace(self.sample, values=values)
         codes = query[:, list(self.columns)]
         return _kinds.pool(sample, self.kinds, self.points(query), codes, tol=tol or self.tol, plan=self.plan)
+
+    def near(self, query: Float[Tensor, "q features"], answer: Answer) -> tuple[Tensor, ...]:
+        codes = query[:, list(self.columns)]
+        return _kinds.answered(self.sample, self.kinds, self.points(query), codes, answer)
 
     def differentiable(
         self, query: Float[Tensor, "q features"], values: Float[Tensor, "n columns"]

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard._operands import NEVER
 from regard.regression import _outside, _squares
 from regard.regression._data import Data
 from regard.regression._moments import by_autograd, covariance
@@ -41,7 +42,8 @@ class LocalConstant:
         if data.sample.kernel == "gaussian":
             return data.spread_out(_gaussian_slopes(data, query))
         slope = by_autograd(lambda place: data.differentiable(place, data.sample.values), query)
-        return data.spread_out(data.points(_outside.slope(data, query, slope)))
+        far = data.pool(query, torch.zeros_like(data.sample.values[:, :1])).lse == NEVER
+        return data.spread_out(data.points(_outside.slope(data, far, slope)))
 
     def weights(self, query: Float[Tensor, "q dim"]) -> Weights:
         return self.data.weights(query)

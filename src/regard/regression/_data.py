@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention import attend
-from regard.regression.sums import _engine, _far
+from regard.regression.sums import _apart, _engine, _far
+from regard.regression.sums._apart import Answer
 from regard.regression.sums._fast_lines import Lines
 from regard.regression.sums._fast_slopes import Slopes
+from regard.regression.sums._plan import EXACT_PAIRS
 from regard.regression.sums._sample import Sample
 from regard.regression.sums._state import Pooled
 from regard.weights import Weights
@@ -25,11 +26,6 @@ class Data:
     tol: float = 1e-6
     plan: str = "auto"
     outside: str = "nearest"  # what a query gets that no point reaches
-
-    @property
-    def widths(self) -> Float[Tensor, " dim"]:
-        """The bandwidth of each feature in which there are distances."""
-        return self.sample.bandwidth
 
     def points(self, table: Float[Tensor, "q features ..."]) -> Float[Tensor, "q dim ..."]:
         """These features of a table."""
@@ -50,8 +46,7 @@ class Data:
 
     def share(self) -> Float[Tensor, " n"]:
         """The weight of each point among all, before any kernel."""
-        y, log_weight = self.sample.values[:, 0], self.sample.log_weight
-        return torch.full_like(y, 1 / len(y)) if log_weight is None else torch.softmax(log_weight, 0)
+        return self.sample.share()
 
     def pool(
         self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"] | None = None, tol: float | None = None
@@ -67,6 +62,14 @@ class Data:
     def lines(self, query: Float[Tensor, "q dim"]) -> Lines | None:
         """The local line at each query by the fast sum, with its bound; None where another way is better."""
         return _engine.lines(self.sample, query, tol=self.tol, plan=self.plan)
+
+    def near(self, query: Float[Tensor, "q dim"], answer: Answer) -> tuple[Tensor, ...]:
+        """The log of the total weight at each query, and what `answer` makes of the points around it: exactly."""
+        return _apart.answered(self.sample, query, answer)
+
+    def few(self, query: Float[Tensor, "q dim"]) -> bool:
+        """Whether every pair is looked at."""
+        return len(query) * len(self.sample.x) <= EXACT_PAIRS
 
     def differentiable(
         self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"]

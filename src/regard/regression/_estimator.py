@@ -44,7 +44,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     "triweight", "triangular", "tricube", "cosine".
     `bandwidth`: a number, one a feature, "scott" (a rule of thumb) or "cv": each row is predicted by the others, and
     the widths are those that do it best; a feature that does not help gets an infinite one.
-    `degree`: 0, local constant, or 1, local linear.
+    `degree`: 0, local constant, or 1, local linear. A direction in which the points that count differ by less than a
+    millionth of how far the query is from them has no slope: a line is flat there; with none left, it is a constant.
     `tol`: the error promised, in standard deviations of y. Below 10^7 pairs the answer is exact in float64.
     `outside`: what a row gets that a kernel with an end does not reach: "nearest" (the nearest points' mean), "nan", or
     "raise". Without an end a far row gets the limit, the nearest points' mean, by itself.
@@ -204,9 +205,10 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def weights(self, X: Any) -> Weights | LinearSmoother:
         """How much each row of the data counts for each row of X, a lazy (q, n); `weights @ y` predicts.
 
-        For degree 1 the rows sum to 1 and may be negative. A query out of reach has a row of zeros. Weights are told by
-        distances, `predict` by differences of them, which keep their digits anywhere: so a query farther than 10^6
-        bandwidths from all data (10^8 for "laplace") has the weights of one that is as far in its direction.
+        For degree 1 the rows sum to 1 and may be negative. A query out of reach has a row of zeros. For degree 0
+        weights are told by distances, `predict` by differences of them, which keep their digits anywhere: so a query
+        farther than 10^6 bandwidths from all data (10^8 for "laplace") has the weights of one that is as far in its
+        direction.
         """
         query = self._query(X)
         return self._local().weights(query)

@@ -25,7 +25,7 @@ class Anywhere:
     @classmethod
     def of(cls, local: Any) -> Anywhere:
         data = local.data
-        width = data.spread_out(data.widths.unsqueeze(0).unsqueeze(2)).squeeze(2).squeeze(0)
+        width = data.spread_out(data.sample.bandwidth.unsqueeze(0).unsqueeze(2)).squeeze(2).squeeze(0)
         return cls(local, _far.ends(data.table()), width, _far.EXACT)  # NaN for categories, which are not measured
 
     @classmethod

@@ -8,25 +8,32 @@ b = S^-1 Cov(v, y) and the value E[y] + b (v - m). It is linear in y: its weight
 which sum to 1 and may be negative. Where the data near a query does not vary in some direction (one point in reach,
 equal points, a far query that one point decides), S has no inverse: the slope in that direction is taken as 0, the
 limit of a ridge that goes to 0, and with no direction left the answer is that of degree 0.
+
+Whatever is asked, the line is drawn through the points themselves (`_exact_lines`). Where pairs are many, quicker ways
+come first that know how far off they may be, and the points answer what these leave open.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.regression import _outside, _squares
+from regard._operands import NEVER
+from regard.regression import _outside, _quick_lines
 from regard.regression._constant import own_weight
 from regard.regression._data import Data
-from regard.regression._moments import Moments, by_autograd, moments
 from regard.regression._smoother import LinearSmoother
 from regard.regression._squares import Noise
 from regard.regression.sums import _exact_lines
+from regard.regression.sums._apart import Answer
 from regard.regression.sums._state import Pooled
+
+Quick = Callable[[Data, Float[Tensor, "q dim"]], tuple[tuple[Tensor, ...], Bool[Tensor, " q"]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,57 +43,48 @@ class LocalLinear:
 
     def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
         """By the fast sum where that is certain to `tol` standard deviations of y, else from the points."""
+        middle = self.data.sample.values.mean(0)
+        answer = _exact_lines.value(self.data.sample.values - middle)
         found = self.data.lines(query)
         if found is None:
-            return self._by_moments(query)
+            lse, value = self._asked(query, answer, _quick_lines.value)
+            pooled = Pooled(lse, value + middle, torch.zeros_like(lse))
+            return _outside.answer(self.data, query, pooled).mean
         redo = (~(found.error <= self.data.tol)).nonzero().squeeze(-1)
         if len(redo):
-            found.value[redo] = _exact_lines.lines(self.data.sample, query[redo])
+            found.value[redo] = self.data.near(query[redo], answer)[1] + middle
         return found.value
 
-    def _by_moments(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
-        found = moments(self.data, query)
-        return _outside.answer(self.data, query, Pooled(found.lse, found.value(), torch.zeros_like(found.lse))).mean
+    def _asked(self, query: Float[Tensor, "q dim"], answer: Answer, quick: Quick) -> tuple[Tensor, ...]:
+        """From the points where these are few, else quickly; from the points again where that is in doubt."""
+        if self.data.few(query):
+            return self.data.near(query, answer)
+        found, doubt = quick(self.data, query)
+        redo = doubt.nonzero().squeeze(-1)
+        if len(redo):
+            again = self.data.near(query[redo], answer)
+            found = tuple(whole.index_copy(0, redo, part) for whole, part in zip(found, again, strict=True))
+        return found
 
     def noise(self, query: Float[Tensor, "q dim"], variance: Float[Tensor, "n outputs"]) -> Noise:
         """The variance of a row near each query, and how much of it the prediction keeps."""
-        pooled = self.data.pool(query, variance)
-        found = moments(self.data, query)
-        factors = _factors(found)
-        corners = self._corners(found)
-        rows, cols = torch.triu_indices(factors.shape[1], factors.shape[1], device=factors.device)
-        products = corners[:, rows] * corners[:, cols]
-        squares = _squares.pool(self.data, query, pooled.lse, products)
-        twice = torch.where(rows == cols, 1.0, 2.0)
-        total = squares.lse.exp()
-        kept = total * (squares.mean * factors[:, rows] * factors[:, cols] * twice).sum(1).clamp_min(0)
-        return _outside.noise(self.data, query, variance, pooled, Noise(pooled.mean, kept, 1 / total))
-
-    def _corners(self, found: Moments) -> Tensor:
-        v = found.frame.place(self.data.sample.x)
-        return torch.cat([torch.ones_like(v[:, :1]), v], 1)
+        log_weight = self.data.sample.log_weight
+        answer = _exact_lines.noise(variance, None if log_weight is None else log_weight.exp())
+        lse, near, kept, total = self._asked(query, answer, _quick_lines.noise(variance))
+        pooled = Pooled(lse, near, torch.zeros_like(lse))
+        return _outside.noise(self.data, query, variance, pooled, Noise(near, kept, 1 / total))
 
     def derivative(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
         """df/dx of the fit itself, which is not the slope of the local line: the line changes with x too."""
-
-        def fit(place: Tensor) -> Tensor:
-            return moments(self.data, place, differentiable=True).value()
-
-        data = self.data
-        return data.spread_out(data.points(_outside.slope(data, query, by_autograd(fit, query))))
+        data, values = self.data, self.data.sample.values
+        lse, slope = data.near(query, _exact_lines.derivative(data.sample, values - values.mean(0)))
+        return data.spread_out(_outside.slope(data, lse == NEVER, slope))
 
     def weights(self, query: Float[Tensor, "q dim"]) -> LinearSmoother:
-        found = moments(self.data, query)
-        return LinearSmoother(self.data.weights(query), _factors(found), self._corners(found))
+        return LinearSmoother(self.data, query)
 
     def leverage(self) -> Float[Tensor, " n"]:
         """l_ii = p_ii (1 + (v_i - m) S^-1 (v_i - m))."""
-        x = self.data.table()
-        found = moments(self.data, x)
-        return own_weight(self.data, found.lse) * (_factors(found) * self._corners(found)).sum(1)
-
-
-def _factors(found: Moments) -> Float[Tensor, "q corners"]:
-    """By what the weights of degree 0 are tilted: l_i = p_i times this . [1, v_i]."""
-    tilt = found.solved(found.away.unsqueeze(2)).squeeze(2)
-    return torch.cat([1 - (tilt * found.v).sum(1, keepdim=True), tilt], 1)
+        answer = _exact_lines.lift(self.data.sample.values)
+        lse, lift = self._asked(self.data.table(), answer, _quick_lines.lift)
+        return own_weight(self.data, lse) * (1 + lift)

@@ -1,4 +1,4 @@
-"""Means and covariances of the data around each query: what a local line and a derivative are made of.
+"""Means and covariances of the data around each query: what lines and derivatives are made of where pairs are many.
 
 All are averages under the kernel's weights p_i, so any way to pool serves. A covariance is then a difference of
 averages, E[v y] - E[v] E[y], which loses digits where the data reaches much farther than the kernel: v is centred and
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from regard.regression._data import Data
 from regard.regression.sums._exact_lines import FLAT, TINY
+from regard.regression.sums._sample import Sample
 
 SMALLEST_TOL = 1e-14  # what is asked for below that is asked of float64 itself
 ROUNDED = 1e-2  # of a second moment from the origin: times FLAT this is well above what rounding leaves
@@ -30,11 +32,11 @@ class Frame:
     level: Float[Tensor, " outputs"]
 
     @classmethod
-    def of(cls, data: Data) -> Frame:
-        x, share = data.sample.x, data.share()
+    def of(cls, sample: Sample) -> Frame:
+        x, share = sample.x, sample.share()
         centre = share @ x
         deviation = (share @ (x - centre).square()).sqrt()
-        return cls.around(centre, deviation, data.widths, share @ data.sample.values)
+        return cls.around(centre, deviation, sample.bandwidth, share @ sample.values)
 
     @classmethod
     def around(
@@ -62,7 +64,7 @@ class Moments:
     """At each query, under its weights p: the mean of v and of y, and how they vary together."""
 
     frame: Frame
-    lse: Float[Tensor, " q"]  # nothing but zeros where a derivative is wanted
+    lse: Float[Tensor, " q"]
     v: Float[Tensor, "q dim"]
     away: Float[Tensor, "q dim"]  # from the mean of v to the query
     vv: Float[Tensor, "q dim dim"]  # the covariance of v
@@ -78,7 +80,6 @@ class Moments:
         vv = vv - v.unsqueeze(2) * v.unsqueeze(1)
         return cls(frame, lse, v, frame.place(points) - v, vv, y, vy - v.unsqueeze(2) * y.unsqueeze(1))
 
-    @torch.no_grad()
     def inverse(self) -> Float[Tensor, "q dim dim"]:
         """The pseudo-inverse of the spread: a direction in which the data near by hardly varies counts as flat."""
         spread = self.vv.diagonal(dim1=1, dim2=2)
@@ -98,27 +99,41 @@ class Moments:
         return found
 
     def solved(self, right: Float[Tensor, "q dim columns"]) -> Float[Tensor, "q dim columns"]:
-        """S^+ right, with a step of refinement that also carries its derivative, S^+ (d right - dS found)."""
+        """S^+ right, with a step of refinement."""
         inverse = self.inverse()
-        found = (inverse @ right).detach()
+        found = inverse @ right
         return found + inverse @ (right - self.vv @ found)
 
-    def value(self) -> Float[Tensor, "q outputs"]:
+    def value(self, slope: Float[Tensor, "q dim outputs"] | None = None) -> Float[Tensor, "q outputs"]:
         """The line at the query itself."""
-        slope = self.solved(self.vy)
+        slope = self.solved(self.vy) if slope is None else slope
         return self.frame.level + self.y + (self.away.unsqueeze(1) @ slope).squeeze(1)
 
+    def moved(self, off: Off, tilt: Float[Tensor, "q dim"], slope: Tensor) -> Float[Tensor, "q outputs"]:
+        """By how much the line may be off at the query, at first order.
 
-def moments(data: Data, query: Float[Tensor, "q dim"], *, differentiable: bool = False) -> Moments:
-    """All that a line needs at each query."""
-    frame = Frame.of(data)
-    columns = frame.columns(data.sample.x, data.sample.values)
-    if differentiable:
-        lse, mean = torch.zeros_like(query[:, 0]), data.differentiable(query, columns)
-    else:
-        reach = 1 + _farthest(columns[:, : len(frame.centre)]) ** 2
-        lse, mean, _ = data.pool(query, columns, finer(data.tol, reach))
-    return Moments.of(frame, data.points(query), lse, mean)
+        With a the way from the mean of v to the query and b = S^+ Cov(v, y), a line E[y] + a.b moves with its averages
+        by dE[y] + b.da + (S^+ a).(dCov - dS b).
+        """
+        slope = slope.abs()
+        return off.y + (off.v.unsqueeze(1) @ slope + tilt.abs().unsqueeze(1) @ (off.vy + off.vv @ slope)).squeeze(1)
+
+
+class Off(NamedTuple):
+    """By how much the parts of `Moments` may be off."""
+
+    v: Float[Tensor, "q dim"]
+    y: Float[Tensor, "q outputs"]
+    vy: Float[Tensor, "q dim outputs"]
+    vv: Float[Tensor, "q dim dim"]
+
+    @classmethod
+    def of(cls, line: Moments, columns: Float[Tensor, "q columns"], middle: Float[Tensor, "q dim"]) -> Off:
+        """From what averages of `Frame.columns` may be off by, and how far the mean is from where these are told."""
+        v, y, vy, vv = split(columns, line.v.shape[1], line.y.shape[1])
+        middle, off = middle.abs().unsqueeze(2), v.unsqueeze(2)
+        spread = vv + middle * off.mT + off * middle.mT
+        return cls(v, y, vy + middle * y.unsqueeze(1) + off * line.y.abs().unsqueeze(1), spread)
 
 
 def columns_of(v: Float[Tensor, "n dim"], y: Float[Tensor, "n outputs"]) -> Float[Tensor, "n columns"]:
@@ -156,9 +171,9 @@ def _flattest(
 
 def covariance(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
     """Of x and y around each query, in their own units."""
-    frame = Frame.of(data)
+    frame = Frame.of(data.sample)
     v, y = frame.place(data.sample.x), data.sample.values - frame.level
-    mean = data.pool(query, torch.cat([v, y, _products(v, y)], 1), finer(data.tol, 1 + _farthest(v))).mean
+    mean = data.pool(query, torch.cat([v, y, _products(v, y)], 1), finer(data.tol, 1 + farthest(v))).mean
     mean_v, mean_y, mean_vy = mean.split([v.shape[1], y.shape[1], v.shape[1] * y.shape[1]], 1)
     found = mean_vy.unflatten(1, (v.shape[1], y.shape[1])) - mean_v.unsqueeze(2) * mean_y.unsqueeze(1)
     return found * frame.unit.unsqueeze(1)
@@ -168,7 +183,7 @@ def _products(v: Float[Tensor, "n dim"], y: Float[Tensor, "n outputs"]) -> Float
     return (v.unsqueeze(2) * y.unsqueeze(1)).flatten(1)
 
 
-def _farthest(v: Float[Tensor, "n dim"]) -> float:
+def farthest(v: Float[Tensor, "n dim"]) -> float:
     return float(v.abs().amax()) if v.numel() else 0.0  # nothing to measure: all features are categories
 
 

@@ -49,12 +49,9 @@ def noise(
     return found
 
 
-def slope(
-    data: Data, query: Float[Tensor, "q dim"], found: Float[Tensor, "q dim outputs"]
-) -> Float[Tensor, "q dim outputs"]:
+def slope(data: Data, far: Bool[Tensor, " q"], found: Float[Tensor, "q dim outputs"]) -> Float[Tensor, "q dim outputs"]:
     """The same for derivatives: where the nearest points answer, the answer is flat."""
-    lse = data.pool(query, torch.zeros_like(data.sample.values[:, :1])).lse
-    rows = _rows(data, lse == NEVER)
+    rows = _rows(data, far)
     if len(rows):
         found = found.clone()
         found[rows] = 0.0 if data.outside == "nearest" else math.nan

@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.weights import DENSE_LIMIT, Weights
+from regard.errors import TooLargeError
+from regard.regression._data import Data
+from regard.regression.sums import _exact_lines
+from regard.weights import DENSE_LIMIT
+
+BLOCK = 2**20  # weights that are held at a time where few of them are asked for
 
 
 class LinearSmoother:
     r"""The weights l of a local linear fit: ``smoother @ y`` is the fit, each row sums to 1 and may be negative.
 
-    l_ij = p_ij (a_i + g_i · v_j): the weights p of degree 0, tilted. Not a `Weights`, since it is no distribution.
+    l_ij = p_ij (1 + (x_i - m_i) S_i^-1 (x_j - m_i)): the weights p of degree 0, tilted. Not a `Weights`, since it is no
+    distribution.
 
     Shapes: (queries, points). A query that no point reaches has a row of zeros.
 
@@ -27,53 +33,63 @@ class LinearSmoother:
     tensor([[-0.0000, -0.0200, -0.2800, -1.3700,  2.6800]], dtype=torch.float64)
     """
 
-    def __init__(
-        self, weights: Weights, factors: Float[Tensor, "queries corners"], corners: Float[Tensor, "points corners"]
-    ) -> None:
-        self._weights, self._factors, self._corners = weights, factors, corners
+    def __init__(self, data: Data, query: Float[Tensor, "queries features"]) -> None:
+        self._data, self._query = data, query
 
     @property
     def shape(self) -> torch.Size:
-        return self._weights.shape
+        return torch.Size((len(self._query), len(self._data.sample.x)))
 
     @property
     def dtype(self) -> torch.dtype:
-        return self._weights.dtype
+        return self._query.dtype
 
     @property
     def device(self) -> torch.device:
-        return self._weights.device
+        return self._query.device
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __matmul__(self, x: Tensor) -> Tensor:
-        """(q, n) @ (n,) or (n, d) -> (q,) or (q, d): pooled once for each corner of the line."""
+        """(q, n) @ (n,) or (n, d) -> (q,) or (q, d): the lines through these values."""
+        if len(x) != self.shape[1] or x.dtype != self.dtype or x.dim() > 2:
+            return self._data.weights(self._query) @ x  # which says what is wrong with it
         matrix = x.unsqueeze(1) if x.dim() == 1 else x
-        if len(matrix) == self.shape[1] and x.dtype == self.dtype:  # else the weights themselves refuse
-            tilted = (self._corners.unsqueeze(2) * matrix.unsqueeze(1)).flatten(1)
-            pooled = (self._weights @ tilted).unflatten(1, (self._corners.shape[1], -1))
-            out = (self._factors.unsqueeze(2) * pooled).sum(1)
-            return out.squeeze(1) if x.dim() == 1 else out
-        return self._weights @ x
+        _, out = self._data.near(self._query, _exact_lines.value(matrix))
+        return out.squeeze(1) if x.dim() == 1 else out
 
     def __getitem__(self, index: Any) -> Tensor:
         """A dense block: ints, slices and index tensors mean what they mean for a tensor."""
-        return self._tilted(self._weights[index], index)
-
-    def dense(self, limit: int = DENSE_LIMIT) -> Tensor:
-        """The whole matrix, refused above `limit` bytes."""
-        return self._tilted(self._weights.dense(limit), ...)
-
-    def _tilted(self, block: Tensor, index: Any) -> Tensor:
         # Which row and column each cell of the block comes from: views of q + n numbers, indexed as the matrix was.
         queries, points = self.shape
         rows = torch.arange(queries, device=self.device).unsqueeze(1).expand(queries, points)[index]
         columns = torch.arange(points, device=self.device).expand(queries, points)[index]
-        tilt = torch.zeros_like(block)
-        for factor, corner in zip(self._factors.unbind(1), self._corners.unbind(1), strict=True):
-            tilt += factor[rows] * corner[columns]
-        return block * tilt
+        self._check_size("this block", rows.numel(), DENSE_LIMIT)
+        asked, whose = torch.unique(rows, return_inverse=True)
+        found = self._query.new_zeros(rows.shape)
+        step = max(1, BLOCK // max(1, points))
+        for low in range(0, len(asked), step):
+            here = (whose >= low) & (whose < low + step)
+            found[here] = self._rows(asked[low : low + step])[whose[here] - low, columns[here]]
+        return found
+
+    def dense(self, limit: int = DENSE_LIMIT) -> Tensor:
+        """The whole matrix, refused above `limit` bytes."""
+        self._check_size("the whole matrix", self.shape.numel(), limit)
+        return self._rows(torch.arange(len(self), device=self.device))
+
+    def _rows(self, rows: Int[Tensor, " some"]) -> Float[Tensor, "some points"]:
+        return self._data.near(self._query[rows], _exact_lines.rows(self._data.sample.values))[1]
+
+    def _check_size(self, what: str, cells: int, limit: int) -> None:
+        size = cells * self._query.element_size()
+        if size > limit:
+            msg = (
+                f"{what} of {tuple(self.shape)} weights would take {size:,} bytes, above the limit of {limit:,}: ask "
+                f"for fewer rows; dense(limit={size}) would build it"
+            )
+            raise TooLargeError(msg)
 
     def __repr__(self) -> str:
         queries, points = self.shape

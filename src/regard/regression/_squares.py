@@ -40,14 +40,18 @@ class Noise(NamedTuple):
 
 
 def pool(
-    data: Data, query: Float[Tensor, "q dim"], lse: Float[Tensor, " q"], values: Float[Tensor, "n columns"]
+    data: Data,
+    query: Float[Tensor, "q dim"],
+    lse: Float[Tensor, " q"],
+    values: Float[Tensor, "n columns"],
+    tol: float | None = None,
 ) -> Pooled:
     """The log of sum_i p_i^2 / s_i, and the mean of the values under these; `lse` is that of the unsquared kernel."""
     sample = data.sample
     if sample.kernel not in SQUARES:
         return _by_blocks(data, query, values)
     kernel, narrower = SQUARES[sample.kernel]
-    found = data.squared(kernel, narrower, values).pool(query)
+    found = data.squared(kernel, narrower, values).pool(query, tol=tol)
     found = found._replace(lse=torch.where(lse == NEVER, NEVER, found.lse - 2 * lse))
     far = ((lse < FAR) & (lse != NEVER)).nonzero().flatten()
     if len(far):  # a difference of two large numbers, of which nothing is left

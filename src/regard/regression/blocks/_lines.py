@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard._operands import NEVER
-from regard.regression._moments import Frame, Moments, columns_of, split
+from regard.regression._moments import Frame, Moments, Off, columns_of
 from regard.regression.blocks._blocks import Block
 from regard.regression.blocks._stream import Reached
 from regard.regression.blocks._summary import Summary
@@ -118,20 +118,11 @@ class Lines:
         return torch.where(far, instead, self.drawn(query, found.pooled.mean))
 
     def doubtful(self, query: Float[Tensor, "q dim"], found: Pooled, tol: float) -> Bool[Tensor, " q"]:
-        """Where the errors of the averages may move a line by more than `tol`: little is near, or it is hardly spread.
-
-        With a the way from the mean of v to the query and b = S^+ Cov(v, y), a line E[y] + a.b moves with its averages
-        by dE[y] + b.da + (S^+ a).(dCov - dS b), and S and Cov by what they are differences of.
-        """
+        """Where errors of averages may move a line by more than `tol`: little is near, or it is hardly spread."""
         line = Moments.of(self.frame, query, found.lse, found.mean)
-        v, y, vy, vv = split(found.error.unsqueeze(1) * self.scale, self.dim, len(self.frame.level))
-        tilt = line.solved(line.away.unsqueeze(2)).abs().mT  # (q, 1, dim)
-        slope = line.solved(line.vy).abs()
-        middle, off = line.away.abs().unsqueeze(2), v.unsqueeze(2)  # (q, dim, 1)
-        spread = vv + middle * off.mT + off * middle.mT
-        common = vy + middle * y.unsqueeze(1) + off * line.y.abs().unsqueeze(1)
-        moved = y + (v.unsqueeze(1) @ slope + tilt @ (common + spread @ slope)).squeeze(1)
-        return ~(CAREFUL * moved <= tol * self.scale[self.outputs]).all(1)
+        off = Off.of(line, found.error.unsqueeze(1) * self.scale, line.away)  # told as seen from the query
+        tilt = line.solved(line.away.unsqueeze(2)).squeeze(2)
+        return ~(CAREFUL * line.moved(off, tilt, line.solved(line.vy)) <= tol * self.scale[self.outputs]).all(1)
 
 
 def _exact(sample: Sample, query: Float[Tensor, "q dim"], plan: str) -> Pooled:

@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard._operands import NEVER
-from regard.regression.selection._loo_rows import SLOPES
 from regard.regression.sums._nearest import Nearest
 from regard.regression.sums._state import Pooled, merge
+from regard.regression.sums._steep import SLOPES
 from regard.scores._distance import LOG_KERNELS, squared_distance
 
 TILE = 2**20  # pairs at a time

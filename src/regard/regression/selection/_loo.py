@@ -84,6 +84,8 @@ class Pairs:
             close = z - z[rows].mean(0) if problem.degree else z
             line = lines(weights, close, close[rows], problem.y) if problem.degree else None
             fit = weights @ problem.y if line is None else line.fit
+            if line is not None and alone is not None:
+                fit[alone] = weights[alone] @ problem.y  # the nearest points are no line
             residuals = problem.y[rows] - fit
             total = x.new_zeros(sums)
             if gradient:

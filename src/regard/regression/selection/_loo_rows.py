@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -13,33 +11,13 @@ from torch import Tensor
 from regard._operands import NEVER
 from regard.regression.selection._problem import Problem
 from regard.regression.selection._unlike import Unlike
+from regard.regression.sums._exact_lines import FLAT, TINY
+from regard.regression.sums._exact_lines import line as exact_line
+from regard.regression.sums._steep import steepness
 from regard.scores._distance import LOG_KERNELS, squared_distance
 
-FLAT = 1e-12  # in units of the distance to the points: a direction in which they differ less has no slope
-FIRM = 1e-5  # where they differ less than this, the row is its own origin
+FIRM = 1e-5  # in units of the distance to the points: where they differ less than this, these are asked themselves
 ROUNDED = 1e-2  # of a second moment from the origin: times FLAT this is well above rounding
-TINY = 1e-150
-
-
-def _of_root(slope: Callable[[Tensor], Tensor], at_zero: float = 0.0) -> Callable[[Tensor], Tensor]:
-    def of_square(square: Tensor) -> Tensor:
-        root = torch.where(square > 0, square, 1.0).sqrt()
-        return torch.where(square > 0, slope(root), at_zero)
-
-    return of_square
-
-
-# -2 dK / d(u^2) inside the support, of u^2. (The last number is the value at 0, where the distance multiplies it away.)
-SLOPES: dict[str, Callable[[Tensor], Tensor]] = {
-    "laplace": _of_root(lambda u: torch.exp(-u) / u),
-    "boxcar": torch.zeros_like,
-    "epanechnikov": lambda square: torch.full_like(square, 2.0),
-    "biweight": lambda square: 4 * (1 - square),
-    "triweight": lambda square: 6 * (1 - square) ** 2,
-    "triangular": _of_root(lambda u: 1 / u),
-    "tricube": _of_root(lambda u: 9 * u * (1 - u**3) ** 2),
-    "cosine": _of_root(lambda u: math.pi / 2 * torch.sin(math.pi / 2 * u) / u),
-}
 
 
 class Room(NamedTuple):
@@ -96,7 +74,7 @@ def kernels(
     total = torch.logsumexp(scores, 1, keepdim=True)
     alone = total == NEVER
     weights = torch.exp(scores - total.where(~alone, 0.0))
-    steep = _steepness(kernel, square, scores, total, log_weight) if slopes else weights
+    steep = steepness(kernel, square, weights, total.squeeze(1), log_weight) if slopes else weights
     lonely = alone.squeeze(1)
     if not lonely.any():
         return Kernels(weights, steep, None)
@@ -107,16 +85,6 @@ def kernels(
 def _leave_out(scores: Tensor, rows: Tensor, log_kept: Tensor | None) -> None:
     own = torch.arange(len(rows), device=rows.device), rows
     scores[own] = NEVER if log_kept is None else scores[own] + log_kept[rows]
-
-
-def _steepness(kernel: str, square: Tensor, scores: Tensor, total: Tensor, log_weight: Tensor | None) -> Tensor:
-    if kernel == "laplace":
-        # Through the scores: far from everything the kernel itself is 0 in float64.
-        return _of_root(lambda u: 1 / u)(square) * torch.exp(scores - total)
-    steep = SLOPES[kernel](square.clamp_max(1.0)) * torch.exp(-total.where(total > NEVER, 0.0))
-    if log_weight is not None:
-        steep = steep * torch.exp(log_weight)
-    return torch.where(scores > NEVER, steep, 0.0)
 
 
 def _nearest(square: Tensor, rows: Tensor, log_weight: Tensor | None) -> Tensor:
@@ -147,22 +115,21 @@ def lines(
     at: Float[Tensor, "rows dim"],
     y: Float[Tensor, "n out"],
 ) -> Lines:
-    """Local lines in z by weighted least squares, from the moments of the weights."""
+    """Local lines in z by weighted least squares: from the moments of the weights, or from the points where weak."""
     found = lines_of_moments(at, *split_moments(weights @ moments(z, y), z.shape[1], y.shape[1]))
-    weak = (found.firm < FIRM).nonzero().flatten()
+    weak = (~(found.firm >= FIRM)).nonzero().flatten()
     for rows in weak.split(max(1, 2**16 // len(z))):
-        for old, new in zip(found, _lines_from_rows(weights[rows], z, at[rows], y), strict=True):
+        for old, new in zip(found, _from_points(weights[rows], z, at[rows], y), strict=False):
             old[rows] = new
     return found
 
 
-def _lines_from_rows(weights: Tensor, z: Tensor, at: Tensor, y: Tensor) -> Lines:
-    """The same with each row as its own origin: where points hardly differ, moments from elsewhere round it away."""
-    away = z - at.unsqueeze(1)  # (rows, n, dim)
-    columns = moments(away.flatten(0, 1), y.repeat(len(at), 1)).unflatten(0, away.shape[:2])
-    mean = (weights.unsqueeze(1) @ columns).squeeze(1)
-    found = lines_of_moments(torch.zeros_like(at), *split_moments(mean, z.shape[1], y.shape[1]))
-    return found._replace(a=found.a - (found.b * at).sum(1))
+def _from_points(weights: Tensor, z: Tensor, at: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The same from differences: where points hardly differ, moments from elsewhere round it away."""
+    weights = weights.nan_to_num()  # a row with no other point: its fit is told apart from lines
+    line = exact_line(weights, (z - at.unsqueeze(1)).mT, torch.zeros_like(at), y)
+    a = 1 - (line.tilt * (at + line.mean)).sum(1)
+    return line.value(y), line.slope, a, line.tilt
 
 
 def moments(z: Float[Tensor, "n dim"], y: Float[Tensor, "n outputs"]) -> Float[Tensor, "n columns"]:

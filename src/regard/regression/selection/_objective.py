@@ -11,13 +11,14 @@ from torch import Tensor
 
 from regard.regression.selection._loo import Pairs
 from regard.regression.selection._loo_fast import ROOM, SUREST, Fast
-from regard.regression.selection._loo_rows import lines_of_moments, moments, split_moments
+from regard.regression.selection._loo_rows import FIRM, lines_of_moments, moments, split_moments
 from regard.regression.selection._problem import Evaluation, Problem
 from regard.regression.sums import _nufft
 from regard.regression.sums._fast import Series
 
 # Seconds, measured on one core: a pair, the calls of a fast evaluation, a point times a cell it touches, a grid cell.
 PAIR, CALLS, TOUCH, CELL = 6e-9, 6e-4, 0.9e-9, 30e-9
+MOST = 0.99  # of all weight: without a point that has more, moments of all say little of the others
 SLOWER = 8.0  # a cell touched by our own transform, without finufft
 
 
@@ -71,4 +72,8 @@ def _of_all_alike(problem: Problem) -> Float[Tensor, "n outputs"]:
     if not problem.degree:
         return problem.y - mean
     parts = split_moments(mean, problem.x.shape[1], problem.y.shape[1])
-    return problem.y - lines_of_moments(problem.x, *parts).fit
+    line = lines_of_moments(problem.x, *parts)
+    found, weak = problem.y - line.fit, ~(line.firm >= FIRM) | (left > MOST)
+    if bool(weak.any()):
+        found[weak] = Pairs(problem).rows(problem.no_help, weak.nonzero().flatten(), gradient=False)[0]
+    return found

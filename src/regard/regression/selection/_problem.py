@@ -25,9 +25,7 @@ class Evaluation(NamedTuple):
     @property
     def residuals(self) -> Float[Tensor, "n outputs"]:
         """y_i - f_{-i}(x_i) in the caller's order. A search asks once, at its end: a million rows take a while."""
-        back = torch.empty_like(self.ordered)
-        back[self.order] = self.ordered
-        return back
+        return _back(self.ordered, self.order)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +129,20 @@ class Problem:
         """What the value would be if each point were predicted by the mean of all."""
         return float(self.share @ self.y.square() @ self.per_output)
 
+    def back(self, rows: Float[Tensor, "n ..."]) -> Float[Tensor, "n ..."]:
+        """What is known of each row, in the caller's order."""
+        return _back(rows, self.order)
+
     def answer(self, residuals: Float[Tensor, "n outputs"], gradient: Float[Tensor, " dim"]) -> Evaluation:
         """Weigh the squares of the residuals."""
         value = float(self.share @ residuals.square() @ self.per_output)
         return Evaluation(value, gradient, residuals, self.order)
+
+
+def _back(rows: Tensor, order: Tensor) -> Tensor:
+    found = torch.empty_like(rows)
+    found[order] = rows
+    return found
 
 
 def _standard(x: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
+from regard._operands import NEVER
+from regard.regression import _quick_lines
 from regard.regression.selection._loo import Pairs, scaled
-from regard.regression.selection._loo_rows import FIRM, lines_of_moments, moments, split_moments
 from regard.regression.selection._problem import Problem
-from regard.regression.sums import _kinds
-from regard.regression.sums._engine import lines, pool
+from regard.regression.sums import _apart, _engine, _exact_lines, _kinds
+from regard.regression.sums._apart import Own
 from regard.regression.sums._kinds import Kinds
 from regard.regression.sums._sample import Sample
+from regard.regression.sums._state import Pooled
 
 FEW = 10**7  # pairs: below, each row is computed without its own point
 OWN = 1e-6  # a row where the others together weigh less than this part is computed without its own point
@@ -36,51 +40,70 @@ def residuals(
     """
     problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out, kinds)
     bandwidth = sample.bandwidth if kinds is None else torch.cat((sample.bandwidth, kinds.chance))
+    if degree:
+        return _of_lines(sample, problem, bandwidth, tol, kinds)
     if len(problem.x) ** 2 <= FEW:
         return Pairs(problem)(bandwidth, gradient=False).residuals
-    found = _by_lines(problem, bandwidth, tol) if degree and kinds is None else None
-    found = _from_all(problem, bandwidth, tol) if found is None else found
-    back = torch.empty_like(found)
-    back[problem.order] = found
-    return back
+    return problem.back(_from_all(problem, bandwidth, tol))
 
 
-def _by_lines(problem: Problem, bandwidth: Tensor, tol: float) -> Float[Tensor, "n outputs"] | None:
-    """By the fast sum, where a row's own part is in two of the sums alone; None where another way is better."""
-    counts, h, *_ = scaled(problem, bandwidth)
-    if not bool(counts.all()):
-        return None
-    sample = Sample(problem.x, problem.y, h, problem.kernel, problem.log_weight)
-    line = lines(sample, problem.x, tol=tol, left_out=torch.exp(problem.log_left_out))
-    if line is None:
-        return None
-    found = problem.y - line.value
-    again = (~(line.error <= tol)).nonzero().flatten()
-    if len(again):
-        found[again] = Pairs(problem).rows(bandwidth, again, gradient=False)[0]
+def _of_lines(
+    sample: Sample, problem: Problem, bandwidth: Tensor, tol: float, kinds: Kinds | None
+) -> Float[Tensor, "n outputs"]:
+    """Quickly where rows are many, and from the points what is in doubt; a row that sees no other by the nearest."""
+    log_kept = None if problem.log_kept is None else problem.back(problem.log_kept)
+    if len(sample.x) ** 2 <= FEW:
+        value, again = torch.empty_like(sample.values), torch.arange(len(sample.x), device=sample.x.device)
+    else:
+        value, doubt = _quickly(sample, problem.back(problem.log_left_out), tol, kinds)
+        again = doubt.nonzero().flatten()
+    if not len(again):
+        return sample.values - value
+    middle = sample.values.mean(0)
+    own, answer = Own(again, None if log_kept is None else log_kept[again]), _exact_lines.value(sample.values - middle)
+    query = sample.x[again]
+    if kinds is None:
+        lse, line = _apart.answered(sample, query, answer, own)
+    else:
+        lse, line = _kinds.answered(sample, kinds, query, kinds.codes[again], answer, own)
+    value[again] = line + middle
+    found = sample.values - value
+    alone = again[lse == NEVER]
+    if len(alone):
+        found[alone] = Pairs(problem).rows(bandwidth, torch.argsort(problem.order)[alone], gradient=False)[0]
     return found
 
 
+def _quickly(
+    sample: Sample, log_left_out: Float[Tensor, " n"], tol: float, kinds: Kinds | None
+) -> tuple[Float[Tensor, "n outputs"], Bool[Tensor, " n"]]:
+    """The line at each row through the others, and the rows where that is in doubt."""
+    fast = None
+    if kinds is None:
+        fast = _engine.lines(sample, sample.x, tol=tol, left_out=torch.exp(log_left_out))
+    if fast is not None:
+        return fast.value, ~(fast.error <= tol)
+
+    def pool(columns: Tensor, tol: float) -> Pooled:
+        some = replace(sample, values=columns)
+        if kinds is None:
+            return _engine.pool(some, sample.x, tol=tol)
+        return _kinds.pool(some, kinds, sample.x, kinds.codes, tol=tol)
+
+    return _quick_lines.left_out(sample, pool, tol, log_left_out)
+
+
 def _from_all(problem: Problem, bandwidth: Tensor, tol: float) -> Float[Tensor, "n outputs"]:
-    counts, h, x, z, _, kinds = scaled(problem, bandwidth)
-    columns = moments(z, problem.y) if problem.degree else problem.y
-    if problem.degree:
-        # A slope is a difference of moments over h^2.
-        tol = tol * float(h[counts].clamp_max(1.0).amin()) ** 2 if counts.any() else tol
-    sample = Sample(x, columns, x.new_ones(x.shape[1]), problem.kernel, problem.log_weight)
+    """Degree 0."""
+    _, _, x, _, _, kinds = scaled(problem, bandwidth)
+    sample = Sample(x, problem.y, x.new_ones(x.shape[1]), problem.kernel, problem.log_weight)
     lse, mean, error = (
-        pool(sample, x, tol=tol) if kinds is None else _kinds.pool(sample, kinds, x, kinds.codes, tol=tol)
+        _engine.pool(sample, x, tol=tol) if kinds is None else _kinds.pool(sample, kinds, x, kinds.codes, tol=tol)
     )
     own = torch.exp(problem.log_left_out - lse).clamp_max(1.0)
     others = 1 - own
     poor = (error > tol * others) | (others < OWN)
-    mean = (mean - own.unsqueeze(1) * columns) / torch.where(poor, 1.0, others).unsqueeze(1)
-    if problem.degree:
-        line = lines_of_moments(z, *split_moments(mean, z.shape[1], problem.y.shape[1]))
-        found = problem.y - line.fit
-        poor |= line.firm < FIRM
-    else:
-        found = problem.y - mean
+    found = problem.y - (mean - own.unsqueeze(1) * problem.y) / torch.where(poor, 1.0, others).unsqueeze(1)
     again = poor.nonzero().flatten()
     if len(again):
         found[again] = Pairs(problem).rows(bandwidth, again, gradient=False)[0]

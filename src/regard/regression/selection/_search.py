@@ -104,9 +104,9 @@ def _settled(
     problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out, kinds)
     final = Objective(problem, tol=tol)
     by_pairs = final.fast.series(found.bandwidth) is None
-    if (math.isfinite(found.value) and by_pairs) or len(problem.x) == 1:
+    if (math.isfinite(found.value) and by_pairs and not degree) or len(problem.x) == 1:
         return found
-    if final.seconds(found.bandwidth) <= LONGEST_SECONDS:
+    if final.seconds(found.bandwidth) <= LONGEST_SECONDS and not degree:
         answer = final(found.bandwidth, gradient=False)
         return found._replace(value=answer.value, residuals=answer.residuals)
     residuals = residuals_at(sample, degree=degree, left_out=left_out, tol=tol, kinds=kinds)

@@ -92,15 +92,13 @@ def by_tiles(
     *,
     finish: Callable[[Float[Tensor, "q dim"], Pooled], Pooled] = _as_it_is,
     tile: int | None = None,
-    keys: int | None = None,
-    rounding: float = ROUNDING,
     by_point: bool = True,
 ) -> Pooled:
     """Tiles of so many points and regions of so many queries; `ready` makes points ready for the queries of a region.
 
-    It is handed at most `keys` points at once, KEYS if nothing is said, and what is found with several such parts is
-    merged; `finish` tells the errors of that. With `tol` 0 only what adds less than `rounding` is left out. With
-    `by_point`, points are looked at one by one, for each `tile` of so many queries.
+    It is handed at most KEYS points at once, and what is found with several such parts is merged; `finish` tells the
+    errors of that. With `tol` 0 only what float64 cannot tell from nothing is left out. With `by_point`, points are
+    looked at one by one, for each `tile` of so many queries.
     """
     columns = problem.values.shape[1]
     if not len(problem.x) or not len(problem.query):
@@ -110,7 +108,7 @@ def by_tiles(
     near = near.asking(problem.query.index_select(0, asked.order))
     span = problem.span
     log_weights = tile_weights(there, near.log_weight)
-    delta = max(tol, rounding) / span
+    delta = max(tol, ROUNDING) / span
     faint = by_point and problem.kernel in INFINITE
     parts: list[Pooled] = []
     for some in _groups(len(asked), max(1, BOXES // len(there))):
@@ -118,7 +116,7 @@ def by_tiles(
 
         def one(number: int, first: int = some.start, reach: Reach = reach) -> Pooled:
             row = number - first
-            pieces = tuple(_pieces(_runs(reach.kept[row], there), keys or KEYS))
+            pieces = tuple(_pieces(_runs(reach.kept[row], there), KEYS))
             log_lost = float(reach.missing[row].log() + reach.log_least[row])
             region = Region(near, near.query[asked.cut(number)], pieces, ready, finish, span, log_lost)
             return _region.without_faint(region, tile or queries, delta, FOR_POINTS) if faint else with_all(region)

@@ -53,9 +53,13 @@ def lines(
 
     A feature of infinite width is a direction of the line too, and has no frequencies.
     """
-    told = bool(torch.isfinite(sample.bandwidth).all())
-    if not told or way_of(sample, query, tol=tol, plan=plan).name != "fast":
+    way = way_of(sample, query, tol=tol, plan=plan)
+    if way.name != "fast" or not bool(torch.isfinite(sample.bandwidth).all()):
         return None
+    changes = sample.x.amax(0) > sample.x.amin(0)
+    if bool(changes.any()):  # a feature that never changes is none to a Gaussian, and has no slope
+        sample = replace(sample, x=sample.x[:, changes], bandwidth=sample.bandwidth[changes])
+        query = query[:, changes]
     return _fast_lines.lines(sample, query, tol, left_out)
 
 

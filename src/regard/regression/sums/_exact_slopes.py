@@ -17,17 +17,14 @@ from regard.regression.sums._sample import Sample
 
 def slopes(sample: Sample, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
     """df/dx at each query, in the units of x and y; 0 along a feature of infinite width."""
-    problem, found = _apart.answered(sample, query, _covariance)
-    told = torch.isfinite(sample.bandwidth)
-    slope = query.new_zeros(*query.shape, sample.values.shape[1])
-    by_width = found.mean.unflatten(1, (int(told.sum()), -1)) * problem.unit
-    slope[:, told] = by_width / sample.bandwidth[told].unsqueeze(1)
-    return slope
+    values = sample.values - sample.values.mean(0)
 
+    def covariance(seen: Seen) -> tuple[Float[Tensor, "q dim outputs"]]:
+        """Of places and values, in bandwidths and units of the values."""
+        here, weights = values[seen.points], seen.weights.unsqueeze(1)
+        around = weights * (seen.apart - (weights * seen.apart).sum(2, keepdim=True))
+        return (around @ here - around.sum(2, keepdim=True) * (weights @ here),)
 
-def _covariance(seen: Seen) -> Float[Tensor, "q products"]:
-    """Of places and values, in bandwidths and units of the values."""
-    place = (seen.weights * seen.apart).sum(2, keepdim=True)
-    around = seen.weights * (seen.apart - place)  # (dim, q, n)
-    found = around @ seen.values - around.sum(2, keepdim=True) * (seen.weights @ seen.values)
-    return found.transpose(0, 1).flatten(1)
+    _, found = _apart.answered(sample, query, covariance)
+    width = sample.bandwidth.unsqueeze(1)
+    return torch.where(torch.isfinite(width), found / width, 0.0)

@@ -10,16 +10,17 @@ the fewest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard._operands import NEVER
-from regard.regression.sums import _engine
+from regard.regression.sums import _apart, _engine
+from regard.regression.sums._apart import Answer, Own
 from regard.regression.sums._sample import Sample
 from regard.regression.sums._state import Pooled, empty
 
@@ -65,15 +66,48 @@ def pool(
     plan: str = "auto",
 ) -> Pooled:
     """The kernel average at each query, one group of queries after another that share their categories."""
-    found = empty(len(query), sample.values.shape[1], query)
+
+    def ask(some: Sample, rows: Tensor) -> Pooled:
+        return _engine.pool(some, query[rows], tol=tol, plan=plan)
+
+    return Pooled(*_by_groups(sample, kinds, codes, ask)) if len(query) else empty(0, sample.values.shape[1], query)
+
+
+def answered(
+    sample: Sample,
+    kinds: Kinds,
+    query: Float[Tensor, "q dim"],
+    codes: Float[Tensor, "q kinds"],
+    answer: Answer,
+    own: Own | None = None,
+) -> tuple[Tensor, ...]:
+    """The same for all that is made of the points around a query, as `_apart.answered` has it."""
+
+    def ask(some: Sample, rows: Tensor) -> tuple[Tensor, ...]:
+        return _apart.answered(some, query[rows], answer, None if own is None else own.of(rows))
+
+    if not len(query):
+        return _apart.answered(sample, query, answer, own)
+    return _by_groups(sample, kinds, codes, ask)
+
+
+def _by_groups(
+    sample: Sample,
+    kinds: Kinds,
+    codes: Float[Tensor, "q kinds"],
+    ask: Callable[[Sample, Int[Tensor, " some"]], tuple[Tensor, ...]],
+) -> tuple[Tensor, ...]:
+    """What is asked of queries that share their categories; the first that is told is the log of the total weight."""
+    found: tuple[Tensor, ...] = ()
     combinations, group = torch.unique(codes, dim=0, return_inverse=True)
     for number, combination in enumerate(combinations):
         rows = (group == number).nonzero().squeeze(-1)
         for log_weight in _weights(sample, kinds, kinds.codes != combination):
-            part = _engine.pool(replace(sample, log_weight=log_weight), query[rows], tol=tol, plan=plan)
+            part = ask(replace(sample, log_weight=log_weight), rows)
+            found = found or tuple(some.new_zeros(len(codes), *some.shape[1:]) for some in part)
             for whole, some in zip(found, part, strict=True):
                 whole[rows] = some
-            rows = rows[part.lse == NEVER]
+            rows = rows[part[0] == NEVER]
             if not len(rows):
                 break
     return found

@@ -28,6 +28,11 @@ class Sample:
         """Points in units of the bandwidth; a feature of infinite width says nothing."""
         return points / self.bandwidth
 
+    def share(self) -> Float[Tensor, " n"]:
+        """The weight of each point among all, before any kernel."""
+        one = self.values.new_ones(len(self.values))
+        return one / len(one) if self.log_weight is None else torch.softmax(self.log_weight, 0)
+
     def score(self) -> Score:
         """The same as a score of attention between scaled points."""
         score = scores.kernel(self.kernel)
