@@ -138,6 +138,17 @@ def test_many_pairs_are_answered_as_few_are(kernel, features, weighted, request)
         np.testing.assert_allclose(found[name], exact, rtol=3e-6, atol=1e-6 * y.std(), err_msg=name)
 
 
+def test_features_that_are_nearly_one_with_heavy_tails(request):
+    rng = np.random.default_rng(5)
+    x = rng.standard_t(1.5, size=(601, 3))
+    x[:, 1] = 2 * x[:, 0] + 1e-4 * rng.normal(size=601)
+    y, weight = np.sin(x[:, 0]) + 0.1 * rng.normal(size=601), rng.uniform(0.01, 3, 601)
+    few = rg.NadarayaWatson(bandwidth=0.3, degree=1).fit(x, y, weight).loo_residuals_
+    request.getfixturevalue("many")
+    found = rg.NadarayaWatson(bandwidth=0.3, degree=1).fit(x, y, weight).loo_residuals_
+    assert np.abs(found - few).max() <= 1e-6 * y.std()
+
+
 def test_quick_answers_are_seldom_in_doubt(many, monkeypatch):
     """Nor always certain: where points are many they are quick, and the tails are asked of the points."""
     x, y = tails(5, 2003)

@@ -45,7 +45,9 @@ class Averages:
         size = (line.vv.diagonal(dim1=1, dim2=2).clamp_min(0) + line.v.square()).sqrt() + line.away.abs()
         dim, outputs = len(frame.centre), len(frame.level)
         high = columns[:, dim : dim + outputs].abs().amax(0).expand(len(size), -1)
-        off = pooled.error.unsqueeze(1) * scale_of(columns) + ROUNDING * columns_of(size, high)
+        # Averages are told from the mean of each column, which in heavy tails is larger than all that is near.
+        added = columns_of(size, high) + columns.abs().mean(0)
+        off = pooled.error.unsqueeze(1) * scale_of(columns) + ROUNDING * added
         return cls(line, off)
 
     @cached_property
