@@ -174,6 +174,16 @@ def test_a_far_query_out_of_reach(data):
             model.predict(chunked(near, 5)).compute()
 
 
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace", "epanechnikov"])
+@pytest.mark.parametrize("far", [1e9, 1e160, 1e300])
+def test_a_query_too_far_for_squares(data, kernel, far):
+    x, y, _, _ = data
+    query = np.full((2, D), [[far], [-far]])
+    model = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(chunked(x, 40), chunked(y, 40))
+    truth = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(x, y).predict(query)
+    np.testing.assert_allclose(model.predict(chunked(query, 1)).compute(), truth, rtol=1e-6)
+
+
 def test_leave_one_out_is_that_of_arrays(data):
     x, y, weight, _ = data
     here, there = ArrayBlocks(x, y, weight, rows=17), DaskBlocks(chunked(x, 17), chunked(y, 17), chunked(weight, 17))

@@ -22,6 +22,7 @@ from regard.regression.blocks._lines import SPAN, Lines
 from regard.regression.blocks._parquet import Names, Parquet, ParquetBlocks
 from regard.regression.blocks._stream import Reached, Recipe
 from regard.regression.blocks._tasks import Delayed, is_dask, shared, task
+from regard.regression.sums import _far
 from regard.regression.sums._state import Pooled
 
 ENDLESS = ("gaussian", "laplace")
@@ -122,13 +123,20 @@ def _everywhere(model: Any) -> Callable[[Delayed, str], Delayed]:
     # errors of all chunks together keep what was promised, whatever the chunks say, and no chunk is asked again.
     careful = replace(streamed.recipe, tol=streamed.recipe.tol / (1 + 2 * streamed.span))
     recipe, end = shared(careful), shared(replace(streamed, blocks=None))
+    box, width = (model.summary_.x.low, model.summary_.x.high), streamed.recipe.bandwidth
 
     def answer(part: Delayed, name: str) -> Delayed:
-        query = task(_query, part, name)
+        query = task(_near, part, name, box, width)
         found = blocks.folded(Recipe.reach, careful.merge, recipe, query)
         return task(_finish, end, model.flat_, query, found, name)
 
     return answer
+
+
+def _near(
+    part: Any, name: str, box: tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]], width: Float[Tensor, " dim"]
+) -> Float[Tensor, "q dim"]:
+    return _far.within(_query(part, name), box, width, _far.BY_SQUARES)
 
 
 def _query(part: Any, name: str, known: dict[int, np.ndarray] | None = None) -> Float[Tensor, "q dim"]:
