@@ -17,8 +17,8 @@ from benchmarks.tasks import SEED
 from regard.regression import NadarayaWatson
 
 WIDTH = 0.104  # Scott's bandwidth for 10^4 points that fill the unit cube
-TOL = 1e-4  # what is promised
-FLOAT32 = 1e-5  # what is found: the error that the quality line divides by
+TOL = 3e-4  # what is promised of every query; what is found is the rounding of single precision, as with the peers
+FLOAT32 = 2e-6  # the error that the quality line divides by; peers in single precision are off by 5e-7 to 8e-7
 SHARE = 0.01  # of the queries, for peers that take minutes
 CHUNKS = (64, 1024)  # MiB of working memory for scikit-learn
 

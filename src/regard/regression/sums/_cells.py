@@ -39,7 +39,7 @@ BOXES = 1 << 18  # pairs of tiles looked at together
 KEYS = 1 << 14  # points at once
 WIDEST = 32.0  # bandwidths from the middle of a block to its corner: squares lose at most 12 of float64's 53 bits
 FEWEST_KEYS = 16  # the fused kernel wants as many
-FOR_TILES, FOR_POINTS = 0.05, 0.85  # of what may be left out; the guess for points is too high at some queries
+FOR_TILES, FOR_POINTS = 0.05, 0.8  # of what may be left out; the guess for points is too high at some queries
 COMPACT_REACH = 1.0  # a kernel with an edge ends at one bandwidth
 
 

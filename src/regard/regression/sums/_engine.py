@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression.sums import _apart, _fast, _fast_lines, _fast_slopes, _pairs
+from regard.regression.sums import _apart, _fast, _fast_lines, _fast_slopes, _pairs, _workers
 from regard.regression.sums._fast_lines import Lines
 from regard.regression.sums._fast_slopes import Slopes
 from regard.regression.sums._plan import EXACT_PAIRS, Question, Way, choose
@@ -23,8 +23,15 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, pl
 
     `plan` names the way: "pairs", "cells" or "fast"; "auto" takes the one that costs least.
     """
-    problem = scaled(sample, query)
-    way = choose(_question(problem, tol, plan))
+    with _workers.one_thread():
+        problem = scaled(sample, query)
+        way = choose(_question(problem, tol, plan))
+        if way.name == "cells":  # has workers, and a second thread of torch would still spin beside them
+            return _by(way, sample, query, problem, tol)
+    return _by(way, sample, query, problem, tol)
+
+
+def _by(way: Way, sample: Sample, query: Float[Tensor, "q dim"], problem: Scaled, tol: float) -> Pooled:
     if not problem.x.shape[1]:
         return problem.lift(_everywhere_the_same(problem, tol))
     if way.name == "fast":

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+ROWS = 64  # that the fused kernel takes at once
+
 
 class Tiles(NamedTuple):
     """Tile t holds the points order[start[t] : start[t + 1]], all of them between low[t] and high[t]."""
@@ -38,18 +40,13 @@ def tiles(points: Float[Tensor, "n dim"], largest: int) -> Tiles:
     """
     numbers = points.detach().numpy()
     if points.shape[1] == 1:
-        order = np.argsort(numbers[:, 0], kind="stable")
-        place, starts = numbers[order], _halves(len(points), largest)
+        order, starts = np.argsort(numbers[:, 0], kind="stable"), [low for low, _ in _leaves(len(points), largest)]
     else:
-        order, place, starts = _split(numbers, largest)
-    bounds = [*starts, len(points)]
-    low = np.minimum.reduceat(place, starts, axis=0) if starts else place[:0]
-    high = np.maximum.reduceat(place, starts, axis=0) if starts else place[:0]
-    return Tiles(torch.from_numpy(order), tuple(bounds), torch.from_numpy(low), torch.from_numpy(high))
-
-
-def _halves(count: int, largest: int) -> list[int]:
-    return [low for low, _ in _leaves(count, largest)]
+        order, starts = _split(numbers, largest)
+    place = numbers.take(order, axis=0)
+    low = np.minimum.reduceat(place, starts, axis=0) if starts else place
+    high = np.maximum.reduceat(place, starts, axis=0) if starts else place
+    return Tiles(torch.from_numpy(order), (*starts, len(points)), torch.from_numpy(low), torch.from_numpy(high))
 
 
 def _leaves(count: int, largest: int) -> list[tuple[int, int]]:
@@ -62,13 +59,20 @@ def _leaves(count: int, largest: int) -> list[tuple[int, int]]:
         if high - low <= largest:
             found.append((low, high))
         else:
-            middle = (low + high) // 2
+            middle = _middle(low, high)
             waiting += [(middle, high), (low, middle)]
     return found
 
 
-def _split(points: np.ndarray, largest: int) -> tuple[np.ndarray, np.ndarray, list[int]]:
-    order, place = np.arange(len(points)), np.ascontiguousarray(points.T)  # a feature lies side by side
+def _middle(low: int, high: int) -> int:
+    """Halfway; large halves are whole numbers of rows that the kernel takes at once."""
+    half = (high - low) // 2
+    return low + (half if half < 2 * ROWS else half // ROWS * ROWS)
+
+
+def _split(points: np.ndarray, largest: int) -> tuple[np.ndarray, list[int]]:
+    # A feature lies side by side, and single precision is enough to tell who is a neighbour.
+    order, place = np.arange(len(points)), np.ascontiguousarray(points.T, dtype=np.float32)
     starts: list[int] = []
     waiting = [(0, len(points))] if len(points) else []
     while waiting:
@@ -76,9 +80,9 @@ def _split(points: np.ndarray, largest: int) -> tuple[np.ndarray, np.ndarray, li
         if high - low <= largest:
             starts.append(low)
             continue
-        part, middle = place[:, low:high], (low + high) // 2
+        part, middle = place[:, low:high], _middle(low, high)
         axis = int(np.argmax(part.max(1) - part.min(1)))
         moved = np.argpartition(part[axis], middle - low)
         place[:, low:high], order[low:high] = part.take(moved, axis=1), order[low:high].take(moved)
         waiting += [(middle, high), (low, middle)]
-    return order, place.T, starts
+    return order, starts
