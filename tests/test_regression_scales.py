@@ -92,3 +92,13 @@ def test_a_column_that_never_changes_may_be_small():
     np.testing.assert_allclose(
         rg.NadarayaWatson().fit(x, Y).predict(x), rg.NadarayaWatson().fit(X[:, :1], Y).predict(X[:, :1])
     )
+
+
+def test_slopes_beside_categories_keep_their_digits_too():
+    """The same category everywhere changes nothing, also where data spans a great many bandwidths."""
+    x = np.concatenate([np.linspace(0, 4e-9, 9), [1.0]])
+    y, query = np.sin(np.arange(10.0)), np.array([1.3e-9, 2.9e-9])
+    alone = rg.NadarayaWatson(bandwidth=1e-9).fit(x[:, None], y).derivative(query[:, None])
+    kinds = rg.NadarayaWatson(bandwidth=[1e-9, 0.0], categorical=[1]).fit(np.c_[x, np.ones(10)], y)
+    found = kinds.derivative(np.c_[query, np.ones(2)])
+    np.testing.assert_allclose(found[:, 0], alone[:, 0], rtol=1e-12)

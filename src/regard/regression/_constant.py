@@ -14,7 +14,7 @@ from regard.regression import _outside, _squares
 from regard.regression._data import Data
 from regard.regression._moments import by_autograd, covariance
 from regard.regression._squares import Noise
-from regard.regression.sums import _exact_slopes
+from regard.regression.sums._exact_slopes import exact_covariance
 from regard.weights import Weights
 
 WIDE = 1e6  # bandwidths between points, above which a difference of averages has lost too many digits
@@ -66,11 +66,11 @@ def _gaussian_slopes(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor,
 
 
 def _from_points(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
-    sample = data.sample
-    spread = (sample.x.amax(0) - sample.x.amin(0)) / sample.bandwidth
-    if len(spread) == query.shape[1] and bool((spread > WIDE).any()):  # else some features are categories
-        return _exact_slopes.slopes(sample, query)
-    return covariance(data, query) / sample.bandwidth.square().unsqueeze(1)
+    x, width = data.sample.x, data.sample.bandwidth.unsqueeze(1)
+    if not bool(((x.amax(0) - x.amin(0)) > WIDE * width.squeeze(1)).any()):
+        return covariance(data, query) / width.square()
+    _, found = data.near(query, exact_covariance(data.sample.values))
+    return torch.where(torch.isfinite(width), found / width, 0.0)
 
 
 def own_weight(data: Data, lse: Float[Tensor, " n"]) -> Float[Tensor, " n"]:

@@ -7,7 +7,7 @@ region is large, so that points are not made ready for a few queries only.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -53,14 +53,23 @@ class Region(NamedTuple):
     log_lost: float  # log of the weight of all points that are in no piece, at most
 
     def parts(self) -> Iterable[Ready]:
-        """Several come one after another: all of them at once may be too much."""
-        parts = (self.ready(_taken(self.points, self.query, some)) for some in self.pieces)
+        """To be gone through more than once. Several are made ready each time: all of them together may be too much."""
+        parts = _Parts(self)
         return parts if len(self.pieces) > 1 else list(parts)
 
     def told(self, state: Pooled, log_lost: Float[Tensor, " q"]) -> Pooled:
         """A share of all weights that is missing moves a mean by at most that share of the span of values."""
         state, missing = self.finish(self.query, state), _missing(log_lost, state)
         return state._replace(error=state.error + torch.where(missing > ROUNDING, missing * self.span, 0.0))
+
+
+class _Parts:
+    def __init__(self, region: Region) -> None:
+        self.region = region
+
+    def __iter__(self) -> Iterator[Ready]:
+        points, query = self.region.points, self.region.query
+        return (self.region.ready(_taken(points, query, some)) for some in self.region.pieces)
 
 
 def with_all(region: Region) -> Pooled:
@@ -85,7 +94,7 @@ def without_faint(region: Region, size: int, delta: float, share: float) -> Pool
     missed = (~(_missing(log_lost, state) <= delta)).nonzero().flatten()
     if len(missed):
         log_lost[missed] = region.log_lost
-        for whole, part in zip(state, _at(_again(region, parts), missed), strict=True):
+        for whole, part in zip(state, _at(parts, missed), strict=True):
             whole[missed] = part
     return Pooled(*map(inner.back, region.told(state, log_lost)))
 
@@ -96,16 +105,12 @@ def _by_tiles(region: Region, inner: Tiles, parts: Iterable[Ready], delta: float
     floor = _guess(parts, cuts)
     states: list[Pooled] = []
     lost = [torch.full_like(floor, region.log_lost)]
-    for points in _again(region, parts):
+    for points in parts:
         kept, log_lost = bright(points.most(inner.low, inner.high), floor, delta)
         lost.append(log_lost)
         states.append(points.by_tiles(cuts, kept))
     together = torch.stack(lost).logsumexp(0)
     return reduce(merge, states), together.repeat_interleave(torch.tensor(inner.start).diff())
-
-
-def _again(region: Region, parts: Iterable[Ready]) -> Iterable[Ready]:
-    return parts if isinstance(parts, list) else region.parts()
 
 
 def _guess(parts: Iterable[Ready], cuts: Sequence[slice]) -> Float[Tensor, " tiles"]:
