@@ -201,12 +201,20 @@ def test_a_width_is_learned_while_one_looks(open_page):
     assert one.value("number-entropy") < shown("regression")["numbers"]["entropy"]
 
 
+# Learning may be over before a click that waits for a button at rest.
+STOP_AT_ONCE = """() => new MutationObserver((_, watching) => {
+    const stop = document.querySelector('[data-testid=stop]');
+    if (stop) { watching.disconnect(); window.stopped = true; stop.click(); }
+}).observe(document.body, { childList: true, subtree: true })"""
+
+
 def test_learning_can_be_stopped(open_page):
     one = open_page("regression?mode=learned&steps=200&rate=0.001")
+    one.page.evaluate(STOP_AT_ONCE)
     one.page.get_by_test_id("learn").click()
-    one.page.get_by_test_id("stop").click()
     one.page.get_by_test_id("learn").wait_for()
     one.settled("regression")
+    assert one.page.evaluate("window.stopped")
     assert one.page.get_by_test_id("stop").count() == 0
 
 
