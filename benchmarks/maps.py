@@ -18,7 +18,7 @@ from benchmarks.record import SMALL, Model, forward
 from benchmarks.recorded import FORWARD, MINILM, make_recorded
 from benchmarks.tasks import BOTH, SEED, attention_work, make_tensors, mask_name, pairs_causal, pairs_full
 from regard import masks
-from regard.web._maps import TILE, Map, levels, thumbs
+from regard.web.maps.pyramid import TILE, Map, levels, thumbs
 
 LONG = 32_768
 FINE = 5  # levels of which a tile is made on its own

@@ -14,10 +14,10 @@ from torch import Tensor
 from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes, Tensors, Work
 from regard.regression import NadarayaWatson
-from regard.regression.selection._loo_fast import Fast
-from regard.regression.selection._problem import Problem
-from regard.regression.selection._rules import scott
-from regard.regression.sums import _nufft
+from regard.regression.bandwidth.leave_one_out.fourier import Fast
+from regard.regression.bandwidth.problem import Problem
+from regard.regression.bandwidth.rules import scott
+from regard.regression.kernel_sums import nufft
 
 PEER = words("statsmodels cv_ls", "statsmodels cv_ls")
 WHOLE = Family(words("bandwidth by leave-one-out", "留一法选带宽"), PEER)
@@ -67,7 +67,7 @@ def make_prepared(sizes: Sizes) -> Tensors:
     turn = 2 * torch.pi / torch.tensor(box.periods, dtype=torch.float64)
     points = ((x - (x.amax(0) + x.amin(0)) / 2) * turn).T.contiguous()
     rows = 1 + sizes.d
-    bare = _nufft.planned(2, points, box.modes, fast.eps, rows=rows)
+    bare = nufft.planned(2, points, box.modes, fast.eps, rows=rows)
     data.more |= {"fast": fast, "h": h, "bare": bare, "modes": box.spectrum.expand(rows, *box.modes).contiguous()}
     return data
 

@@ -12,9 +12,9 @@ from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes, Tensors, Work
 from benchmarks.tasks import SEED
 from regard.regression import NadarayaWatson
-from regard.regression.sums import _fast
-from regard.regression.sums._cloud import Cloud
-from regard.regression.sums._sample import Sample
+from regard.regression.kernel_sums import fourier
+from regard.regression.kernel_sums.cloud import Cloud
+from regard.regression.kernel_sums.sample import Sample
 
 SUBSAMPLE = 1000  # KeOps goes through all pairs: it is given one query in so many
 BARE = Family(
@@ -47,7 +47,7 @@ def make(sizes: Sizes) -> Tensors:
     sample, query = sample_of(sizes.n, sizes.d, torch.Generator().manual_seed(SEED))
     model = NadarayaWatson(bandwidth=sample.bandwidth.numpy(), tol=tol_for(sizes.d))
     model.fit(sample.x.numpy(), sample.values[:, 0].numpy())
-    if not bool((_fast.pool(sample, query, model.tol).error <= model.tol).all()):
+    if not bool((fourier.pool(sample, query, model.tol).error <= model.tol).all()):
         raise ArithmeticError("an answer is not certified")
     return Tensors(query, sample.x, sample.values, query, more={"sample": sample, "model": model})
 
@@ -61,9 +61,9 @@ def with_angles(sizes: Sizes) -> Tensors:
     x = make(sizes)
     sample, dim = x.more["sample"], sizes.d
     cloud, at = Cloud.of(sample, x.q, torch.isfinite(sample.bandwidth))
-    series, _ = _fast.box(cloud, at, tol_for(dim))  # the peer does exactly our transforms
+    series, _ = fourier.box(cloud, at, tol_for(dim))  # the peer does exactly our transforms
     turn = 2 * math.pi / torch.tensor(series.periods, dtype=torch.float64).unsqueeze(-1)
-    strengths = _fast.packed(cloud)[0].numpy()
+    strengths = fourier.packed(cloud)[0].numpy()
     x.more |= {"points": (cloud.x * turn).numpy(), "at": (at * turn).numpy(), "series": series, "strengths": strengths}
     return x
 

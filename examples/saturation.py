@@ -5,9 +5,9 @@ Run: python examples/saturation.py [picture.png]
 
 import sys
 
-from regard import plot, study
+from regard import analysis, plot
 
-table = study.saturation()
+table = analysis.saturation()
 print(table)
 
 if len(sys.argv) > 1:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from regard.regression.sums._sample import Sample, scale_of
+from regard.regression.kernel_sums.sample import Sample, scale_of
 
 EPS = 2.0**-52
 INFINITE = ("gaussian", "laplace")

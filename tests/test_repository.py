@@ -70,7 +70,6 @@ def test_exported_names():
         "nn",
         "plot",
         "regression",
-        "study",
         "analysis",
         "datasets",
         "models",

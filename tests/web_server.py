@@ -13,12 +13,12 @@ from tiny_models import build as tiny_model
 from tiny_models import tokens
 
 import regard as rg
-from regard.web._guard import Door
-from regard.web._page import Page
-from regard.web._serve import Server, configured, listen
-from regard.web._shelf import Shelf
-from regard.web._work import Workshop
+from regard.web.api.registry import Shelf
 from regard.web.app import Row, build, table
+from regard.web.serve import Server, configured, listen
+from regard.web.server.guard import Door
+from regard.web.server.page import Page
+from regard.web.server.workers import Workshop
 
 
 class Running(NamedTuple):

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         plot,
         regression,
         scores,
-        study,
     )
     from regard.attention import Attention, attend
     from regard.capture import record
@@ -50,7 +49,6 @@ __all__ = [
     "nn",
     "plot",
     "regression",
-    "study",
     "analysis",
     "datasets",
     "models",
@@ -71,7 +69,7 @@ _HOMES = {
     "Relation": "regard.relation",
 }
 _MODULES = frozenset(
-    {"analysis", "datasets", "errors", "masks", "models", "nn", "normalisers", "plot", "regression", "scores", "study"}
+    {"analysis", "datasets", "errors", "masks", "models", "nn", "normalisers", "plot", "regression", "scores"}
 )
 
 

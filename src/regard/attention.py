@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.compiler import is_compiling
 
-from regard import _calls, _inputs, _pool, _short
-from regard._traced import plain_dtypes
+from regard.engine import fast_path, inputs, plan_cache, pooling
 from regard.masks import Mask
 from regard.normalisers import Normaliser
 from regard.scores import Score
+from regard.tracing import plain_dtypes
 from regard.weights import Weights
 
 
@@ -48,18 +48,18 @@ def attend(
     """
     if not is_compiling():
         if score is None and normaliser is None and not dropout_p and plan == "auto" and budget is None:
-            found = _short.attend(query, key, value, mask)
+            found = fast_path.attend(query, key, value, mask)
             if found is not None:
                 return tuple.__new__(Attention, found)  # as Attention(*found), in half the steps
         if torch._C._is_any_autocast_enabled():  # noqa: SLF001
             with plain_dtypes():
                 return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
-    spec = _inputs.make_spec(score, mask, normaliser)
-    call = _calls.find(query, key, value, spec, dropout_p, plan, budget)
+    spec = inputs.make_spec(score, mask, normaliser)
+    call = plan_cache.find(query, key, value, spec, dropout_p, plan, budget)
     shape = call.shape
-    q, k, v = _inputs.working(query), _inputs.working(key), _inputs.working(value)
-    k, v = _inputs.ungrouped(k, shape.group), _inputs.ungrouped(v, shape.group)
+    q, k, v = inputs.working(query), inputs.working(key), inputs.working(value)
+    k, v = inputs.ungrouped(k, shape.group), inputs.ungrouped(v, shape.group)
     weights = object.__new__(Weights)._set(query, key, spec, shape, call.plan, call.budget, None, None)  # noqa: SLF001
-    output, lse = _pool.pool(spec, q, k, v, shape.lead, call.plan, dropout_p=dropout_p, draws=weights._draws)  # noqa: SLF001
+    output, lse = pooling.pool(spec, q, k, v, shape.lead, call.plan, dropout_p=dropout_p, draws=weights._draws)  # noqa: SLF001
     weights._lse = lse  # noqa: SLF001
     return Attention(output.to(query.dtype), weights)

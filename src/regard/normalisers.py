@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard._operands import NEVER, Axis, Operand, Span
-from regard._traced import traced
-from regard._word import Word
 from regard.errors import ChoiceError
+from regard.operands import NEVER, Axis, Operand, Span
+from regard.term import Word
+from regard.tracing import traced
 
 __all__ = ["Normaliser", "entmax15", "hard", "sigmoid", "softmax", "sparsemax"]
 

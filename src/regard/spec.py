@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from regard._word import joined
 from regard.masks import Mask
 from regard.normalisers import Normaliser
 from regard.scores import Score
+from regard.term import joined
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard import _fresh, _fused_questions, _index, _inputs, _pool, _questions
-from regard._fold import survey
-from regard._operands import Axis, Operand, Size
-from regard._plan import BUFFERS, TILE, Plan, tile_size
-from regard._plan import plan as choose
-from regard._tiles import Problem
-from regard._traced import plain_dtypes, traced
-from regard._word import came
+from regard.engine import index as index_module
+from regard.engine import inputs, pooling, questions, versions
+from regard.engine.fold import survey
+from regard.engine.fused import row_statistics
+from regard.engine.plan import BUFFERS, TILE, Plan, tile_size
+from regard.engine.plan import plan as choose
+from regard.engine.reducers import Heatmap, MeanDistance, VisibleKeys
+from regard.engine.tiles import Problem
 from regard.errors import ChoiceError, DeviceError, DtypeError, NotNormalisedError, ShapeError, TooLargeError
 from regard.masks import Mask
 from regard.normalisers import Normaliser, Softmax
-from regard.reducers import Heatmap, MeanDistance, VisibleKeys
+from regard.operands import Axis, Operand, Size
 from regard.scores import Score
 from regard.spec import Spec
+from regard.term import came
+from regard.tracing import plain_dtypes, traced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,10 +66,10 @@ class Weights:
         plan: str = "auto",
         budget: int | None = None,
     ) -> None:
-        spec = _inputs.make_spec(score, mask, normaliser)
-        shape = _inputs.check(query, key, None, spec)
-        budget = _inputs.check_options(0.0, plan, budget)
-        chosen = choose(_inputs.request(query, key, spec, shape, forced=plan, budget=budget))
+        spec = inputs.make_spec(score, mask, normaliser)
+        shape = inputs.check(query, key, None, spec)
+        budget = inputs.check_options(0.0, plan, budget)
+        chosen = choose(inputs.request(query, key, spec, shape, forced=plan, budget=budget))
         self._set(query, key, spec, shape, chosen, budget, None, None)
 
     def _set(
@@ -75,7 +77,7 @@ class Weights:
         query: Tensor,
         key: Tensor,
         spec: Spec,
-        shape: _inputs.Shape,
+        shape: inputs.Shape,
         plan: Plan,
         budget: int,
         lse: Tensor | None,
@@ -85,10 +87,10 @@ class Weights:
         self._spec, self._shape, self._plan, self._budget = spec, shape, plan, budget
         self._lse, self._memo = lse, None
         if draws is None and spec.normaliser.arity:
-            draws = spec.normaliser.operands(shape.lead, shape.n, _inputs.working(query))
+            draws = spec.normaliser.operands(shape.lead, shape.n, inputs.working(query))
         self._drawn = draws
         named = {"query": query, "key": key, **spec.tensors()}
-        self._versions = None if torch.compiler.is_compiling() else _fresh.versions(named)
+        self._versions = None if torch.compiler.is_compiling() else versions.versions(named)
         return self
 
     # What it is
@@ -159,35 +161,35 @@ class Weights:
             )
             raise ShapeError(msg)
         with plain_dtypes():
-            out = run(_inputs.working(matrix)).to(self.dtype)
+            out = run(inputs.working(matrix)).to(self.dtype)
         return out.squeeze(-1) if x.dim() == 1 else out
 
     def _pool(self, x: Tensor) -> Tensor:
         query, key = self._operands()
         if self._shape.group > 1 and x.dim() > 2 and x.shape[-3] == self.key.shape[-3]:
-            x = _inputs.ungrouped(x, self._shape.group)  # values as `attend` takes them, one head for a group
+            x = inputs.ungrouped(x, self._shape.group)  # values as `attend` takes them, one head for a group
         return self._pooled(query, key, x)
 
     def _pooled(self, query: Tensor, key: Tensor, x: Tensor) -> Tensor:
         # Planned anew: there is no dropout here, gradients may be wanted or not, and numbers may be wider.
-        request = _inputs.request(query, key, self._spec, self._shape, forced=self._plan.forced, budget=self._budget)
-        return _pool.pool(self._spec, query, key, x, self._shape.lead, choose(request), draws=self._draws)[0]
+        request = inputs.request(query, key, self._spec, self._shape, forced=self._plan.forced, budget=self._budget)
+        return pooling.pool(self._spec, query, key, x, self._shape.lead, choose(request), draws=self._draws)[0]
 
     def _spread(self, x: Tensor) -> Tensor:
         query, key = self._operands()
-        return _pool.spread(self._spec, query, key, x, self._shape.lead, self._plan, self._draws)
+        return pooling.spread(self._spec, query, key, x, self._shape.lead, self._plan, self._draws)
 
     # Blocks
 
     def __getitem__(self, index: Any) -> Tensor:
         """A dense block: ints, slices and index tensors mean what they mean for a tensor. Not differentiable."""
-        return self._block(_index.parse(index, tuple(self.shape), self.device), "this block", DENSE_LIMIT)
+        return self._block(index_module.parse(index, tuple(self.shape), self.device), "this block", DENSE_LIMIT)
 
     def dense(self, limit: int = DENSE_LIMIT) -> Tensor:
         """The whole matrix, refused above `limit` bytes. Not differentiable: pool with ``@`` for that."""
-        return self._block(_index.parse(..., tuple(self.shape), self.device), "the whole matrix", limit)
+        return self._block(index_module.parse(..., tuple(self.shape), self.device), "the whole matrix", limit)
 
-    def _block(self, picked: _index.Picked, what: str, limit: int, *, turned: bool = False) -> Tensor:
+    def _block(self, picked: index_module.Picked, what: str, limit: int, *, turned: bool = False) -> Tensor:
         self._check_fresh()
         size = picked.numel() * self.query.element_size()
         if size > limit:
@@ -202,7 +204,7 @@ class Weights:
             if lse is not None and known:
                 statistic = Operand(lse.detach().unsqueeze(-1), Axis.QUERY)
                 problem = replace(problem, operands=(*problem.operands, statistic))
-            return _index.block(problem, picked, self._cap(problem), turned=turned, known=known).to(self.dtype)
+            return index_module.block(problem, picked, self._cap(problem), turned=turned, known=known).to(self.dtype)
 
     # Questions
 
@@ -226,7 +228,7 @@ class Weights:
 
     def distance(self, query_positions: Tensor | None = None) -> Tensor:
         """sum_j p_ij |i - j|, (..., n); with n != m say where the queries stand. Differentiable."""
-        positions = _questions.positions(query_positions, self._shape.lead, self._size)
+        positions = questions.positions(query_positions, self._shape.lead, self._size)
         if self._wants_gradient() or traced():
             return self._row_question("distance", (Operand(positions.unsqueeze(-1), Axis.QUERY),))
         self._needs_distribution("distance")
@@ -239,7 +241,7 @@ class Weights:
     def mass(self, groups: Tensor) -> Tensor:
         """The weight on each group of keys, (..., n, groups): ids are (m,) or (B, m), -1 is none. Differentiable."""
         self._check_fresh()
-        marks = _questions.membership(groups, self._shape.lead, self._size)
+        marks = questions.membership(groups, self._shape.lead, self._size)
         query, key = self._precise()
         with plain_dtypes():
             return self._pooled(query, key, marks.to(query.dtype)).to(self._out())
@@ -249,8 +251,8 @@ class Weights:
         if not isinstance(k, int) or k < 1:
             msg = f"top(k) needs a whole number of keys, 1 or more, not {k!r}"
             raise ChoiceError(msg)
-        few = k <= _questions.TOP
-        values, indices = self._known("top") if few else self._ask(_questions.top(self._spec.normaliser, k))
+        few = k <= questions.TOP
+        values, indices = self._known("top") if few else self._ask(questions.top(self._spec.normaliser, k))
         return TopK(values[..., :k].to(self._out(), copy=True), indices[..., :k].to(torch.int64, copy=True))
 
     def heatmap(self, bins: int = 256, pool: str = "mean") -> Tensor:
@@ -263,7 +265,7 @@ class Weights:
             msg = f"heatmap(bins) needs a whole number of bins, 1 or more, not {bins!r}"
             raise ChoiceError(msg)
         reducer = Heatmap(bins, pool, self._size)
-        if bins == _questions.BINS and pool != "max":
+        if bins == questions.BINS and pool != "max":
             return reducer.finish(self._known("heatmap")).to(self._out())
         return self._ask(reducer).to(self._out())
 
@@ -273,18 +275,18 @@ class Weights:
         if not self._spec.gaps and self._shape.m:
             return torch.zeros(self.shape[:-1], dtype=torch.bool, device=self.device)
         if not self._spec.score.compact and not traced():
-            return _questions.unseen(self._problem())
+            return questions.unseen(self._problem())
         return self._ask(VisibleKeys()) == 0
 
     def snapshot(self) -> Weights:
         """A detached copy that no longer depends on the caller's tensors."""
         self._check_fresh()
         copies: dict[int, Tensor] = {}
-        spec = _fresh.copied(self._spec, copies)
-        query, key = (_fresh.copy(t, copies) for t in (self.query, self.key))
+        spec = versions.copied(self._spec, copies)
+        query, key = (versions.copy(t, copies) for t in (self.query, self.key))
         draws = self._draws
         if draws is not None:
-            draws = tuple(Operand(_fresh.copy(o.tensor, copies), o.axis) for o in draws)
+            draws = tuple(Operand(versions.copy(o.tensor, copies), o.axis) for o in draws)
         twin = object.__new__(Weights)
         twin._set(query, key, spec, self._shape, self._plan, self._budget, self._lse, draws)
         twin._memo = self._memo
@@ -300,7 +302,7 @@ class Weights:
 
     def view(self, tokens: Sequence[object] | None = None, query_tokens: Sequence[object] | None = None) -> Any:
         """A widget of a notebook, to look at them in any depth; tokens: a label for each key, as for `plot`."""
-        from regard.web._notebook import view_weights
+        from regard.web.notebook.display import view_weights
 
         return view_weights(self, tokens, query_tokens)
 
@@ -308,17 +310,17 @@ class Weights:
 
     def _check_fresh(self) -> None:
         if not traced():
-            _fresh.check(self._versions)
+            versions.check(self._versions)
 
     @property
     def _size(self) -> Size:
         return Size(self._shape.n, self._shape.m, self.device)
 
     def _out(self) -> torch.dtype:
-        return _inputs.working(self.query).dtype
+        return inputs.working(self.query).dtype
 
     def _operands(self) -> tuple[Tensor, Tensor]:
-        return _inputs.working(self.query), _inputs.ungrouped(_inputs.working(self.key), self._shape.group)
+        return inputs.working(self.query), inputs.ungrouped(inputs.working(self.key), self._shape.group)
 
     def _problem(self, *, careful: bool = False) -> Problem:
         """For questions: in float64 where float32 would leave too few digits."""
@@ -332,7 +334,7 @@ class Weights:
         if self._spec.normaliser.chooses and raw == self._spec.normaliser.arity and not traced():
             with torch.inference_mode(False), torch.no_grad(), plain_dtypes():  # whoever asks later may want gradients
                 problem = Problem.build(self._spec, *self._operands(), self._shape.lead, draws=self._drawn)
-                self._drawn = _questions.chosen(problem, self._cap(problem))
+                self._drawn = questions.chosen(problem, self._cap(problem))
         return self._drawn
 
     def _precise(self) -> tuple[Tensor, Tensor]:
@@ -362,11 +364,11 @@ class Weights:
     def _dense_with_graph(self) -> Tensor:
         """The whole matrix with a gradient, for layers that return it as torch's do."""
         self._check_fresh()
-        careful = _pool.must_be_careful(self._spec, self.query, self.key, self.key)
+        careful = pooling.must_be_careful(self._spec, self.query, self.key, self.key)
         with plain_dtypes():
             problem = self._problem(careful=careful)
             cap = tile_size(self._budget, problem.dtype.itemsize, grad=True)
-            return _questions.dense(problem, cap).to(self.dtype)
+            return questions.dense(problem, cap).to(self.dtype)
 
     def _needs_distribution(self, question: str) -> None:
         if not self._spec.normaliser.normalised:
@@ -378,18 +380,18 @@ class Weights:
         if not self._wants_gradient() and not traced():
             return self._known(question).to(self._out())
         self._check_fresh()
-        careful = _pool.must_be_careful(self._spec, self.query, self.key, self.key)
+        careful = pooling.must_be_careful(self._spec, self.query, self.key, self.key)
         query, key = self._precise()
         cap = tile_size(self._budget, query.dtype.itemsize, grad=True)
         answer = None
         with plain_dtypes():
             if self._plan.executor == "fused" and not careful and not traced():
-                answer = _fused_questions.differentiable(
+                answer = row_statistics.differentiable(
                     self._spec, query, key, self._shape.lead, question, self._plan.tile, cap
                 )
             if answer is None:
                 problem = self._problem(careful=careful)
-                answer = _questions.differentiable(problem, question, cap, extra)
+                answer = questions.differentiable(problem, question, cap, extra)
         return answer.to(self._out())
 
     @torch.no_grad()
@@ -398,7 +400,7 @@ class Weights:
         if self._memo is None:
             with plain_dtypes():
                 problem = self._problem()
-                self._memo = _questions.overview(problem, self._cap(problem))
+                self._memo = questions.overview(problem, self._cap(problem))
         answer = self._memo[question]
         # Copied on the way out (`top` does it itself): what is remembered must not change under an in-place operation.
         return answer.to(self._out(), copy=True) if isinstance(answer, Tensor) else answer
@@ -433,7 +435,7 @@ class Transposed:
         return self.mT._product(x, self.mT._shape.n, "queries", self.mT._spread)
 
     def __getitem__(self, index: Any) -> Tensor:
-        picked = _index.parse(index, tuple(self.shape), self.mT.device)
+        picked = index_module.parse(index, tuple(self.shape), self.mT.device)
         return self.mT._block(picked, "this block", DENSE_LIMIT, turned=True)  # noqa: SLF001
 
     def dense(self, limit: int = DENSE_LIMIT) -> Tensor:

@@ -1,9 +1,17 @@
 """Questions over a whole recording: what its heads do, which of them are alike, and how tokens reach each other."""
 
 from regard.analysis._compare import CompareRow, CompareTable, compare
+from regard.analysis._heads import SATURATED, UNIFORM, HeadRow, HeadTable, heads
 from regard.analysis._profiles import MEASURES, ProfileRow, ProfileTable, profiles
 from regard.analysis._receivers import ReceiverRow, ReceiverTable, receivers
 from regard.analysis._rollout import TokenRow, TokenTable, flow, rollout
+from regard.analysis._saturation import (
+    POWERS_OF_TWO,
+    SaturationRow,
+    SaturationTable,
+    jacobian_norm,
+    saturation,
+)
 from regard.analysis._similar import REDUNDANT, SimilarRow, SimilarTable, similar
 
 __all__ = [
@@ -25,4 +33,14 @@ __all__ = [
     "compare",
     "CompareTable",
     "CompareRow",
+    "heads",
+    "HeadTable",
+    "HeadRow",
+    "SATURATED",
+    "UNIFORM",
+    "saturation",
+    "SaturationTable",
+    "SaturationRow",
+    "jacobian_norm",
+    "POWERS_OF_TWO",
 ]

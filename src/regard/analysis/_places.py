@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard._operands import Span, Tile
+from regard.operands import Span, Tile
 from regard.weights import Weights
 
 BLOCK = 256  # queries whose mask is looked at together

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard._operands import NEVER
 from regard.analysis._places import Places, places
 from regard.analysis._recorded import Matrix, Patterns, Recorded, by_head, heads_in, marked, matrices
 from regard.analysis._reducers import Among, At
+from regard.analysis._table import Table
+from regard.engine.reducers import LogSumExp, MeanDistance, MeanScore, Reducer, SquaredWeight, Surprise
 from regard.normalisers import Softmax
-from regard.reducers import LogSumExp, MeanDistance, MeanScore, Reducer, SquaredWeight, Surprise
-from regard.study._table import Table
+from regard.operands import NEVER
 
 MEASURES = ("entropy", "saturation", "distance", "first", "previous", "itself", "separators")
 

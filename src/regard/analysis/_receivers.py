@@ -10,8 +10,8 @@ from torch import Tensor
 
 from regard.analysis._places import places
 from regard.analysis._recorded import Matrix, Patterns, Recorded, by_head, heads_in, matrices, texts
+from regard.analysis._table import Table
 from regard.errors import ChoiceError
-from regard.study._table import Table
 
 PER = ("recording", "layer", "head")
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard._operands import Size
-from regard.reducers import Block, RowSum
+from regard.engine.reducers import Block, RowSum
+from regard.operands import Size
 
 
 @dataclass

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from regard.analysis._recorded import Matrix, Patterns, Recorded, by_head, heads_in, one_step, texts
+from regard.analysis._table import Table
 from regard.errors import ChoiceError
-from regard.study._table import Table
 from regard.weights import Weights
 
 SHOWN = 20  # lines that are printed

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from regard.analysis._places import places
 from regard.analysis._recorded import Matrix, Patterns, Recorded, by_head, heads_in, one_step
+from regard.analysis._table import Table
 from regard.errors import ChoiceError
-from regard.study._table import Table
 from regard.weights import Weights
 
 BUDGET = 1 << 24  # weights that are held at a time, of all heads together

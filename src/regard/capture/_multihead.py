@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from regard.capture._masks import MaskReader
 from regard.capture._part import Part
 from regard.capture._watch import Watch
-from regard.study import _torch_heads as torch_heads
+from regard.torch_compat import multihead as torch_heads
 
 LAYER = inspect.signature(nn.TransformerEncoderLayer.forward)
 

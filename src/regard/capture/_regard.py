@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from torch import nn
 
 from regard.capture._watch import Watch
-from regard.study._heads import weights_in
 from regard.weights import Weights
 
 
@@ -26,3 +27,19 @@ def returned_weights(watch: Watch) -> None:
                 watch.saw_weights(watch.names[id(module)], weights)
 
     watch.listeners.append((nn.Module, look))
+
+
+def weights_in(output: Any) -> Iterator[Weights]:
+    """Every `Weights` in what a layer returned."""
+    if isinstance(output, Weights):
+        yield output
+        return
+    parts: Iterable[Any] = ()
+    if isinstance(output, Mapping):
+        parts = output.values()
+    elif isinstance(output, tuple | list):
+        parts = output
+    elif is_dataclass(output) and not isinstance(output, type):
+        parts = (getattr(output, field.name) for field in fields(output))
+    for part in parts:
+        yield from weights_in(part)

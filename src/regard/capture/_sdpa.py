@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
-from regard._fused import flash
 from regard.capture._masks import MaskReader
 from regard.capture._part import Part
 from regard.capture._watch import Watch
+from regard.engine.fused.kernel import flash
 
 FLASH = 1  # what torch calls the kernel that never builds n x m
 

@@ -15,12 +15,12 @@ def build() -> "typer.Typer":
         import typer
     except ImportError as missing:
         raise MissingExtraError("the command line needs typer and rich: pip install 'regard[cli]'") from missing
-    from regard.cli import _commands, _export, _fit, _inspect, _lab, _record, _relate
+    from regard.cli import _commands, export, fit, inspect, lab, record, relate
 
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
     app.callback()(_commands.root)
-    own = (_commands.demo, _commands.saturation, _fit.fit, _relate.relate)
-    for command in (*own, _record.record, _inspect.inspect, _export.export, _lab.lab, _lab.view):
+    own = (_commands.demo, _commands.saturation, fit.fit, relate.relate)
+    for command in (*own, record.record, inspect.inspect, export.export, lab.lab, lab.view):
         app.command()(command)
     return app
 

@@ -47,9 +47,9 @@ def table(frame: DataFrame, names: Sequence[str], kinds: Sequence[str], path: Pa
 
 def never_seen(model: Any, X: Any, path: Path) -> Iterator[str]:
     """For each column of categories, what is new in it and where."""
-    from regard.regression import _levels
+    from regard.regression import encoding
 
-    for column, new in _levels.never_seen(X, model.categories_).items():
+    for column, new in encoding.never_seen(X, model.categories_).items():
         if new.any():
             series = X.iloc[:, column] if hasattr(X, "iloc") else X[:, column]
             name = X.columns[column] if hasattr(X, "columns") else column

@@ -36,6 +36,6 @@ def saturation(
     d_k: Annotated[list[int] | None, typer.Option(help="A width to measure; may be given several times.")] = None,
 ) -> None:
     """Measure why scores are divided by sqrt(d_k)."""
-    from regard import study
+    from regard import analysis
 
-    print(study.saturation(d_k or study.POWERS_OF_TWO))
+    print(analysis.saturation(d_k or analysis.POWERS_OF_TWO))

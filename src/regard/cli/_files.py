@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard._whole_file import whole_file
 from regard.cli import _csv
 from regard.cli._pandas import pandas_or_hint
+from regard.engine.files import whole_file
 from regard.errors import ChoiceError, DataError, MissingExtraError, RegardError
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard import plot
-from regard._whole_file import whole_file
 from regard.cli._summary import features, target
+from regard.engine.files import whole_file
 from regard.errors import ChoiceError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from regard import datasets, masks, plot, scores, study
+from regard import analysis, datasets, masks, plot, scores
 from regard.lab import kernel_regression, lessons
 from regard.weights import Weights
 
@@ -72,7 +72,7 @@ def _kernel_lesson(language: str) -> dict[str, Callable[[], plot.Picture]]:
 
 
 def saturation() -> plot.Picture:
-    return plot.saturation(study.saturation())
+    return plot.saturation(analysis.saturation())
 
 
 def identity() -> plot.Picture:

@@ -15,10 +15,10 @@ from numbers import Integral
 import torch
 from torch import Tensor
 
-from regard._word import came
 from regard.errors import ChoiceError, MaskError
 from regard.masks._base import ALL, NONE, SOME, Mask, Not
 from regard.masks._rules import Align, Allow, Band, Padding, Prefix, Ranges, Segments
+from regard.term import came
 
 __all__ = [
     "ALL", "NONE", "SOME", "Band", "Mask", "allow", "causal", "hide", "padding", "prefix", "ranges", "segments",

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from torch import Tensor
 
-from regard._operands import Operand, Size, Span
-from regard._word import Word
 from regard.errors import MaskError
+from regard.operands import Operand, Size, Span
+from regard.term import Word
 
 NONE, SOME, ALL = 0, 1, 2  # what a mask says of a block: nothing is visible, something, everything
 

@@ -9,9 +9,9 @@ from typing import Literal
 
 from torch import Tensor
 
-from regard._operands import Axis, Operand, Size, Span
 from regard.errors import MaskError, ShapeError
 from regard.masks._base import ALL, NONE, SOME, Mask
+from regard.operands import Axis, Operand, Size, Span
 
 Align = Literal["top-left", "bottom-right"]
 

@@ -8,7 +8,7 @@ import sys
 import torch
 from torch import Tensor
 
-from regard._traced import traced
+from regard.tracing import traced
 from regard.weights import Weights
 
 BLOCK = 1 << 22  # weights of all heads that are averaged at a time

@@ -9,15 +9,15 @@ import torch
 from torch import Tensor, nn
 
 from regard import scores
-from regard._inputs import working
-from regard._word import came
 from regard.attention import Attention, attend
+from regard.engine.inputs import working
 from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError
 from regard.masks import Mask
 from regard.nn import _build
 from regard.nn._visible import visible
 from regard.normalisers import Hard, hard
 from regard.scores import Score
+from regard.term import came
 from regard.weights import Weights
 
 SCORES = ("general", "scaled_dot", "additive")

@@ -7,10 +7,9 @@ import math
 import torch
 from torch import Tensor
 
-from regard import _inputs, masks
-from regard._traced import plain_dtypes, traced
-from regard._word import came
+from regard import masks
 from regard.attention import Attention, attend
+from regard.engine import inputs
 from regard.errors import ChoiceError, DtypeError
 from regard.masks import Mask
 from regard.masks._rules import Near
@@ -18,6 +17,8 @@ from regard.nn import _build
 from regard.nn._luong import FORMULAS, Scored
 from regard.nn._visible import key_counts, visible
 from regard.normalisers import Tapered
+from regard.term import came
+from regard.tracing import plain_dtypes, traced
 
 
 class LocalAttention(Scored):
@@ -84,7 +85,7 @@ class LocalAttention(Scored):
     ) -> Attention:
         """Pool the values in each query's window."""
         score, seen = self.checked_score(query, key), visible(mask, valid_lens, query, key)
-        shape = _inputs.check(query, key, value, _inputs.make_spec(score, seen, None))
+        shape = inputs.check(query, key, value, inputs.make_spec(score, seen, None))
         normaliser = None
         if self.method == "m":
             window = self._window_of(positions, shape)
@@ -98,7 +99,7 @@ class LocalAttention(Scored):
         seen = window if seen is None else window & seen
         return attend(query, key, value, score, seen, normaliser, dropout_p=self.dropout_now)
 
-    def _window_of(self, positions: Tensor | None, shape: _inputs.Shape) -> Mask:
+    def _window_of(self, positions: Tensor | None, shape: inputs.Shape) -> Mask:
         if positions is None:
             if shape.n != shape.m:
                 msg = (

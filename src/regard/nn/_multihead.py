@@ -12,9 +12,9 @@ from torch.nn.init import constant_, xavier_normal_, xavier_uniform_
 from regard.attention import Attention, attend
 from regard.errors import ChoiceError, LayerError
 from regard.masks import Mask
-from regard.nn import _torch_masks
 from regard.nn._dense import dense
 from regard.scores import Score
+from regard.torch_compat import masks
 from regard.weights import Weights
 
 
@@ -117,9 +117,9 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         extra = (self.bias_k is not None) + self.add_zero_attn
         if extra:
             k, v = self._with_extra(k, self.bias_k), self._with_extra(v, self.bias_v)
-        pairs = None if attn_mask is None else _torch_masks.by_head(attn_mask, self.num_heads)
+        pairs = None if attn_mask is None else masks.by_head(attn_mask, self.num_heads)
         causal = is_causal and not extra  # keys that the layer adds are seen by all
-        score, mask = _torch_masks.translate(pairs, key_padding_mask, (q, k, v), is_causal=causal, extra=extra)
+        score, mask = masks.translate(pairs, key_padding_mask, (q, k, v), is_causal=causal, extra=extra)
         pooled, weights = self.attend(q, k, v, score, mask)
         rows_first = pooled.dim() == 4 and not self.batch_first
         output = self.join(pooled.permute(2, 0, 1, 3) if rows_first else pooled.transpose(-3, -2))
@@ -200,7 +200,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             raise LayerError(msg)
         lead = () if query.dim() == 2 else (query.shape[1 - rows],)
         n, m = query.shape[rows], key.shape[rows]
-        _torch_masks.check(attn_mask, key_padding_mask, lead=lead, heads=self.num_heads, n=n, m=m)
+        masks.check(attn_mask, key_padding_mask, lead=lead, heads=self.num_heads, n=n, m=m)
 
     def _fits(self, query: Tensor, key: Tensor, value: Tensor, batch: int) -> bool:
         return (

@@ -7,15 +7,16 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard import _inputs, scores
-from regard._operands import NEVER, Size, Span
-from regard._word import came
+from regard import scores
 from regard.attention import Attention, attend
+from regard.engine import inputs
 from regard.errors import DtypeError, MaskError, ShapeError
 from regard.masks import Mask
 from regard.nn import _build
 from regard.nn._visible import leading, visible
+from regard.operands import NEVER, Size, Span
 from regard.scores import Score
+from regard.term import came
 
 
 class AveragePooling(nn.Module):
@@ -175,7 +176,7 @@ def _per_key(x: Tensor, mask: Mask | None, valid_lens: Tensor | None) -> Mask | 
 
 def _seen_rows(x: Tensor, mask: Mask | None) -> Tensor:
     """True for the rows of x that are visible: booleans that broadcast to (..., m, 1)."""
-    shape = _inputs.check(_nobody(x), x, None, _inputs.make_spec(scores.uniform(), mask, None))
+    shape = inputs.check(_nobody(x), x, None, inputs.make_spec(scores.uniform(), mask, None))
     if mask is None:
         return torch.ones(shape.m, 1, dtype=torch.bool, device=x.device)
     tensors = [operand.tensor for operand in mask.operands(shape.lead)]

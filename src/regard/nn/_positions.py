@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from regard._inputs import working
+from regard.engine.inputs import working
 from regard.errors import ChoiceError, ShapeError
 from regard.scores import Score, alibi
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from regard import masks
-from regard._inputs import make_spec
-from regard._word import came
+from regard.engine.inputs import make_spec
 from regard.errors import MaskError
 from regard.masks import Mask
 from regard.masks._rules import QueryLengths
+from regard.term import came
 
 
 def visible(mask: Mask | None, valid_lens: Tensor | None, *sides: Tensor) -> Mask | None:

@@ -13,14 +13,14 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from regard import masks, scores
-from regard._fused_questions import Once
-from regard._traced import traced
 from regard.attention import attend
+from regard.engine.fused.row_statistics import Once
 from regard.errors import CallError, RegardError
 from regard.masks import Mask
-from regard.nn import _sdpa_inputs as inputs
-from regard.nn._torch_masks import hidden_by_never
 from regard.scores import Score
+from regard.torch_compat import sdpa as inputs
+from regard.torch_compat.masks import hidden_by_never
+from regard.tracing import traced
 
 __all__ = ["scaled_dot_product_attention"]
 

@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
+from regard.analysis import SaturationTable
 from regard.plot._figure import BLUE, FAINT, INK, RED, SIZE, Picture, open_frame
-from regard.study import SaturationTable
 
 
 def saturation(table: SaturationTable) -> Picture:
-    """The measurements of `regard.study.saturation` against d_k, with and without the division by sqrt(d_k)."""
+    """The measurements of `regard.analysis.saturation` against d_k, with and without the division by sqrt(d_k)."""
     figure = Picture(figsize=(8, 5.6), layout="constrained")
     axes: Any = figure.subplots(2, 2, sharex=True)
     (variance, entropy), (sharpness, jacobian) = axes

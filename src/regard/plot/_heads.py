@@ -7,12 +7,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 
+from regard.analysis import HeadTable
 from regard.errors import ChoiceError, ShapeError
 from regard.plot._cells import add_colour_bar, part_cells, size, tail
 from regard.plot._figure import INK, SIZE, name_axes, new_axes, quiet
 from regard.plot._fonts import families_for, make_legible
 from regard.plot._labels import label_positions, label_tokens, stand
-from regard.study import HeadTable
 
 COLOURS = {"saturation": "Reds", "relative": "Reds_r"}  # the sharper a head, the darker it is
 NAMES = {"saturation": "Saturation", "relative": "Entropy / log(visible keys)"}
@@ -36,17 +36,17 @@ def heads(
     names: Mapping[str, str] | None = None,
     colorbar: bool = True,
 ) -> Axes:
-    """The heads of a model as `regard.study.heads` found them: one cell a head, and a mark on those to look at.
+    """The heads of a model as `regard.analysis.heads` found them: one cell a head, and a mark on those to look at.
 
     column: what the colours show, "saturation" or "relative", the entropy over its maximum; dark is one-hot in both.
     label: its name beside the colours. names: what the verdicts are called in the legend, e.g.
     {"saturated": "饱和", "uniform": "均匀"}. A layer with fewer heads than another has no cell for the rest.
 
     >>> import torch
-    >>> from regard import plot, study
+    >>> from regard import analysis, plot
     >>> layer = torch.nn.MultiheadAttention(embed_dim=8, num_heads=2, batch_first=True)
     >>> x = torch.randn(3, 5, 8)
-    >>> ax = plot.heads(study.heads(layer, x, x, x), xlabel="头", ylabel="层")
+    >>> ax = plot.heads(analysis.heads(layer, x, x, x), xlabel="头", ylabel="层")
     """
     if column not in COLOURS:
         raise ChoiceError(f"column is one of {', '.join(COLOURS)}, not {column!r}")

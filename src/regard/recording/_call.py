@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from regard._operands import Axis, Operand
 from regard.errors import ChoiceError
+from regard.operands import Axis, Operand
 from regard.recording._describe import describe
 from regard.recording._heads import of_head
 from regard.spec import Spec

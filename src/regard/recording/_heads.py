@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from regard._word import Word
 from regard.spec import Spec
+from regard.term import Word
 
 # Counted from the right: these tensors broadcast.
 FROM_RIGHT = {

@@ -176,7 +176,7 @@ class Recording:
 
     def view(self) -> Any:
         """A widget of a notebook: every head, to look at in any depth."""
-        from regard.web._notebook import view
+        from regard.web.notebook.display import view
 
         return view(self)
 

@@ -18,12 +18,12 @@ import torch
 from torch import Tensor
 
 from regard import masks, normalisers, scores
-from regard._word import Word
 from regard.errors import RecordError, RecordingFileError
 from regard.masks import _base as mask_base
 from regard.masks import _rules as mask_rules
 from regard.scores import _additive, _compose, _distance, _linear
 from regard.scores import _base as score_base
+from regard.term import Word
 
 KNOWN: dict[str, type[Word[Any]]] = {
     kind.__name__: kind

@@ -9,7 +9,7 @@ if find_spec("sklearn") is None:
         "regard.regression stands on scikit-learn, which is not installed: pip install 'regard[regression]'"
     )
 
-from regard.regression._estimator import NadarayaWatson
-from regard.regression.blocks._parquet import Parquet
+from regard.regression.estimator import NadarayaWatson
+from regard.regression.out_of_core.parquet import Parquet
 
 __all__ = ["NadarayaWatson", "Parquet"]

@@ -15,13 +15,13 @@ import math
 
 from torch import Tensor
 
-from regard._word import came
 from regard.errors import ChoiceError, DtypeError, ShapeError
 from regard.scores._additive import Additive, Concat
 from regard.scores._base import Features, Score
 from regard.scores._compose import Alibi, Bias, Relative, Softcap
 from regard.scores._distance import LOG_KERNELS, Gaussian, Kernel
 from regard.scores._linear import Cosine, Dot, General, Location, Uniform
+from regard.term import came
 
 __all__ = [
     "Dot",

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard._operands import Axis, Operand, Span
-from regard._traced import traced
 from regard.errors import ShapeError
+from regard.operands import Axis, Operand, Span
 from regard.scores._base import Score
+from regard.tracing import traced
 
 CHUNK = 1 << 19  # elements of the (rows, keys, h) block in work: it should stay in the cache
 STEEP = 40.0  # beyond this e^(2a) times e^(2b) leaves float32

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from regard._operands import Operand, Span
-from regard._word import Word
 from regard.errors import DtypeError, ShapeError
+from regard.operands import Operand, Span
+from regard.term import Word
 
 
 @dataclass(frozen=True, slots=True, eq=False)

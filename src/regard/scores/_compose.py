@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard._operands import Axis, Operand, Span
 from regard.errors import ShapeError
+from regard.operands import Axis, Operand, Span
 from regard.scores._base import Features, Score
 
 PIECE = 1 << 17  # numbers of a large tensor that are copied at a time

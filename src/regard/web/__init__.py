@@ -32,6 +32,6 @@ def serve(
         raise MissingExtraError(
             "the lab and the viewer need starlette and uvicorn: pip install 'regard[web]'"
         ) from missing
-    from regard.web._serve import run
+    from regard.web.serve import run
 
     run(files, lab=lab, host=host, port=port, announce=announce)

@@ -14,13 +14,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from regard.errors import RegardError
-from regard.web._guard import Door, Guard
-from regard.web._lessons import Lessons
-from regard.web._page import Page
-from regard.web._recordings import Recordings
-from regard.web._refusal import Refusal, as_json
-from regard.web._shelf import Shelf
-from regard.web._work import Workshop
+from regard.web.api.lessons import Lessons
+from regard.web.api.recordings import Recordings
+from regard.web.api.registry import Shelf
+from regard.web.server.errors import Refusal, as_json
+from regard.web.server.guard import Door, Guard
+from regard.web.server.page import Page
+from regard.web.server.workers import Workshop
 
 Handler = Callable[[Request], Awaitable[Response]]
 MAP = "/api/recordings/{id}/maps/{entry}/{batch}/{head}"

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard._operands import Span
+from regard.operands import Span
 from regard.scores import Score
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard import analysis, study
+from regard import analysis
 from regard.capture import record
 from regard.errors import ShapeError
 from regard.lab.pages._encoders import MODEL, encoder_for
@@ -97,7 +97,7 @@ def _head(row: analysis.ProfileRow, weights: Tensor) -> dict[str, Any]:
     kind = best if numbers[best] > MOSTLY else _without_a_favourite(row.entropy, len(weights))
     share = numbers[kind] if kind in SHARES else None
     en, zh = (text.format(share) for text in TEXTS[kind])
-    verdict = "saturated" if row.saturation >= study.SATURATED else "fine"
+    verdict = "saturated" if row.saturation >= analysis.SATURATED else "fine"
     told = {"kind": kind, "share": share, "text": {"en": en, "zh": zh}, "pair": _pair(weights)}
     return {**told, **numbers, "verdict": verdict}
 

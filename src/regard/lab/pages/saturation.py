@@ -17,7 +17,7 @@
                         first query afterwards; moved: share of its weight that went elsewhere; mean_moved: the same
                         over the 64 queries; flipped: share of them whose first key is another}
     curves              {scaled, unscaled}, each {d_k, variance, error, entropy, saturation, jacobian, gradient}: one
-                        number for each power of four up to 1024 (`study.saturation`, m keys, means over many queries)
+                        number for each power of four up to 1024 (`analysis.saturation`, m keys, means over queries)
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard import scores, study
+from regard import analysis, scores
 from regard.attention import attend
 from regard.lab.pages._numbers import plain, score_matrix
 from regard.lab.pages._state import Flag, Whole, of
@@ -73,7 +73,7 @@ def show(state: State) -> dict[str, Any]:
         "entropy": weights.entropy()[0],
         "uniform": math.log(state.keys),
         "saturation": squares[0],
-        "jacobian": study.jacobian_norm(squares, rows.pow(3).sum(-1))[0],
+        "jacobian": analysis.jacobian_norm(squares, rows.pow(3).sum(-1))[0],
         "largest": rows[0].max(),
         "nudge": _nudge(rows, Weights(query + SIZE * noise, key[: state.keys], score=score).dense()),
         "curves": _curves(state.keys),
@@ -112,7 +112,7 @@ def _nudge(before: Tensor, after: Tensor) -> dict[str, Any]:
 
 @lru_cache(maxsize=DRAWN)
 def _curves(keys: int) -> dict[str, Any]:
-    table = study.saturation(WIDTHS, keys=keys, queries=QUERIES, trials=TRIALS)
+    table = analysis.saturation(WIDTHS, keys=keys, queries=QUERIES, trials=TRIALS)
     halves = {"scaled": table.scaled, "unscaled": table.unscaled}
     return {name: {column: list(half.column(column)) for column in COLUMNS} for name, half in halves.items()}
 

@@ -1,0 +1,111 @@
+"""Why scores are divided by sqrt(d_k)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard import scores
+from regard.analysis._table import Table
+from regard.attention import attend
+from regard.errors import ChoiceError
+
+POWERS_OF_TWO = tuple(2**i for i in range(11))
+
+
+class SaturationRow(NamedTuple):
+    """One line of the table. The last four columns are means over all rows of weights."""
+
+    d_k: int
+    scaled: bool
+    mean: float  # of the scores
+    variance: float  # of the scores
+    error: float  # the standard error of that variance
+    entropy: float  # in nats: log(keys) = uniform, 0 = one-hot
+    saturation: float  # sum of p^2: 1 / keys = uniform, 1 = one-hot
+    jacobian: float  # Frobenius norm of d weights / d scores: 0 = nothing can be learned
+    gradient: float  # norm of what reaches the scores when the pooled value is to grow
+
+
+@dataclass(frozen=True)
+class SaturationTable(Table[SaturationRow]):
+    """What `saturation` measured. Iterate over its rows, ask for a column, print it, or make a frame of `to_dict()`."""
+
+    rows: tuple[SaturationRow, ...]
+    keys: int
+
+    columns = SaturationRow._fields
+
+    @property
+    def scaled(self) -> "SaturationTable":
+        return SaturationTable(tuple(row for row in self.rows if row.scaled), self.keys)
+
+    @property
+    def unscaled(self) -> "SaturationTable":
+        return SaturationTable(tuple(row for row in self.rows if not row.scaled), self.keys)
+
+    def __str__(self) -> str:
+        head = f"{'d_k':>5}  {'score':<13}" + "".join(f"{name:>11}" for name in SaturationRow._fields[2:])
+        return "\n".join([head, *map(_line, self.rows)])
+
+
+def _line(row: SaturationRow) -> str:
+    name = "q.k/sqrt(d_k)" if row.scaled else "q.k"
+    return f"{row.d_k:>5}  {name:<13}" + "".join(f"{value:>11.4f}" for value in row[2:])
+
+
+def saturation(
+    d_k: Sequence[int] = POWERS_OF_TWO, *, keys: int = 64, queries: int = 64, trials: int = 64, seed: int = 0
+) -> SaturationTable:
+    """Measure what happens to attention as queries and keys grow longer, with and without the division by sqrt(d_k).
+
+    Their entries are independent N(0, 1), so q.k has mean 0 and variance d_k. Softmax of such scores nears one-hot,
+    and its Jacobian, dp_k / dx_i = p_k (delta_ki - p_i), vanishes there: no gradient reaches the query or the key.
+    Divided by sqrt(d_k) the scores have variance 1 at every length. Each trial draws its own queries and keys.
+
+    >>> table = saturation([1, 256], trials=16)
+    >>> [round(row.entropy, 1) for row in table.scaled], [round(row.entropy, 1) for row in table.unscaled]
+    ([3.7, 3.7], [3.7, 0.3])
+    """
+    for name, count, least in (("keys", keys, 1), ("queries", queries, 1), ("trials", trials, 2)):
+        if count < least:
+            raise ChoiceError(f"{name} must be at least {least} to measure anything, {count} came")
+    if not d_k or min(d_k) < 1:
+        raise ChoiceError(f"d_k must hold lengths of at least 1, {d_k} came")
+    generator = torch.Generator().manual_seed(seed)
+    rows: list[SaturationRow] = []
+    for size in d_k:
+        shapes = (queries, size), (keys, size), (keys, 1)
+        q, k, v = (torch.randn(trials, *shape, generator=generator, dtype=torch.float64) for shape in shapes)
+        rows += [_measure(q, k, v, scaled=False), _measure(q, k, v, scaled=True)]
+    return SaturationTable(tuple(rows), keys)
+
+
+def _measure(q: Tensor, k: Tensor, v: Tensor, *, scaled: bool) -> SaturationRow:
+    score = scores.scaled_dot() if scaled else scores.dot()
+    # A bias of zeros changes nothing, and its gradient is the gradient of the scores themselves.
+    nothing = torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype, requires_grad=True)
+    output, weights = attend(q, k, v, score=score + scores.bias(nothing))
+    (gradient,) = torch.autograd.grad(output.sum(), nothing)
+    with torch.no_grad():
+        dots = q @ k.mT * (q.shape[-1] ** -0.5 if scaled else 1.0)
+        by_trial = dots.square().mean((-2, -1))  # the true mean is 0
+        squares, cubes = weights.saturation(), weights.dense().pow(3).sum(-1)
+        return SaturationRow(
+            d_k=q.shape[-1],
+            scaled=scaled,
+            mean=dots.mean().item(),
+            variance=by_trial.mean().item(),
+            error=(by_trial.std() / len(by_trial) ** 0.5).item(),
+            entropy=weights.entropy().mean().item(),
+            saturation=squares.mean().item(),
+            jacobian=jacobian_norm(squares, cubes).mean().item(),
+            gradient=gradient.norm(dim=-1).mean().item(),
+        )
+
+
+def jacobian_norm(squares: Tensor, cubes: Tensor) -> Tensor:
+    """||diag(p) - p p^T||, Frobenius, from sum p^2 and sum p^3: the m x m matrix is not built."""
+    return (squares - 2 * cubes + squares.square()).clamp(min=0).sqrt()

@@ -1,0 +1,1 @@
+"""How a spec over queries, keys and values becomes numbers: inputs, plan, tiles, fold, reducers, fused kernels."""

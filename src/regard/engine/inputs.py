@@ -1,0 +1,223 @@
+"""What may be given: shapes, dtypes and devices, checked once, with messages that say what would be right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+
+import torch
+from torch import Tensor
+
+from regard.engine.fused.kernel import form
+from regard.engine.plan import Request, tile_size
+from regard.errors import ChoiceError, DeviceError, DtypeError, MaskError, ShapeError
+from regard.masks import Mask
+from regard.normalisers import Normaliser, Softmax, softmax
+from regard.scores import Dot, Score, scaled_dot
+from regard.spec import Spec
+from regard.tracing import traced
+
+BUDGET = 64 << 20
+GROUPED_FROM = 4  # dimensions a tensor needs for its heads (axis -3) to be grouped
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes that fit together."""
+
+    lead: tuple[int, ...]  # of the weights
+    n: int
+    m: int
+    group: int  # query heads that share one key head
+
+
+def make_spec(score: Score | None, mask: Mask | None, normaliser: Normaliser | None) -> Spec:
+    """The three words, with their defaults."""
+    if score is not None and not isinstance(score, Score):
+        msg = f"score is one of regard.scores, such as scores.scaled_dot(), but it is {_kind(score)}"
+        raise DtypeError(msg)
+    if mask is not None and not isinstance(mask, Mask):
+        msg = (
+            f"mask is one of regard.masks, but it is {_kind(mask)}: say what True means with "
+            f"masks.allow(t) (True is seen) or masks.hide(t) (True is hidden)"
+        )
+        if isinstance(mask, Tensor) and mask.is_floating_point():
+            msg += "; numbers to add to the scores go to scores.bias(t)"
+        raise MaskError(msg)
+    if normaliser is not None and not isinstance(normaliser, Normaliser):
+        msg = f"normaliser is one of regard.normalisers, such as normalisers.softmax(), but it is {_kind(normaliser)}"
+        raise DtypeError(msg)
+    return Spec(score or scaled_dot(), mask, normaliser or softmax())
+
+
+def check(query: Tensor, key: Tensor, value: Tensor | None, spec: Spec) -> Shape:
+    """All that must hold of the inputs, or an error that says what does not."""
+    named = {"query": query, "key": key} | ({} if value is None else {"value": value})
+    _check_tensors(named)
+    if value is not None and key.shape[-2] != value.shape[-2]:
+        msg = (
+            f"keys and values must have the same length: key has {key.shape[-2]} rows, value has {value.shape[-2]} "
+            f"(key {tuple(key.shape)}, value {tuple(value.shape)})"
+        )
+        raise ShapeError(msg)
+    shape = _shape(query, key)
+    if value is not None:
+        _check_value_lead(shape, key, value)
+    spec.score.check(shape.n, shape.m, query.shape[-1], key.shape[-1])
+    _check_score_tensors(spec, shape, query)
+    if spec.mask is not None:
+        spec.mask.check(shape.lead, shape.n, shape.m)
+    return shape
+
+
+def check_options(dropout_p: float, plan: str, budget: int | None) -> int:
+    """The budget in bytes, if the options are among those that exist."""
+    if plan not in ("auto", "dense", "tiled", "fused"):
+        msg = f"plan is 'auto', 'dense', 'tiled' or 'fused', not {plan!r}"
+        raise ChoiceError(msg)
+    if not (isinstance(dropout_p, Real) and 0 <= dropout_p < 1):
+        msg = f"dropout_p is a probability from 0 up to but not including 1, not {dropout_p!r}"
+        raise ChoiceError(msg)
+    if budget is not None and not (isinstance(budget, Real) and budget > 0):
+        msg = f"budget is the bytes of scratch memory allowed, more than 0, not {budget!r}"
+        raise ChoiceError(msg)
+    return BUDGET if budget is None else int(budget)
+
+
+def working(tensor: Tensor) -> Tensor:
+    """float16 and bfloat16 are computed with in float32."""
+    return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+
+
+def ungrouped(tensor: Tensor, group: int) -> Tensor:
+    """One key head for each query head."""
+    return tensor if group == 1 else tensor.repeat_interleave(group, -3)
+
+
+def together(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that two leading shapes broadcast to, or None if they do not."""
+    try:
+        return tuple(torch.broadcast_shapes(one, two))
+    except RuntimeError:
+        return None
+
+
+def _check_tensors(named: dict[str, Tensor]) -> None:
+    for name, tensor in named.items():
+        if not isinstance(tensor, Tensor):
+            msg = f"{name} must be a torch tensor, but it is {_kind(tensor)}"
+            raise DtypeError(msg)
+        if not tensor.is_floating_point():
+            msg = f"{name} must hold floating point numbers, but its dtype is {tensor.dtype}"
+            raise DtypeError(msg)
+        if tensor.dim() < 2:
+            msg = (
+                f"{name} must be (..., rows, features), two dimensions at least, but its shape is {tuple(tensor.shape)}"
+            )
+            raise ShapeError(msg)
+    if len({t.dtype for t in named.values()}) > 1:
+        msg = f"{_list(named)} must have one dtype, but have {', '.join(str(t.dtype) for t in named.values())}"
+        raise DtypeError(msg)
+    if len({t.device for t in named.values()}) > 1:
+        msg = f"{_list(named)} must be on one device, but are on {', '.join(str(t.device) for t in named.values())}"
+        raise DeviceError(msg)
+
+
+def _shape(query: Tensor, key: Tensor) -> Shape:
+    q_lead, k_lead = tuple(query.shape[:-2]), tuple(key.shape[:-2])
+    group = 1
+    if min(query.dim(), key.dim()) >= GROUPED_FROM and k_lead[-1] not in (1, q_lead[-1]):
+        if k_lead[-1] == 0 or q_lead[-1] % k_lead[-1]:
+            msg = (
+                f"query heads must be a multiple of key heads: query has {q_lead[-1]}, key has {k_lead[-1]} "
+                f"(query {tuple(query.shape)}, key {tuple(key.shape)})"
+            )
+            raise ShapeError(msg)
+        group = q_lead[-1] // k_lead[-1]
+        k_lead = (*k_lead[:-1], q_lead[-1])
+    lead = together(q_lead, k_lead)
+    if lead is None:
+        msg = (
+            f"leading dimensions of query and key must be equal or 1 (heads, on axis -3 of four or more dimensions, "
+            f"may be grouped): query {tuple(query.shape)}, key {tuple(key.shape)}"
+        )
+        raise ShapeError(msg)
+    return Shape(lead, query.shape[-2], key.shape[-2], group)
+
+
+def _check_value_lead(shape: Shape, key: Tensor, value: Tensor) -> None:
+    lead = tuple(value.shape[:-2])
+    if shape.group > 1:
+        if value.dim() < GROUPED_FROM or lead[-1] != key.shape[-3]:
+            msg = f"keys and values must have the same heads: key {tuple(key.shape)}, value {tuple(value.shape)}"
+            raise ShapeError(msg)
+        lead = (*lead[:-1], shape.lead[-1])
+    if together(shape.lead, lead) is None:
+        msg = (
+            f"leading dimensions of value must be equal to those of the weights, {shape.lead}, or 1: "
+            f"value {tuple(value.shape)}"
+        )
+        raise ShapeError(msg)
+
+
+def has_own_heads(shape: Shape, value: Tensor) -> bool:
+    """Whether the values have leading dimensions that the weights do not have."""
+    lead = tuple(value.shape[:-2])
+    if shape.group > 1:
+        lead = (*lead[:-1], shape.lead[-1])
+    return together(shape.lead, lead) != shape.lead
+
+
+def _check_score_tensors(spec: Spec, shape: Shape, query: Tensor) -> None:
+    for name, tensor in spec.tensors().items():
+        if tensor.device != query.device:
+            msg = f"{name} must be on the device of query, {query.device}, but it is on {tensor.device}"
+            raise DeviceError(msg)
+    for name, lead in spec.score.leads():
+        if together(shape.lead, lead) != shape.lead:
+            msg = f"{name} has leading shape {lead}, which does not broadcast to that of the weights, {shape.lead}"
+            raise ShapeError(msg)
+
+
+def _kind(value: object) -> str:
+    return f"a tensor of {value.dtype}" if isinstance(value, Tensor) else f"{type(value).__name__} ({value!r:.40})"
+
+
+def _list(named: dict[str, Tensor]) -> str:
+    names = list(named)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def request(
+    query: Tensor,
+    key: Tensor,
+    spec: Spec,
+    shape: Shape,
+    *,
+    forced: str,
+    budget: int,
+    dropout: bool = False,
+    grad: bool | None = None,
+) -> Request:
+    """What a plan needs to know."""
+    if grad is None:
+        tensors = (query, key, *spec.tensors().values())
+        grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
+    itemsize = max(4, query.element_size())
+    return Request(
+        forced=forced,
+        formula=repr(spec),
+        obstacle=spec.score.obstacle(grad=grad),
+        form=form(spec, shape.lead, shape.n, shape.m, tile_size(budget, itemsize, grad=grad)),
+        softmax=isinstance(spec.normaliser, Softmax),
+        lead=shape.lead,
+        n=shape.n,
+        m=shape.m,
+        itemsize=itemsize,
+        budget=budget,
+        grad=grad,
+        dropout=dropout,
+        device=query.device.type,
+        plain=isinstance(spec.score, Dot),
+        traced="compile" if torch.compiler.is_compiling() else "transform" if traced() else "no",
+    )

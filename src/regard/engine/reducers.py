@@ -1,0 +1,404 @@
+"""Questions as mergeable states: what is learned of one part of the matrix combines with what is learned of another.
+
+Every reducer has ``empty() -> step(state, block) -> merge(state, state) -> finish(state)``, and `merge` is
+associative with `empty` as its identity. That is the whole contract between tiles, workers and machines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from regard.errors import ChoiceError
+from regard.operands import NEVER, Size, Span, Tile
+
+CHUNK = 64  # neighbouring keys of which first only the largest is looked at, in search of the top k
+LOOKED_AT = 1 << 17  # scores of the best chunks that are held at a time
+State = TypeVar("State")
+
+
+@dataclass(eq=False)
+class Block:
+    """A tile as questions see it: scores (-inf where hidden), weights, and where it lies."""
+
+    scores: Tensor  # (..., rows, cols)
+    weights: Tensor  # the same shape
+    rows: Span
+    cols: Span
+    size: Size
+    gaps: tuple[tuple[int, int], ...] = ()  # ranges of columns in which a score may be -inf
+    partial: bool = False  # whether the rows go on in another block
+    spendable: bool = False  # whether the scores may be written over
+    lead: tuple[slice, ...] = ()  # which heads
+
+    def heads(self, tensor: Tensor, trailing: int) -> Tensor:
+        """The block's heads of a tensor that has all of them."""
+        return Tile(self.lead, self.rows, self.cols).heads(tensor, trailing)
+
+    def mean_score(self) -> Tensor:
+        """sum_j p_j s_j, (..., rows), where 0 times -inf is 0. Scores that may be spent are: ask this last."""
+        scores = self.scores if self.spendable else self.scores.clone()
+        for low, high in self.gaps:
+            part = scores[..., low:high]
+            part.masked_fill_(part == NEVER, 0)
+        return scores.mul_(self.weights).sum(-1)
+
+    @cached_property
+    def peak(self) -> tuple[Tensor, Tensor]:
+        """The best score of each row and its weight, (..., rows) both."""
+        return self.scores.amax(-1), self.weights.amax(-1)
+
+    @cached_property
+    def column_sums(self) -> Tensor:
+        """sum_i p_ij over the block's rows, (..., cols)."""
+        return self.weights.sum(-2)
+
+    @cached_property
+    def logsumexp(self) -> Tensor:
+        """(..., rows) of this block alone; for whole rows from the best score and its weight, without an exp."""
+        if self.partial:
+            return torch.logsumexp(self.scores, -1)
+        best, weight = self.peak
+        return torch.where(best == NEVER, NEVER, best - weight.log())
+
+
+class Reducer(Generic[State]):
+    """One question."""
+
+    by_row = True  # the answer has one entry a query; otherwise the state spans the whole matrix
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> State:
+        """What is known before anything has been seen."""
+        raise NotImplementedError
+
+    def step(self, state: State, block: Block) -> State:
+        """The state after one more block."""
+        raise NotImplementedError
+
+    def first(self, block: Block) -> State:
+        """The state after the first block of a row, which is mostly the only one: `step` from nothing, for less."""
+        lead, rows = block.weights.shape[:-2], block.weights.shape[-2]
+        return self.step(self.empty(tuple(lead), rows, block.size, block.weights.dtype), block)
+
+    def merge(self, one: State, two: State) -> State:
+        """What is known of two parts together."""
+        raise NotImplementedError
+
+    def finish(self, state: State) -> Tensor | tuple[Tensor, ...]:
+        """The answer."""
+        raise NotImplementedError
+
+
+class RowSum(Reducer[Tensor]):
+    """A sum over the keys of a row."""
+
+    def of(self, block: Block) -> Tensor:
+        raise NotImplementedError
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+        return torch.zeros((*lead, rows), dtype=dtype, device=size.device)
+
+    def step(self, state: Tensor, block: Block) -> Tensor:
+        return state + self.of(block)
+
+    def first(self, block: Block) -> Tensor:
+        return self.of(block)
+
+    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+        return one + two
+
+    def finish(self, state: Tensor) -> Tensor:
+        return state
+
+
+class SquaredWeight(RowSum):
+    """sum_j p_j^2."""
+
+    def of(self, block: Block) -> Tensor:
+        return torch.linalg.vector_norm(block.weights, dim=-1).square()
+
+
+class Surprise(RowSum):
+    """sum_j -p_j log p_j."""
+
+    def of(self, block: Block) -> Tensor:
+        return torch.special.entr(block.weights).sum(-1).clamp_min(0)  # a weight may round to above 1
+
+
+class VisibleKeys(RowSum):
+    """How many keys a query sees."""
+
+    def of(self, block: Block) -> Tensor:
+        return (block.scores != NEVER).sum(-1).to(block.scores.dtype)
+
+
+class MeanScore(RowSum):
+    """sum_j p_j s_j: what entropy needs beside the log-sum-exp, at the price of a product instead of a log."""
+
+    def of(self, block: Block) -> Tensor:
+        return block.mean_score()
+
+
+class PeakScore(RowSum):
+    """max_j s_j: with its weight p it tells the log-sum-exp, s - log p, of all rows at once when they are all known."""
+
+    def of(self, block: Block) -> Tensor:
+        return block.peak[0]
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+        return torch.full((*lead, rows), NEVER, dtype=dtype, device=size.device)
+
+    def step(self, state: Tensor, block: Block) -> Tensor:
+        return self.merge(state, self.of(block))
+
+    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+        return torch.maximum(one, two)
+
+
+@dataclass
+class MeanDistance(RowSum):
+    """sum_j p_j |i - j|, for queries at the given positions (..., n)."""
+
+    positions: Tensor
+
+    def of(self, block: Block) -> Tensor:
+        rows = block.rows.take(block.heads(self.positions, 1), -1).unsqueeze(-1)
+        gap = (rows - block.cols.positions(self.positions.device)).abs()
+        return (block.weights * gap).sum(-1).to(block.weights.dtype)
+
+
+class LogSumExp(Reducer[Tensor]):
+    """log sum_j exp(s_j), the row statistic of softmax."""
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+        return torch.full((*lead, rows), NEVER, dtype=dtype, device=size.device)
+
+    def step(self, state: Tensor, block: Block) -> Tensor:
+        return self.merge(state, block.logsumexp)
+
+    def first(self, block: Block) -> Tensor:
+        return block.logsumexp
+
+    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+        return torch.logaddexp(one, two)
+
+    def finish(self, state: Tensor) -> Tensor:
+        return state
+
+
+class Pool(Reducer[tuple[Tensor, Tensor]]):
+    """sum_j p_j v_j of a softmax whose rows are seen in parts: (log-sum-exp, pooled so far)."""
+
+    def __init__(self, values: Tensor) -> None:
+        self.values = values
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        lse = torch.full((*lead, rows), NEVER, dtype=dtype, device=size.device)
+        return lse, torch.zeros((*lead, rows, self.values.shape[-1]), dtype=dtype, device=size.device)
+
+    def step(self, state: tuple[Tensor, Tensor], block: Block) -> tuple[Tensor, Tensor]:
+        lse = block.logsumexp
+        weights = block.weights
+        if block.partial:  # then weights are shares of the whole row, and here shares of the block are needed
+            weights = torch.exp(block.scores - torch.where(lse == NEVER, 0.0, lse).unsqueeze(-1))
+        return self.merge(state, (lse, weights @ block.cols.take(block.heads(self.values, 2), -2)))
+
+    def merge(self, one: tuple[Tensor, Tensor], two: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        lse = torch.logaddexp(one[0], two[0])
+        base = torch.where(lse == NEVER, 0.0, lse)
+        first, second = (torch.exp(part - base).unsqueeze(-1) for part in (one[0], two[0]))
+        return lse, first * one[1] + second * two[1]
+
+    def finish(self, state: tuple[Tensor, Tensor]) -> Tensor:
+        return state[1]
+
+
+class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
+    """The k best scores of a row, with their weights and where they are; -1 where there are fewer."""
+
+    def __init__(self, k: int, *, by_weight: bool = False) -> None:
+        self.k = k
+        self.by_weight = by_weight  # for a draw the best score need not have the largest weight
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+        shape = (*lead, rows, self.k)
+        scores = torch.full(shape, NEVER, dtype=dtype, device=size.device)
+        # Half the width is enough for a position, and of all answers this is the largest.
+        kind = torch.int32 if size.m < 1 << 31 else torch.int64
+        return scores, torch.zeros_like(scores), torch.full(shape, -1, dtype=kind, device=size.device)
+
+    def step(self, state: tuple[Tensor, Tensor, Tensor], block: Block) -> tuple[Tensor, Tensor, Tensor]:
+        return self.merge(state, self._of(block))
+
+    def first(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
+        found = self._of(block)
+        if not (self.by_weight or block.partial):
+            block.peak = found[0][..., 0], found[1][..., 0]  # found anyway, and the next question may need it
+        if found[0].shape[-1] == self.k:
+            return found
+        return self.merge(self.empty(tuple(found[0].shape[:-2]), found[0].shape[-2], block.size, found[0].dtype), found)
+
+    def _of(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
+        ranks = block.weights.masked_fill(block.scores == NEVER, NEVER) if self.by_weight else block.scores
+        scores, at = best_of(ranks, min(self.k, block.scores.shape[-1]))
+        weights = block.weights.gather(-1, at)
+        where = at if block.cols.index is None else block.cols.index[at]
+        if block.cols.index is None and block.cols.start:
+            where = where + block.cols.start
+        if block.gaps:
+            hidden = scores == NEVER
+            weights, where = weights.masked_fill(hidden, 0), where.masked_fill(hidden, -1)
+        return scores, weights, where
+
+    def merge(
+        self, one: tuple[Tensor, Tensor, Tensor], two: tuple[Tensor, Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        scores, weights, where = (torch.cat(pair, -1) for pair in zip(one, two, strict=True))
+        # Among equals the first key wins, whatever the order of the parts.
+        order = where.where(where >= 0, torch.iinfo(where.dtype).max).sort(stable=True).indices
+        best = scores.gather(-1, order).sort(stable=True, descending=True).indices[..., : self.k]
+        order = order.gather(-1, best)
+        return scores.gather(-1, order), weights.gather(-1, order), where.gather(-1, order)
+
+    def finish(self, state: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        scores = state[0]
+        # Where a row sees fewer keys than k, the rest is -inf and nowhere: no order is wrong there.
+        tied = ((scores[..., 1:] == scores[..., :-1]) & (scores[..., 1:] != NEVER)).any(-1)
+        if bool(tied.any()):
+            one, two, three = (part[tied] for part in state)
+            _, weights, where = self.merge((one, two, three), (one[:, :0], two[:, :0], three[:, :0]))
+            return state[1].index_put((tied,), weights), state[2].index_put((tied,), where)
+        return state[1], state[2]
+
+
+def best_of(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """torch.topk over the last dimension, for long rows by way of maxima: the k best lie in the k best chunks."""
+    if scores.shape[-1] // CHUNK < 2 * k:
+        return torch.topk(scores, k)
+    parts = [_best_of_chunks(rows, k) for rows in scores.flatten(0, -2).split(max(1, LOOKED_AT // (k * CHUNK)))]
+    best, at = parts[0] if len(parts) == 1 else (torch.cat(part) for part in zip(*parts, strict=True))
+    return best.unflatten(0, scores.shape[:-1]), at.unflatten(0, scores.shape[:-1])
+
+
+def _best_of_chunks(flat: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    chunks = flat.shape[-1] // CHUNK
+    cut = chunks * CHUNK
+    body = flat[:, :cut].unflatten(-1, (chunks, CHUNK))
+    picked = body.amax(-1).topk(k, sorted=False).indices  # (rows, k)
+    if cut == flat.shape[-1]:
+        firsts = torch.arange(0, len(flat) * chunks, chunks, device=flat.device).unsqueeze(-1)
+        few = body.flatten(0, 1).index_select(0, (picked + firsts).flatten()).view(len(flat), -1)
+    else:  # what is left over at the end counts as one chunk more
+        few = body[torch.arange(len(flat), device=flat.device).unsqueeze(-1), picked].flatten(-2)
+        few = torch.cat([few, flat[:, cut:]], -1)
+        picked = pad(picked, (0, 1), value=chunks)
+    best, at = few.topk(k)
+    return best, picked.gather(-1, at // CHUNK) * CHUNK + at % CHUNK
+
+
+class Received(Reducer[Tensor]):
+    """sum_i p_ij: what each key gets."""
+
+    by_row = False
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+        del rows
+        return torch.zeros((*lead, size.m), dtype=dtype, device=size.device)
+
+    def step(self, state: Tensor, block: Block) -> Tensor:
+        block.cols.add(state, -1, block.column_sums)
+        return state
+
+    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+        return one + two
+
+    def finish(self, state: Tensor) -> Tensor:
+        return state
+
+
+class Heatmap(Reducer[Tensor]):
+    """The matrix in bins x bins cells: bin b holds the rows floor(b n / bins) to floor((b + 1) n / bins)."""
+
+    by_row = False
+
+    def __init__(self, bins: int, pool: str, size: Size) -> None:
+        if pool not in ("mean", "max", "sum"):
+            msg = f"heatmap pools cells by 'mean', 'max' or 'sum', not {pool!r}"
+            raise ChoiceError(msg)
+        self.bins, self.pool, self.size = bins, pool, size
+        self.row_bins, self.col_bins = (self._bins_of(length) for length in (size.n, size.m))
+
+    def edges(self, length: int) -> Tensor:
+        bins = min(self.bins, length)
+        return torch.arange(bins + 1) * length // max(bins, 1)
+
+    def _bins_of(self, length: int) -> Tensor:
+        """The bin of every position."""
+        counts = self.edges(length).diff()
+        return torch.repeat_interleave(torch.arange(len(counts)), counts).to(self.size.device)
+
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+        del rows
+        shape = (*lead, min(self.bins, size.n), min(self.bins, size.m))
+        return torch.zeros(shape, dtype=dtype, device=size.device)
+
+    def step(self, state: Tensor, block: Block) -> Tensor:
+        first, strips = self._strips(block)
+        target = state.narrow(-2, first, strips.shape[-2])
+        if self.pool != "max":
+            block.column_sums = strips.sum(-2)  # found anyway, and the next question may need it
+        bins = _whole_bins(block.cols, self.size.m, self.bins)
+        if bins is not None:
+            low, high, side = bins
+            cells = self._pooled(strips.unflatten(-1, (high - low, side)), -1)
+            part = target.narrow(-1, low, high - low)
+            part.copy_(torch.maximum(part, cells)) if self.pool == "max" else part.add_(cells)
+            return state
+        cols = block.cols.take(self.col_bins, 0)
+        if self.pool == "max":
+            target.scatter_reduce_(-1, cols.expand(strips.shape), strips, "amax")
+        else:
+            target.index_add_(-1, cols, strips)
+        return state
+
+    def _strips(self, block: Block) -> tuple[int, Tensor]:
+        """The block's rows pooled into the bins they fall into, (..., strips, cols), and the first of these bins."""
+        bins = _whole_bins(block.rows, self.size.n, self.bins)
+        if bins is not None:
+            low, high, side = bins
+            strips = block.weights.unflatten(-2, (high - low, side))
+            if self.pool == "max":
+                return low, strips.amax(-2)
+            return low, (strips.new_ones(1, side) @ strips).squeeze(-2)  # a sum down columns, faster than torch's own
+        rows = block.rows.take(self.row_bins, 0)
+        first, last = int(rows[0]), int(rows[-1]) + 1
+        edges = torch.searchsorted(rows, torch.arange(first, last + 1, device=rows.device)).tolist()
+        parts = [self._pooled(block.weights[..., low:high, :], -2) for low, high in pairwise(edges)]
+        return first, torch.stack(parts, -2)
+
+    def _pooled(self, weights: Tensor, dim: int) -> Tensor:
+        return weights.amax(dim) if self.pool == "max" else weights.sum(dim)
+
+    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+        return torch.maximum(one, two) if self.pool == "max" else one + two
+
+    def finish(self, state: Tensor) -> Tensor:
+        if self.pool != "mean":
+            return state
+        cells = self.edges(self.size.n).diff()[:, None] * self.edges(self.size.m).diff()
+        return state / cells.to(state)
+
+
+def _whole_bins(span: Span, length: int, bins: int) -> tuple[int, int, int] | None:
+    """The bins (first, last + 1) that a span fills exactly and their size, if all bins have the same."""
+    bins = min(bins, length)
+    side = length // bins
+    if span.index is not None or length % bins or span.start % side or span.stop % side:
+        return None
+    return span.start // side, span.stop // side, side

@@ -1,0 +1,182 @@
+"""Leave-one-out at a million points: two transforms an evaluation, whatever the number of features.
+
+With F the transform of the points and g(h) the Fourier coefficients of a Gaussian (see `_fast`), the sums at all points
+are one transform of F g(h). The squares of the residuals depend on h only through g, so their derivative is
+
+    dE / d log h_a = Re sum_k conj(A_k) F_k g_k (1 - kappa_a^2),    kappa_a = 2 pi k_a h_a / P_a,
+
+where A is one transform back of what each sum at each point does to E: value and gradient in two transforms, where a
+transform for each derivative would take 1 + dim. F is kept while the bandwidth moves within a box.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.engine import threads
+from regard.regression.bandwidth.leave_one_out.fourier_sweep import Certain, Rows, sweep
+from regard.regression.bandwidth.leave_one_out.radius import Near
+from regard.regression.bandwidth.problem import Evaluation, Problem
+from regard.regression.kernel_sums import nufft
+from regard.regression.kernel_sums.fourier import Series, eps_for
+
+# How much narrower or wider a bandwidth may become before the points are transformed anew, by dimension: modes that
+# are not needed cost little in one dimension and much in three.
+ROOM = {1: 2.0, 2: 1.4, 3: 1.1}
+SUREST = 1e-4  # standard deviations by which a row may be off, at worst, while a bandwidth is searched
+
+
+class Box(NamedTuple):
+    """The points as a Fourier series over periods that fit a range of bandwidths."""
+
+    axes: tuple[int, ...]
+    narrowest: list[float]
+    widest: list[float]
+    periods: list[float]
+    modes: tuple[int, ...]
+    spectrum: Tensor  # (rows, *modes)
+    forward: Callable[[Tensor], Tensor]  # modes to points
+    back: Callable[[Tensor], Tensor]  # points to modes
+
+    def serves(self, axes: tuple[int, ...], h: list[float]) -> bool:
+        return self.axes == axes and all(
+            low <= one <= high for low, one, high in zip(self.narrowest, h, self.widest, strict=True)
+        )
+
+
+@dataclass(eq=False)
+class Fast:
+    """Leave-one-out of a Gaussian of degree 0 with 1 to 3 features of finite width."""
+
+    problem: Problem
+    tol: float = SUREST
+    box: Box | None = None
+    near: Near | None = None
+
+    @property
+    def eps(self) -> float:
+        return eps_for(min(self.tol, 1e-5))
+
+    def series(self, bandwidth: Float[Tensor, " features"]) -> Series | None:
+        """The series this bandwidth needs, None where there is none."""
+        problem = self.problem
+        h = bandwidth / problem.unit
+        axes = self.axes(bandwidth)
+        if problem.kernel != "gaussian" or problem.degree or problem.kinds is not None or not 1 <= len(axes) <= 3:
+            return None
+        series = Series.of([float(problem.spread[a] / h[a]) for a in axes], self.eps)
+        return series if series.fits else None
+
+    def axes(self, bandwidth: Float[Tensor, " features"]) -> tuple[int, ...]:
+        """The features that count: of finite width, and not the same everywhere."""
+        widths = bandwidth.tolist()[: len(self._spread)]
+        return tuple(i for i, h in enumerate(widths) if math.isfinite(h) and self._spread[i] > 0)
+
+    @cached_property
+    def _spread(self) -> list[float]:
+        return self.problem.spread.tolist()
+
+    def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
+        """Value, gradient and residuals at a bandwidth, as `Pairs` gives them."""
+        with threads.one_thread():  # the transforms have threads of their own, and the sweep has workers
+            return self._evaluated(bandwidth, gradient=gradient)
+
+    def _evaluated(self, bandwidth: Float[Tensor, " features"], *, gradient: bool) -> Evaluation:
+        problem = self.problem
+        h = bandwidth / problem.unit
+        axes = self.axes(bandwidth)
+        widths = h[list(axes)].tolist()
+        if self.box is None or not self.box.serves(axes, widths):
+            self.box = self._prepared(axes, widths)
+        box = self.box
+        series = self._fitted(box, widths)
+        filtered = box.spectrum * series.coefficients()
+        sums = torch.view_as_real(box.forward(filtered))  # (rows, n, 2)
+        found = sweep(sums, self._rows, self._certain(series), gradient=gradient)
+        residuals = found.residuals
+        by_axis = torch.zeros(len(axes), dtype=torch.float64)
+        if found.pull is not None:
+            by_axis += self._gradient(box, series, filtered, found.pull)
+        if len(found.poor):
+            if self.near is None or self.near.axes != axes:
+                self.near = Near(problem, axes)
+            floor = found.least.clamp_min(0.0).log()
+            residuals[found.poor], theirs = self.near.rows(h[list(axes)], found.poor, floor, self.tol)
+            by_axis += theirs
+        by_feature = torch.zeros_like(h)
+        by_feature[list(axes)] = by_axis
+        return problem.answer(residuals, by_feature)
+
+    def _prepared(self, axes: tuple[int, ...], widths: list[float]) -> Box:
+        """Room for a bandwidth to move in both directions."""
+        room = ROOM[len(axes)]
+        narrowest, widest = [h / room for h in widths], [h * room for h in widths]
+        spread = self.problem.spread[list(axes)].tolist()
+        reach = math.sqrt(2 * math.log(2 / self.eps))
+        periods = [span + reach * h for span, h in zip(spread, widest, strict=True)]
+        modes = tuple(
+            2 * math.ceil(reach * period / (2 * math.pi * h)) + 1 for period, h in zip(periods, narrowest, strict=True)
+        )
+        x = self.problem.x[:, list(axes)]
+        turn = 2 * math.pi / torch.tensor(periods, dtype=torch.float64)
+        points = ((x - (x.amax(0) + x.amin(0)) / 2) * turn).T.contiguous()
+        rows = len(self._strengths)
+        forward = nufft.planned(2, points, modes, self.eps, rows=rows)
+        back = nufft.planned(1, points, modes, self.eps, rows=rows)
+        return Box(axes, narrowest, widest, periods, modes, back(self._strengths), forward, back)
+
+    def _fitted(self, box: Box, widths: list[float]) -> Series:
+        """The box in units of this bandwidth."""
+        spans = [float(self.problem.spread[a]) / h for a, h in zip(box.axes, widths, strict=True)]
+        periods = tuple(period / h for period, h in zip(box.periods, widths, strict=True))
+        return Series(periods, box.modes, self.eps, Series.of(spans, self.eps).rest)
+
+    @cached_property
+    def _values(self) -> Float[Tensor, "n outputs"]:
+        return self.problem.y / self.problem.deviation
+
+    @cached_property
+    def _rows(self) -> Rows:
+        problem = self.problem
+        pulls = -2 * problem.per_output * problem.deviation.square()
+        return Rows(self._values, torch.exp(problem.log_left_out), problem.share, problem.deviation, pulls.tolist())
+
+    @cached_property
+    def _strengths(self) -> Tensor:
+        """Weight and outputs, two real rows in each complex one: s (1 + i y_1), s (y_2 + i y_3), ..."""
+        problem = self.problem
+        n, outputs = self._values.shape
+        packed = torch.zeros((outputs + 2) // 2, n, 2, dtype=torch.float64)
+        packed[0, :, 0] = 1.0
+        for column in range(outputs):
+            row, part = divmod(column + 1, 2)
+            packed[row, :, part] = self._values[:, column]
+        if problem.log_weight is not None:
+            packed *= torch.exp(problem.log_weight).unsqueeze(-1)
+        return torch.view_as_complex(packed)
+
+    @cached_property
+    def _mass(self) -> list[float]:
+        return self._strengths.abs().sum(1).tolist()
+
+    def _certain(self, series: Series) -> Certain:
+        bound = series.error(len(self._values))
+        return Certain([bound * mass for mass in self._mass], self.tol)
+
+    @staticmethod
+    def _gradient(box: Box, series: Series, filtered: Tensor, pull: Tensor) -> Float[Tensor, " axes"]:
+        product = (box.back(pull).conj() * filtered).real.sum(0)
+        found = []
+        for axis, (period, count) in enumerate(zip(series.periods, series.modes, strict=True)):
+            others = [a for a in range(product.dim()) if a != axis]
+            k = torch.arange(-(count // 2), count // 2 + 1, dtype=torch.float64)
+            found.append((product.sum(others) if others else product) @ (1 - (2 * math.pi / period * k).square()))
+        return torch.stack(found)

@@ -1,0 +1,60 @@
+"""What is known of a kernel average after some of the data: it merges with what is known of the rest."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard.operands import NEVER
+
+
+class Pooled(NamedTuple):
+    """A weighted mean for each query, and the log of its total weight, so that two of them merge exactly."""
+
+    lse: Float[Tensor, " q"]  # log sum_i s_i K_i; -inf where no point is in reach
+    mean: Float[Tensor, "q columns"]  # 0 there
+    # A bound on |mean - true mean| in units of each column's standard deviation, and on the relative error of exp(lse);
+    # 0 stands for "nothing but rounding in float64".
+    error: Float[Tensor, " q"]
+
+
+def empty(queries: int, columns: int, like: Tensor) -> Pooled:
+    """What is known before any data: the identity of `merge`."""
+    lse = torch.full((queries,), NEVER, dtype=torch.float64, device=like.device)
+    return Pooled(lse, lse.new_zeros(queries, columns), lse.new_zeros(queries))
+
+
+def merge(one: Pooled, two: Pooled, scale: Float[Tensor, " columns"] | None = None) -> Pooled:
+    """What is known of two parts of the data together. Associative, and `empty` changes nothing.
+
+    `scale` is the unit of each column; without it the error leaves out what an error of the weights does to the mean
+    of two parts that disagree, which is nothing where both are exact.
+    """
+    base = torch.maximum(one.lse, two.lse)
+    base = torch.where(base == NEVER, 0.0, base)
+    first, second = torch.exp(one.lse - base), torch.exp(two.lse - base)
+    total = first + second
+    lse = base + total.log()
+    # Shares that sum to 1 to the last bit. From `lse`, whose rounding grows with the distance, they would not, and a
+    # covariance, which is a difference of averages, would far away be made of what they lack.
+    share = torch.where(total > 0, total, 1.0)
+    first, second = first / share, second / share
+    mean = first.unsqueeze(-1) * one.mean + second.unsqueeze(-1) * two.mean
+    error = first * one.error + second * two.error
+    if scale is not None:
+        error = error + _shift(one, two, scale) * first * second
+    return Pooled(lse, mean, error)
+
+
+def _shift(one: Pooled, two: Pooled, scale: Float[Tensor, " columns"]) -> Float[Tensor, " q"]:
+    """What totals A = a (1 + s) and B = b (1 + t) instead of a and b add to the error, over P Q, their shares of A + B.
+
+    The true share of the first is P + P Q (t - s) / (P (1 + t) + Q (1 + s)), and what moves with it is the gap between
+    the two means, and between their errors.
+    """
+    gap = ((one.mean - two.mean).abs() / scale).amax(-1) if one.mean.shape[-1] else torch.zeros_like(one.lse)
+    both = one.error + two.error
+    return (gap + both) * both / (1 - torch.maximum(one.error, two.error)).clamp_min(0.5)

@@ -1,0 +1,1 @@
+"""Handlers behind the routes: recordings, their maps and profiles, lessons."""

@@ -1,0 +1,1 @@
+"""One head's attention map as a pyramid of tiles, computed on demand."""

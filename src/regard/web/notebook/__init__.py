@@ -1,0 +1,1 @@
+"""The viewer inside a notebook: the same questions as over HTTP, carried by widget messages."""

@@ -1,0 +1,1 @@
+"""The HTTP server: access guard, connection limits, worker threads, server-sent events, static page."""

@@ -1,0 +1,191 @@
+"""Data that is not on the processor: everything is computed where it is, or brought home in words."""
+
+import numpy as np
+import pytest
+import torch
+from elsewhere import DEVICE, Away, elsewhere
+
+import regard as rg
+from regard import masks, normalisers, scores
+from regard.regression.kernel_sums import pairwise
+
+LEAD, N, M, DIM = (2, 3), 37, 53, 8
+
+
+def draw(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.fixture
+def device():
+    with elsewhere() as name:
+        yield name
+
+
+class TestTheDeviceItself:
+    """It must refuse what a graphics card refuses, or nothing below would be a test."""
+
+    def test_it_computes_there(self, device):
+        x = draw(5, 7)
+        there = x.to(device)
+        assert there.device.type == DEVICE
+        assert isinstance(there.mT @ there + torch.ones(7, device=device), Away)
+        torch.testing.assert_close((there @ there.mT).cpu(), x @ x.mT)
+
+    def test_two_devices_do_not_mix(self, device):
+        with pytest.raises(RuntimeError, match="same device"):
+            draw(5).to(device) + draw(5)
+
+    def test_numpy_cannot_reach_it(self, device):
+        with pytest.raises(TypeError, match="numpy"):
+            draw(5).to(device).numpy()
+
+
+SCORES = {
+    "scaled_dot": lambda d: scores.scaled_dot(),
+    "cosine": lambda d: scores.cosine(),
+    "general": lambda d: scores.general(draw(DIM, DIM).to(d)),
+    "additive": lambda d: scores.additive(draw(5, DIM).to(d), draw(5, DIM, seed=1).to(d), draw(5).to(d)),
+    "location": lambda d: scores.location(draw(M, DIM).to(d)),
+    "gaussian": lambda d: scores.gaussian(0.7),
+    "kernel": lambda d: scores.kernel("biweight", 2.0),
+    "alibi": lambda d: scores.scaled_dot() + scores.alibi(draw(3).abs().to(d)),
+    "bias": lambda d: scores.dot() + scores.bias(draw(N, M).to(d)),
+    "softcap": lambda d: scores.softcap(scores.dot(), 2.0),
+}
+MASKS = {
+    "none": lambda d: None,
+    "causal": lambda d: masks.causal(align="bottom-right"),
+    "window": lambda d: masks.window(5, 3, align="top-left"),
+    "padding": lambda d: masks.padding(torch.tensor([11, 53]).to(d)),
+}
+QUESTIONS = {
+    "entropy": lambda w: w.entropy(),
+    "received": lambda w: w.received(),
+    "saturation": lambda w: w.saturation(),
+    "top": lambda w: w.top(3).values,
+    "heatmap": lambda w: w.heatmap(8),
+    "empty_rows": lambda w: w.empty_rows().float(),
+    "block": lambda w: w[0, 1, 3:9, 2:7],
+    "mT": lambda w: w.mT @ torch.ones(N, 1).to(w.query.device),
+}
+
+
+def attention(device, score, mask, plan="auto", normaliser=None):
+    query, key, value = (draw(*LEAD, n, DIM, seed=i).to(device) for i, n in enumerate((N, M, M)))
+    return rg.attend(query, key, value, SCORES[score](device), MASKS[mask](device), normaliser, plan=plan)
+
+
+def assert_same(there, here):
+    assert isinstance(there, Away)
+    torch.testing.assert_close(there.cpu(), here, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("plan", ["auto", "dense", "tiled"])
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("score", SCORES)
+def test_attention(score, mask, plan):
+    here = attention("cpu", score, mask, plan).output
+    with elsewhere() as device:
+        assert_same(attention(device, score, mask, plan).output, here)
+
+
+@pytest.mark.parametrize("plan", ["auto", "tiled"])
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(("score", "mask"), [("scaled_dot", "none"), ("gaussian", "causal"), ("additive", "padding")])
+def test_questions(score, mask, question, plan):
+    ask = QUESTIONS[question]
+    here = ask(attention("cpu", score, mask, plan).weights)
+    with elsewhere() as device:
+        assert_same(ask(attention(device, score, mask, plan).weights), here)
+
+
+@pytest.mark.parametrize("normaliser", [normalisers.sparsemax(), normalisers.entmax15(), normalisers.hard()])
+def test_normalisers(normaliser):
+    here = attention("cpu", "scaled_dot", "causal", normaliser=normaliser).output
+    with elsewhere() as device:
+        assert_same(attention(device, "scaled_dot", "causal", normaliser=normaliser).output, here)
+
+
+@pytest.mark.parametrize("plan", ["auto", "dense", "tiled"])
+@pytest.mark.parametrize("score", ["scaled_dot", "gaussian", "kernel", "softcap"])
+def test_gradients(score, plan):
+    def gradients(device):
+        inputs = [draw(*LEAD, n, DIM, seed=i).to(device).requires_grad_() for i, n in enumerate((N, M, M))]
+        output = rg.attend(*inputs, SCORES[score](device), plan=plan).output
+        return torch.autograd.grad(output.square().sum(), inputs)
+
+    here = gradients("cpu")
+    with elsewhere() as device:
+        for there, gradient in zip(gradients(device), here, strict=True):
+            assert_same(there, gradient)
+
+
+def table(rows, seed=0):
+    return np.random.default_rng(seed).normal(size=(rows, 2))
+
+
+def target(x):
+    return np.sin(2 * x[:, 0]) + 0.3 * np.random.default_rng(1).normal(size=len(x))
+
+
+ASKED = {
+    "predict": lambda m, x: m.predict(x),
+    "far": lambda m, x: m.predict(x + 1e4),
+    "std": lambda m, x: m.predict(x, return_std=True)[1],
+    "band": lambda m, x: m.confidence_band(x)[0],
+    "derivative": lambda m, x: m.derivative(x),
+    "weights": lambda m, x: (m.weights(x) @ m._tensor(m.y_[:, None])).numpy(force=True),
+    "leverage": lambda m, x: m.leverage(),
+    "left out": lambda m, x: m.loo_residuals_,
+    "cv": lambda m, x: m.cv_,
+}
+
+
+class TestRegression:
+    @pytest.mark.parametrize("asked", ASKED)
+    @pytest.mark.parametrize("degree", [0, 1])
+    @pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov", "laplace"])
+    def test_every_answer(self, kernel, degree, asked):
+        x, queries, ask = table(97), table(31, 1), ASKED[asked]
+
+        def answer(device):
+            model = rg.NadarayaWatson(bandwidth=0.4, kernel=kernel, degree=degree, device=device).fit(x, target(x))
+            return ask(model, queries)
+
+        here = answer("cpu")
+        with elsewhere() as device:
+            np.testing.assert_allclose(answer(device), here, rtol=1e-9, atol=1e-9)
+
+    @pytest.mark.parametrize("degree", [0, 1])
+    @pytest.mark.parametrize("categorical", [None, [1]])
+    def test_a_bandwidth_is_found(self, degree, categorical):
+        x = table(97)
+        x[:, 1] = x[:, 1] > 0
+
+        def answer(device):
+            return rg.NadarayaWatson(degree=degree, categorical=categorical, device=device).fit(x, target(x)).bandwidth_
+
+        here = answer("cpu")
+        with elsewhere() as device:
+            np.testing.assert_array_equal(answer(device), here)
+
+    @pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov"])
+    @pytest.mark.parametrize("plan", ["auto", "pairs"])
+    def test_many_pairs(self, kernel, plan, monkeypatch):
+        monkeypatch.setattr(pairwise, "EXACT_PAIRS", 0)
+        x, queries = table(997), table(313, 1)
+
+        def answer(device):
+            model = rg.NadarayaWatson(bandwidth=0.4, kernel=kernel, plan=plan, device=device).fit(x, target(x))
+            return model.predict(queries)
+
+        here = answer("cpu")
+        with elsewhere() as device:
+            np.testing.assert_allclose(answer(device), here, rtol=0, atol=1e-6)
+
+    @pytest.mark.parametrize("plan", ["cells", "fast"])
+    def test_what_only_the_processor_can_do_is_refused(self, plan, device):
+        x = table(97)
+        with pytest.raises(rg.errors.PlanError, match="runs on the processor"):
+            rg.NadarayaWatson(bandwidth=0.4, plan=plan, device=device).fit(x, target(x))

@@ -1,0 +1,337 @@
+"""Fast sums keep what they promise: every query is within its own bound of the sum over all pairs."""
+
+import math
+
+import pytest
+import torch
+
+from regard.errors import PlanError
+from regard.regression.kernel_sums import fourier, nufft, radius_search, radius_sums, segment_sums
+from regard.regression.kernel_sums.cloud import Cloud
+from regard.regression.kernel_sums.sample import Sample, scale_of
+
+SMALL_GRIDS = {1: 2**20, 2: 2**20, 3: 2**22}
+N, QUERIES = 2003, 211
+GENERATOR = torch.Generator()
+
+
+def normal(*shape):
+    return torch.randn(*shape, dtype=torch.float64, generator=GENERATOR)
+
+
+def uniform(*shape):
+    return torch.rand(*shape, dtype=torch.float64, generator=GENERATOR)
+
+
+def filled(dim, width):
+    return torch.full((dim,), float(width), dtype=torch.float64)
+
+
+def width_for(dim):
+    return 0.3 if dim < 3 else 0.6
+
+
+def values_at(x, columns=2):
+    waves = [torch.sin((c + 1) * x).sum(1) + 0.3 * normal(len(x)) for c in range(columns)]
+    return torch.stack(waves, -1) if columns else x.new_zeros(len(x), 0)
+
+
+def brute(sample, query):
+    """log weight, mean and squared distance to the nearest point, pair by pair in float64; differences come first."""
+    parts = []
+    for some in query.split(max(1, 2**22 // len(sample.x))):
+        apart = (some.unsqueeze(1) - sample.x) / sample.bandwidth
+        exponent = apart.square().sum(-1) / -2
+        nearest = exponent.amax(1)
+        if sample.log_weight is not None:
+            exponent = exponent + sample.log_weight
+        lse = torch.logsumexp(exponent, 1)
+        middle = sample.values.mean(0)
+        parts.append((lse, torch.exp(exponent - lse.unsqueeze(1)) @ (sample.values - middle) + middle, -2 * nearest))
+    return tuple(torch.cat(column) for column in zip(*parts, strict=True))
+
+
+def rounding(sample, query, nearest):
+    """What float64 leaves open whoever sums: places and squared distances are rounded, and so are the values."""
+    counts = torch.isfinite(sample.bandwidth)
+    both = torch.cat([sample.x, query])[:, counts]
+    extent = float(((both - both.mean(0)) / sample.bandwidth[counts]).abs().max())
+    values = sample.values if sample.values.numel() else sample.x
+    spread = ((values.amax(0) - values.amin(0)) / scale_of(values)).amax()
+    large = (values.abs().amax(0) / scale_of(values)).amax()
+    exponent = nearest + (nearest.sqrt() + 8) * extent + 100
+    return 2.0**-51 * (exponent * (1 + spread) + 4 * large)
+
+
+def violations(sample, query, tol, answer=None):
+    """Queries whose error is above their bound or whose bound is above `tol`; and how many queries there were."""
+    answer = answer or fourier.pool(sample, query, tol)
+    lse, mean, nearest = brute(sample, query)
+    error = torch.expm1((answer.lse - lse).clamp(-700, 700)).abs()
+    if mean.shape[1]:
+        error = torch.maximum(error, ((answer.mean - mean).abs() / scale_of(sample.values)).amax(1))
+    broken = ~(error <= answer.error + rounding(sample, query, nearest))
+    return int(broken.sum()), int((~(answer.error <= tol)).sum())
+
+
+def plain(dim, n, queries):
+    x = normal(n, dim)
+    return Sample(x, values_at(x), filled(dim, width_for(dim))), 1.3 * normal(queries, dim)
+
+
+def clusters(dim, n, queries):
+    centres = 30 * uniform(7, dim)
+    x = centres[torch.randint(7, (n,), generator=GENERATOR)] + 0.05 * normal(n, dim)
+    near = x[torch.randint(n, (queries,), generator=GENERATOR)] + 0.5 * normal(queries, dim)
+    return Sample(x, values_at(x), filled(dim, 0.2)), torch.where(uniform(queries, 1) < 0.7, near, 30 * near / 20)
+
+
+def duplicates(dim, n, queries):
+    x = normal(5, dim)[torch.randint(5, (n,), generator=GENERATOR)]
+    return Sample(x, values_at(x), filled(dim, 0.1)), normal(queries, dim)
+
+
+def large_numbers(dim, n, queries):
+    sample, query = plain(dim, n, queries)
+    x, query = sample.x * 1e6 + 1e9, query * 1e6 + 1e9
+    return Sample(x, sample.values * 1e6 - 1e8, sample.bandwidth * 1e6), query
+
+
+def constant_feature(dim, n, queries):
+    sample, query = plain(dim, n, queries)
+    x = sample.x.clone()
+    x[:, 0] = 2.5
+    query[:, 0] = 2.5 + 0.1 * query[:, 0]
+    return Sample(x, sample.values, sample.bandwidth), query
+
+
+def heavy_tails(dim, n, queries):
+    x = normal(n, dim) / normal(n, 1)
+    values = values_at(x) / normal(n, 1)
+    return Sample(x, values, filled(dim, width_for(dim))), normal(queries, dim) / normal(queries, 1)
+
+
+def tiny_width(dim, n, queries):
+    x = normal(n, dim)
+    return Sample(x, values_at(x), filled(dim, 1e-3)), torch.cat([normal(queries // 2, dim), x[: queries // 2 + 1]])
+
+
+def huge_width(dim, n, queries):
+    x = normal(n, dim)
+    return Sample(x, values_at(x), filled(dim, 1e5)), 1.3 * normal(queries, dim)
+
+
+def far_queries(dim, n, queries):
+    sample, query = plain(dim, n, queries)
+    return sample, query * 10 ** (4 * uniform(queries, 1))
+
+
+def weighted(dim, n, queries):
+    sample, query = plain(dim, n, queries)
+    log_weight = 5 * normal(n)
+    log_weight[::7] = -math.inf
+    return Sample(sample.x, sample.values, sample.bandwidth, log_weight=log_weight), query
+
+
+def ignored_feature(dim, n, queries):
+    x = torch.cat([normal(n, dim), 1e3 * normal(n, 1)], 1)
+    bandwidth = torch.cat([filled(dim, width_for(dim)), filled(1, math.inf)])
+    return Sample(x, values_at(x[:, :dim]), bandwidth), torch.cat([normal(queries, dim), normal(queries, 1)], 1)
+
+
+def wild_values(dim, n, queries):
+    sample, query = plain(dim, n, queries)
+    values = torch.stack([torch.full((n,), 0.1, dtype=torch.float64), torch.exp(8 * normal(n)), sample.values[:, 0]], 1)
+    return Sample(sample.x, values, sample.bandwidth), query
+
+
+MAKERS = [
+    plain,
+    clusters,
+    duplicates,
+    large_numbers,
+    constant_feature,
+    heavy_tails,
+    tiny_width,
+    huge_width,
+    far_queries,
+    weighted,
+    ignored_feature,
+    wild_values,
+]
+
+
+@pytest.fixture(params=["finufft", "ours"])
+def way(request, monkeypatch):
+    monkeypatch.setattr(nufft, "has_finufft", lambda: request.param == "finufft")
+    return request.param
+
+
+@pytest.fixture(autouse=True)
+def same_numbers():
+    GENERATOR.manual_seed(20_26)
+
+
+@pytest.fixture(autouse=True)
+def small_grids(monkeypatch):
+    """A grid as large as for a million points would take seconds here; what does not fit is answered nearby."""
+    monkeypatch.setattr(fourier, "CELLS", SMALL_GRIDS)
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_no_bound_is_violated(maker, dim, way):
+    """36 kinds of data, 211 queries each, twice: 15,192 answers."""
+    sample, query = maker(dim, N, QUERIES)
+    assert violations(sample, query, 1e-6 if dim < 3 else 1e-4) == (0, 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_no_bound_is_violated_at_a_million_queries(maker, dim):
+    sample, query = maker(dim, 1009, 1_000_003 // len(MAKERS) // 3 + 1)
+    assert violations(sample, query, 1e-6 if dim < 3 else 1e-4) == (0, 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("dim", [1, 2, 3])
+def test_a_million_points_at_full_size(dim, monkeypatch):
+    monkeypatch.undo()
+    x, query = normal(1_000_003, dim), normal(1_000_003, dim)
+    sample = Sample(x, values_at(x, 1), filled(dim, len(x) ** (-1 / (dim + 4))))
+    answer = fourier.pool(sample, query, tol := 1e-6 if dim < 3 else 1e-4)
+    assert (answer.error <= tol).all()
+    some = torch.cat([torch.arange(200), answer.error.topk(200).indices])
+    part = type(answer)(*(whole[some] for whole in answer))
+    assert violations(sample, query[some], tol, part) == (0, 0)
+
+
+class TestWhatIsCertain:
+    @pytest.mark.parametrize("dim", [1, 2, 3])
+    def test_most_queries_need_no_second_look(self, dim, monkeypatch, way):
+        sample, query = plain(dim, N, QUERIES)
+        asked = []
+        original = radius_sums.pool
+        monkeypatch.setattr(
+            radius_sums, "pool", lambda c, at, *rest: asked.append(at.shape[1]) or original(c, at, *rest)
+        )
+        fourier.pool(sample, query / 2, 1e-6)
+        assert sum(asked) < QUERIES / 10
+
+    def test_the_bound_is_not_blind(self, monkeypatch):
+        """A transform ten thousand times worse than it promises must show: the bound is sharp enough to notice."""
+        sample, query = plain(2, N, QUERIES)
+        original = nufft.planned
+        monkeypatch.setattr(nufft, "planned", lambda k, p, m, eps, *, rows: original(k, p, m, eps * 1e4, rows=rows))
+        assert violations(sample, query, 1e-6)[0] > 0
+
+    def test_the_series_is_off_by_no_more_than_it_says(self):
+        for eps in (1e-7, 1e-10, 1e-13):
+            series = fourier.Series.of([3.7], eps)
+            u = torch.linspace(-3.7, 3.7, 1001, dtype=torch.float64)
+            k = torch.arange(-(series.modes[0] // 2), series.modes[0] // 2 + 1)
+            wave = torch.cos(2 * math.pi / series.periods[0] * torch.outer(u, k.double()))
+            off = (wave @ series.coefficients() - torch.exp(-u.square() / 2)).abs().max()
+            assert off <= series.rest + 1e-15
+            assert series.rest <= 3 * eps
+
+    @pytest.mark.parametrize("tol", [1e-2, 1e-9, 1e-12])
+    def test_any_tolerance(self, tol, way):
+        sample, query = plain(2, N, QUERIES)
+        assert violations(sample, query, tol) == (0, 0)
+
+
+class TestShapes:
+    @pytest.mark.parametrize("columns", [0, 1, 2, 3, 5])
+    def test_any_number_of_columns(self, columns, way):
+        x = normal(N, 2)
+        sample = Sample(x, values_at(x, columns), filled(2, 0.3))
+        query = normal(QUERIES, 2)
+        assert fourier.pool(sample, query, 1e-6).mean.shape == (QUERIES, columns)
+        assert violations(sample, query, 1e-6) == (0, 0)
+
+    def test_no_queries(self):
+        sample, query = plain(2, 13, 1)
+        answer = fourier.pool(sample, query[:0], 1e-6)
+        assert answer.lse.shape == (0,) and answer.mean.shape == (0, 2)
+
+    def test_no_points_that_count(self):
+        x = normal(3, 2)
+        nothing = Sample(x, values_at(x), filled(2, 1.0), log_weight=filled(3, -math.inf))
+        answer = fourier.pool(nothing, normal(5, 2), 1e-6)
+        assert (answer.lse == -math.inf).all() and (answer.mean == 0).all() and (answer.error == 0).all()
+
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_hardly_any_points(self, n):
+        sample, query = plain(2, n, 17)
+        assert violations(sample, 10 * query, 1e-6) == (0, 0)
+
+    def test_what_it_cannot_do_is_refused_by_name(self):
+        x = normal(5, 4)
+        with pytest.raises(PlanError, match="1 to 3 features that count; this is 'gaussian' with 4"):
+            fourier.pool(Sample(x, values_at(x), filled(4, 1.0)), x, 1e-6)
+        with pytest.raises(PlanError, match="this is 'epanechnikov' with 2"):
+            fourier.pool(Sample(x[:, :2], values_at(x), filled(2, 1.0), "epanechnikov"), x[:, :2], 1e-6)
+
+
+class TestOffer:
+    def test_wide_data_is_not_offered(self):
+        assert fourier.offered("gaussian", [50.0, 50.0], 1e-6)
+        assert not fourier.offered("gaussian", [50.0, 1e9], 1e-6)
+        assert not fourier.offered("gaussian", [], 1e-6)
+        assert not fourier.offered("gaussian", [50.0] * 4, 1e-6)
+        assert not fourier.offered("epanechnikov", [50.0], 1e-6)
+
+    def test_cost_grows_with_everything(self):
+        base = fourier.cost(1000, 1000, [50.0, 50.0], 1, 1e-6)
+        assert fourier.cost(2000, 1000, [50.0, 50.0], 1, 1e-6) > base
+        assert fourier.cost(1000, 2000, [50.0, 50.0], 1, 1e-6) > base
+        assert fourier.cost(1000, 1000, [50.0, 90.0], 1, 1e-6) > base
+        assert fourier.cost(1000, 1000, [50.0, 50.0], 4, 1e-6) > base
+
+    def test_our_own_transform_costs_more(self, monkeypatch):
+        with_it = fourier.cost(1000, 1000, [50.0], 1, 1e-6)
+        monkeypatch.setattr(nufft, "has_finufft", lambda: False)
+        assert fourier.cost(1000, 1000, [50.0], 1, 1e-6) > with_it
+
+
+class TestNearby:
+    def cloud(self, maker, dim):
+        sample, query = maker(dim, N, QUERIES)
+        cloud, at = Cloud.of(sample, query, torch.isfinite(sample.bandwidth))
+        return sample, query, cloud, at
+
+    @pytest.mark.parametrize("maker", MAKERS)
+    @pytest.mark.parametrize("dim", [1, 2, 3])
+    def test_nearest_points_serve_every_query(self, maker, dim, monkeypatch):
+        monkeypatch.setattr(radius_sums, "FEW_PAIRS", 0)  # by line or tree
+        sample, query, cloud, at = self.cloud(maker, dim)
+        answer = cloud.restored(radius_sums.pool(cloud, at, 1e-6), query.device)
+        assert violations(sample, query, 1e-6, answer) == (0, 0)
+
+    @pytest.mark.parametrize("dim", [2, 3])
+    def test_without_scipy_all_pairs_answer(self, dim, monkeypatch):
+        monkeypatch.setattr(radius_sums, "FEW_PAIRS", 0)
+        monkeypatch.setattr(radius_sums, "has_scipy", lambda: False)
+        monkeypatch.setattr(radius_search, "Tree", None)
+        sample, query, cloud, at = self.cloud(far_queries, dim)
+        answer = cloud.restored(radius_sums.pool(cloud, at, 1e-6), query.device)
+        assert (answer.error == 0).all()
+        assert violations(sample, query, 1e-6, answer) == (0, 0)
+
+    def test_pieces_of_any_size_give_one_answer(self, monkeypatch):
+        _, _, cloud, at = self.cloud(plain, 2)
+        floor = at.new_full((at.shape[1],), -20.0)
+        whole = radius_sums.pool(cloud, at, 1e-6, floor)
+        monkeypatch.setattr(segment_sums, "PAIRS", 171)
+        for one, other in zip(whole, radius_sums.pool(cloud, at, 1e-6, floor), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
+
+    def test_far_away_the_nearest_point_is_the_answer(self):
+        sample, query = plain(2, N, 5)
+        far = query + torch.tensor([1e5, 0.0])
+        answer = fourier.pool(sample, far, 1e-6)
+        nearest = torch.cdist(far, sample.x).argmin(1)
+        torch.testing.assert_close(answer.mean, sample.values[nearest], rtol=1e-5, atol=1e-5)
+        assert torch.isfinite(answer.lse).all()

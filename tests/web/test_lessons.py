@@ -1,0 +1,264 @@
+"""The lessons as people see them, in a real browser: the numbers on the page are the library's."""
+
+import json
+import math
+import re
+from itertools import product
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+from web_browser import ARGUMENTS, NARROW, WIDE, chromium, visit
+from web_server import running
+
+from regard.lab.pages import PAGES
+from regard.web.server.page import Page
+
+LANGUAGES = ("en", "zh")
+THEMES = ("light", "dark")
+SIZES = {"wide": WIDE, "narrow": NARROW}
+EVERYWHERE = list(product(PAGES, LANGUAGES, SIZES, THEMES))
+# Every pair of lesson and language, with each of the other two in turn.
+PAIRS = [
+    (name, language, ("wide", "narrow")[(i + j) % 2], THEMES[(i // 2 + j) % 2])
+    for i, name in enumerate(PAGES)
+    for j, language in enumerate(LANGUAGES)
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("lab"), page=Page()) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def window():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(server, window):
+    """Opens windows, and after the test looks whether one of them complained or asked a stranger."""
+    visits = []
+
+    def open_one(place, language="en", size=WIDE, theme="light", **more):
+        one = visit(window, server.door.url, server.door.token, size, theme, **more)
+        visits.append(one)
+        one.open(place, language)
+        one.settled(place.split("?")[0])
+        return one
+
+    yield open_one
+    for one in visits:
+        one.page.context.close()
+        one.is_clean()
+
+
+def shown(name: str, **state) -> dict:
+    page = PAGES[name]
+    return page.show(page.read(state))
+
+
+def cells(prefix: str, rows) -> dict[str, float]:
+    return {f"{prefix}-{i}-{j}": value for i, row in enumerate(rows) for j, value in enumerate(row)}
+
+
+def bars(prefix: str, values) -> dict[str, float]:
+    return {f"{prefix}-{i}": value for i, value in enumerate(values)}
+
+
+# What of an answer stands on the page, by the name under which a test finds it.
+READ = {
+    "cues": lambda s: bars("weight", s["weights"]) | {"total": s["total"]},
+    "regression": lambda s: {f"number-{name}": value for name, value in s["numbers"].items()},
+    "scores": lambda s: bars("weights", s["weights"]) | cells("all", [row["weights"] for row in s["rows"]]),
+    "saturation": lambda s: {"variance": s["variance"], "largest": s["largest"], "nudge": s["nudge"]["mean_moved"]},
+    "masks": lambda s: cells("weights", s["weights"]) | cells("recipe-regard", s["recipe"]["regard"]),
+    "by_hand": lambda s: cells("scores", s["scores"]) | cells("weights", s["weights"]) | cells("output", s["output"]),
+    "heads": lambda s: {f"number-{name}": s["heads"][0][name] for name in ("entropy", "saturation", "previous")},
+    "relevance": lambda s: cells("links", s["weights"]) | cells("among", s["among"]),
+    "normalisers": lambda s: bars("weights", s["weights"]) | cells("shares", [row["weights"] for row in s["rows"]]),
+}
+
+
+def reads_as(one, name: str, **state) -> None:
+    expected = READ[name](shown(name, **state))
+    assert expected
+    found = {testid: one.value(testid) for testid in expected}
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def looks_right(open_page, name: str, language: str, size: str, theme: str) -> None:
+    one = open_page(name, language, SIZES[size], theme)
+    reads_as(one, name)
+    assert one.overflow() <= 0
+    assert one.serious() == []
+    assert one.page.locator("html").get_attribute("lang") == {"en": "en", "zh": "zh-Hans"}[language]
+    title = one.page.locator("h1").inner_text()
+    assert any("一" <= letter <= "鿿" for letter in title) == (language == "zh")
+    assert one.page.locator(".katex-error").count() == 0
+
+
+@pytest.mark.parametrize(("name", "language", "size", "theme"), PAIRS)
+def test_a_lesson_shows_the_librarys_numbers(open_page, name, language, size, theme):
+    looks_right(open_page, name, language, size, theme)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "language", "size", "theme"), EVERYWHERE)
+def test_a_lesson_everywhere(open_page, name, language, size, theme):
+    looks_right(open_page, name, language, size, theme)
+
+
+# By keyboard alone: focus, keys, and what they should have done to the state.
+KEYS = {
+    "cues": ("pooling-average", ["Space"], {"pooling": "average"}),
+    "regression": ("mode-fixed", ["ArrowLeft"], {"mode": "average"}),
+    "scores": ("chosen-scaled_dot", ["ArrowLeft"], {"chosen": "dot"}),
+    "saturation": ("scaled", ["Space"], {"scaled": True}),
+    "masks": ("m", ["ArrowRight"], {"m": 9, "align": "bottom-right"}),
+    "by_hand": ("scaled", ["Space"], {"scaled": False}),
+    "heads": ("layer-3", ["ArrowRight", "ArrowRight"], {"layer": 5}),
+    "relevance": ("preset-en-short", ["ArrowRight"], {"preset": "zh-short"}),
+    "normalisers": ("chosen-softmax", ["ArrowRight"], {"chosen": "sparsemax"}),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_lesson_obeys_the_keyboard_and_its_address_opens_the_same_page(open_page, name):
+    testid, keys, state = KEYS[name]
+    one = open_page(name)
+    one.page.get_by_test_id(testid).focus()
+    for key in keys:
+        one.page.keyboard.press(key)
+    one.page.wait_for_function("expected => location.hash.includes(expected)", arg=next(iter(state)))
+    one.settled(name)
+    reads_as(one, name, **state)
+
+    address = one.page.url.split("#/")[1]
+    other = open_page(address, "zh")
+    reads_as(other, name, **state)
+
+
+# What people use, and whether the focus is on one of them: its place among all, or -1.
+USED = "main :is(button, textarea, input[type=range], input[type=checkbox], summary)"
+COUNT = """used => [...document.querySelectorAll(used)].filter(
+    node => node.checkVisibility({visibilityProperty: true}) && !node.disabled && node.tabIndex >= 0).length"""
+FOCUS = "used => [...document.querySelectorAll(used)].indexOf(document.activeElement)"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_everything_that_can_be_used_can_be_reached_by_tab(open_page, name):
+    one = open_page(name)
+    wanted = one.page.evaluate(COUNT, USED)
+    assert wanted > 0
+    reached: set[int] = set()
+    for _ in range(400):
+        one.page.keyboard.press("Tab")
+        reached.add(one.page.evaluate(FOCUS, USED))
+        if len(reached - {-1}) >= wanted:
+            break
+    assert len(reached - {-1}) >= wanted
+
+
+def test_the_language_changes_and_the_state_stays(open_page):
+    one = open_page("normalisers?temperature=0.5&chosen=entmax15")
+    before = one.page.url.split("#")[1]
+    one.page.get_by_text("中文", exact=True).first.click()
+    expect(one.page.locator("html")).to_have_attribute("lang", "zh-Hans")
+    one.settled("normalisers")
+    assert one.page.url.split("#")[1] == before
+    assert "lang=zh" in one.page.url
+    reads_as(one, "normalisers", temperature=0.5, chosen="entmax15")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_code_is_copied_and_the_question_unfolds(open_page, name):
+    one = open_page(name, permissions=["clipboard-read", "clipboard-write"])
+    one.page.get_by_role("button", name="Copy").first.click()
+    page = PAGES[name]
+    expect(one.page.get_by_role("button", name="Copied")).to_be_visible()
+    assert one.page.evaluate("navigator.clipboard.readText()") == page.code(page.read({}))
+    answer = one.page.locator("details p").first
+    expect(answer).to_be_hidden()
+    one.page.locator("summary").click()
+    expect(answer).to_be_visible()
+
+
+def test_a_width_is_learned_while_one_looks(open_page):
+    one = open_page("regression?mode=learned")
+    one.page.get_by_test_id("learn").click()
+    one.page.get_by_test_id("live").wait_for()
+    one.page.get_by_test_id("learn").wait_for()  # it is done
+    expect(one.page).to_have_url(re.compile("learned="))
+    one.settled("regression")
+    learned = shown("regression", mode="learned")
+    assert one.value("losses") == 100
+    assert one.value("number-entropy") == pytest.approx(learned["numbers"]["entropy"], rel=1e-3)
+    assert one.value("number-entropy") < shown("regression")["numbers"]["entropy"]
+
+
+# Learning may be over before a click that waits for a button at rest.
+STOP_AT_ONCE = """() => new MutationObserver((_, watching) => {
+    const stop = document.querySelector('[data-testid=stop]');
+    if (stop) { watching.disconnect(); window.stopped = true; stop.click(); }
+}).observe(document.body, { childList: true, subtree: true })"""
+
+
+def test_learning_can_be_stopped(open_page):
+    one = open_page("regression?mode=learned&steps=200&rate=0.001")
+    one.page.evaluate(STOP_AT_ONCE)
+    one.page.get_by_test_id("learn").click()
+    one.page.get_by_test_id("learn").wait_for()
+    one.settled("regression")
+    assert one.page.evaluate("window.stopped")
+    assert one.page.get_by_test_id("stop").count() == 0
+
+
+def test_a_point_can_be_dragged(open_page):
+    one = open_page("regression")
+    before = one.value("number-training")
+    box = one.page.get_by_test_id("fit-dot-3").bounding_box()
+    assert box
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    one.page.mouse.move(x, y)
+    one.page.mouse.down()
+    one.page.mouse.move(x, y + 150, steps=6)
+    one.page.mouse.up()
+    below = one.page.get_by_test_id("fit-dot-3").get_attribute("data-y")
+    one.page.wait_for_function("y => location.hash.includes(`,${y}]`)", arg=below)  # the address follows when it rests
+    one.settled("regression")
+    points = json.loads(one.page.evaluate("new URLSearchParams(location.hash.split('?')[1]).get('points')"))
+    assert not math.isclose(one.value("number-training"), before)
+    reads_as(one, "regression", points=points)
+
+
+def test_the_fifth_tokens_tie_is_marked(open_page):
+    one = open_page("by_hand")
+    for key, tied in enumerate([True, False, True, False, True]):
+        cell = one.page.get_by_test_id(f"weights-4-{key}")
+        assert ("marked" in (cell.get_attribute("class") or "")) == tied
+    assert one.page.get_by_test_id("weights-0-0").inner_text().strip() == "0.2976"
+
+
+def test_hostile_text_is_text(open_page):
+    one = open_page("relevance")
+    text = "His father is tall <img src=x onerror=alert(1)> | He loves apples </script><b>bold</b>"
+    one.page.get_by_test_id("passage").fill(text)
+    one.page.get_by_test_id("passage").blur()
+    expect(one.page.get_by_test_id("links")).to_contain_text("<img src=x onerror=alert(1)>")
+    assert one.page.locator("article img, article b:has-text('bold')").count() == 0
+
+
+def test_what_is_refused_is_said_and_the_last_picture_stays(server, window):
+    one = visit(window, server.door.url, server.door.token)
+    one.open("relevance")
+    one.settled("relevance")
+    one.page.get_by_test_id("passage").fill("ჩემი სახელია გიორგი | მე მიყვარს ვაშლი")
+    one.page.get_by_test_id("passage").blur()
+    expect(one.page.get_by_role("alert")).to_be_visible()
+    assert one.page.get_by_test_id("links-0-0").count() == 1
+    one.page.context.close()
