@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
 from regard.engine import threads
-from regard.regression.kernel_sums import fourier, fourier_gradient, fourier_linear, pairwise, relative_weights
+from regard.regression.kernel_sums import fourier, fourier_gradient, pairwise, relative_weights
 from regard.regression.kernel_sums.fourier_gradient import Slopes
-from regard.regression.kernel_sums.fourier_linear import Lines
 from regard.regression.kernel_sums.plan import EXACT_PAIRS, Question, Way, choose
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.scaled import Scaled, scaled
@@ -47,28 +45,6 @@ def slopes(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, 
     if way_of(sample, query, tol=tol, plan=plan).name != "fast":
         return None
     return fourier_gradient.slopes(sample, query, tol)
-
-
-def lines(
-    sample: Sample,
-    query: Float[Tensor, "q dim"],
-    *,
-    tol: float = 1e-6,
-    plan: str = "auto",
-    left_out: Float[Tensor, " n"] | None = None,
-) -> Lines | None:
-    """The local line at each query, where the fast sum is the way to it; None where it is not.
-
-    A feature of infinite width is a direction of the line too, and has no frequencies.
-    """
-    way = way_of(sample, query, tol=tol, plan=plan)
-    if way.name != "fast" or not bool(torch.isfinite(sample.bandwidth).all()):
-        return None
-    changes = sample.x.amax(0) > sample.x.amin(0)
-    if bool(changes.any()):  # a feature that never changes is none to a Gaussian, and has no slope
-        sample = replace(sample, x=sample.x[:, changes], bandwidth=sample.bandwidth[changes])
-        query = query[:, changes]
-    return fourier_linear.lines(sample, query, tol, left_out)
 
 
 def way_of(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Way:

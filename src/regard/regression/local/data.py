@@ -10,11 +10,11 @@ from torch import Tensor
 from regard.attention import attend
 from regard.regression.kernel_sums import clamp, engine, relative_weights
 from regard.regression.kernel_sums.fourier_gradient import Slopes
-from regard.regression.kernel_sums.fourier_linear import Lines
 from regard.regression.kernel_sums.plan import EXACT_PAIRS
 from regard.regression.kernel_sums.relative_weights import Answer
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.state import Pooled
+from regard.regression.local.linear_fourier import Lines, lines_if_cheapest
 from regard.weights import Weights
 
 
@@ -61,7 +61,7 @@ class Data:
 
     def lines(self, query: Float[Tensor, "q dim"]) -> Lines | None:
         """The local line at each query by the fast sum, with its bound; None where another way is better."""
-        return engine.lines(self.sample, query, tol=self.tol, plan=self.plan)
+        return lines_if_cheapest(self.sample, query, tol=self.tol, plan=self.plan)
 
     def near(self, query: Float[Tensor, "q dim"], answer: Answer) -> tuple[Tensor, ...]:
         """The log of the total weight at each query, and what `answer` makes of the points around it: exactly."""

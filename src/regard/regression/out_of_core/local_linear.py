@@ -16,10 +16,11 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression.kernel_sums import engine, fourier_linear
-from regard.regression.kernel_sums.fourier_linear import Sums
+from regard.regression.kernel_sums import engine
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.state import Pooled
+from regard.regression.local import linear_fourier
+from regard.regression.local.linear_fourier import Sums
 from regard.regression.local.moments import Frame, Moments, Off, columns_of
 from regard.regression.out_of_core.average import Reached
 from regard.regression.out_of_core.source import Block
@@ -78,7 +79,7 @@ class Lines:
         of_y = replace(sample, values=sample.values[:, self.outputs])
         if engine.way_of(of_y, query, tol=tol, plan=plan).name != "fast":
             return None
-        known = fourier_linear.sums(of_y, query, tol)
+        known = linear_fourier.sums(of_y, query, tol)
         if known is None:
             return None
         some = self._moved(known, self.frame.place(query[known.places]))

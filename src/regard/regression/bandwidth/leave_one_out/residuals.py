@@ -17,6 +17,7 @@ from regard.regression.kernel_sums.relative_weights import Own
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local import linear_exact, linear_from_averages
+from regard.regression.local.linear_fourier import lines_if_cheapest
 
 FEW = 10**7  # pairs: below, each row is computed without its own point
 OWN = 1e-6  # a row where the others together weigh less than this part is computed without its own point
@@ -80,7 +81,7 @@ def _quickly(
     """The line at each row through the others, and the rows where that is in doubt."""
     fast = None
     if kinds is None:
-        fast = engine.lines(sample, sample.x, tol=tol, left_out=torch.exp(log_left_out))
+        fast = lines_if_cheapest(sample, sample.x, tol=tol, left_out=torch.exp(log_left_out))
     if fast is not None:
         return fast.value, ~(fast.error <= tol)
 

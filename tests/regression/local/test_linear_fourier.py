@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import regard as rg
 from regard.regression.bandwidth.leave_one_out.residuals import residuals
-from regard.regression.kernel_sums import engine, fourier_linear, nufft, relative_weights
+from regard.regression.kernel_sums import engine, nufft, relative_weights
 from regard.regression.kernel_sums.cloud import Cloud
 from regard.regression.kernel_sums.fourier import box
 from regard.regression.kernel_sums.sample import Sample, scale_of
-from regard.regression.local import linear_exact
+from regard.regression.local import linear_exact, linear_fourier
 
 N, QUERIES = 1009, 211
 GENERATOR = torch.Generator()
@@ -111,7 +111,7 @@ def off(sample, query, value):
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_no_line_breaks_its_bound(maker, dim, way):
     sample, query = maker(dim, N, QUERIES)
-    value, error = fourier_linear.lines(sample, query, 1e-6)
+    value, error = linear_fourier.lines(sample, query, 1e-6)
     known = torch.isfinite(error)
     assert (off(sample, query[known], value[known]) <= error[known] + 1e-11).all()
 
@@ -119,7 +119,7 @@ def test_no_line_breaks_its_bound(maker, dim, way):
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_most_queries_among_the_points_are_certain(dim):
     sample, query = plain(dim, N, QUERIES)
-    _, error = fourier_linear.lines(sample, query / 2, 1e-6)
+    _, error = linear_fourier.lines(sample, query / 2, 1e-6)
     assert (error <= 1e-6).double().mean() > 0.95
 
 
@@ -128,7 +128,7 @@ def test_most_queries_among_the_points_are_certain(dim):
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_no_line_breaks_its_bound_at_a_million_queries(maker, dim):
     sample, query = maker(dim, 503, 1_000_003 // len(MAKERS) // 3 + 1)
-    value, error = fourier_linear.lines(sample, query, 1e-6)
+    value, error = linear_fourier.lines(sample, query, 1e-6)
     known = torch.isfinite(error)
     assert (off(sample, query[known], value[known]) <= error[known] + 1e-11).all()
 
@@ -139,7 +139,7 @@ def test_a_million_points_at_full_size():
     sample = Sample(x, values_at(x), filled(1, 0.05))
     model = rg.NadarayaWatson(degree=1, bandwidth=0.05).fit(x.numpy(), sample.values.numpy())
     found = torch.from_numpy(model.predict(query.numpy()))
-    _, error = fourier_linear.lines(sample, query, 1e-6)
+    _, error = linear_fourier.lines(sample, query, 1e-6)
     some = torch.cat([torch.arange(200), error.topk(200).indices])
     assert (off(sample, query[some], found[some]) <= 1e-6).all()
     assert (error > 1e-6).sum() < 1000
@@ -153,7 +153,7 @@ def test_every_sum_is_within_what_it_may_be_off_by(dim):
         cloud, at = Cloud.of(sample, query / 3, torch.isfinite(sample.bandwidth))
         series, inside = box(cloud, at, 1e-6)
         at = at if inside is None else at[:, inside]
-        got = fourier_linear._equations(cloud, at, series)
+        got = linear_fourier._equations(cloud, at, series)
         away = cloud.x.unsqueeze(1) - at.unsqueeze(2)  # (dim, q, n)
         kernel = torch.exp(away.square().sum(0) / -2)
         corners = torch.cat([torch.ones_like(away[:1]), away])
@@ -181,13 +181,13 @@ def test_what_sums_may_be_off_by_bounds_the_line(k, size, narrow, seed):
     matrix, right = corners @ corners.T, corners @ y
     exact = torch.linalg.lstsq(corners.T, y).solution[0]
     shift, shift_right = normal(k, k, 53).sign(), normal(k, 2, 53).sign()
-    sums = fourier_linear.Equations(
+    sums = linear_fourier.Equations(
         matrix.unsqueeze(2) + size * (shift + shift.transpose(0, 1)) / 2,
         right.unsqueeze(2) + size * shift_right,
         filled(1, size).expand(k, k, 1) + 1e-14 * matrix.abs().amax(),
         filled(1, size).expand(k, 2, 1) + 1e-14 * right.abs().amax(),
     )
-    value, error = fourier_linear._solved(sums)
+    value, error = linear_fourier._solved(sums)
     assert ((value - exact).abs().amax(1) <= error + 1e-11).all()
 
 

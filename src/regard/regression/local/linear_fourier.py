@@ -11,13 +11,14 @@ that is large. Each query has a bound on the error of a, from what its sums may 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.regression.kernel_sums import nufft
+from regard.regression.kernel_sums import engine, nufft
 from regard.regression.kernel_sums.cloud import Cloud
 from regard.regression.kernel_sums.fourier import Series, box, packed
 from regard.regression.kernel_sums.fourier_multipliers import error_of, frequencies
@@ -52,6 +53,28 @@ class Sums(NamedTuple):
     cloud: Cloud
     places: Int[Tensor, " some"]  # which queries these are
     found: Equations
+
+
+def lines_if_cheapest(
+    sample: Sample,
+    query: Float[Tensor, "q dim"],
+    *,
+    tol: float = 1e-6,
+    plan: str = "auto",
+    left_out: Float[Tensor, " n"] | None = None,
+) -> Lines | None:
+    """The local line at each query, or None where the Fourier series is not the way that `plan` chooses.
+
+    A feature of infinite bandwidth is a direction of the line too, and has no frequencies: None.
+    """
+    way = engine.way_of(sample, query, tol=tol, plan=plan)
+    if way.name != "fast" or not bool(torch.isfinite(sample.bandwidth).all()):
+        return None
+    changes = sample.x.amax(0) > sample.x.amin(0)
+    if bool(changes.any()):  # a feature that never changes is none to a Gaussian, and has no slope
+        sample = replace(sample, x=sample.x[:, changes], bandwidth=sample.bandwidth[changes])
+        query = query[:, changes]
+    return lines(sample, query, tol, left_out)
 
 
 def lines(
