@@ -1,28 +1,89 @@
-"""The import direction of the package, read from its sources: what flows where, and what is wrong with it."""
+"""The architecture of the package: its rooms in order, who may import whom, and what goes against it.
+
+Every folder is checked at every depth. Where `ROOMS` orders what is in a folder, a file imports only from its own room
+and from rooms above it. Nowhere do the modules and folders of one folder import each other in a circle.
+
+    python tests/layout.py             print the map of the package that CONTRIBUTING.md shows
+    python tests/layout.py --write     put it there
+"""
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Room(NamedTuple):
+    """Modules and folders that stand on one level."""
+
+    names: tuple[str, ...]
+    holds: str
+    inside: tuple["Room", ...] = ()  # the rooms of a folder, in their own order
+
+
+def room(names: str, holds: str, *inside: Room) -> Room:
+    return Room(tuple(names.split()), holds, inside)
+
 
 # From top to bottom. A file imports from its own room and from those above it, never in a circle.
 ROOMS = (
-    ("errors",),
-    ("_operands", "_traced"),  # what the words speak about
-    ("_word",),  # what the words have in common
-    ("scores", "masks", "normalisers"),
-    ("spec",),
-    ("reducers",),
-    ("_*",),  # the engine
-    ("weights", "_short", "attention"),
-    ("nn",),
-    ("regression", "datasets", "study"),
-    ("recording", "capture", "models"),
-    ("analysis", "relation"),
-    ("plot",),
-    ("lab", "web"),
-    ("cli",),
+    room("errors", "the exception tree"),
+    room("tracing operands", "torch's modes around a call; tensors along queries, keys or both"),
+    room("term", "what a score, a mask and a normaliser have in common"),
+    room("kernels", "smoothing kernels, one record each: log K, derivative, reach, constants"),
+    room("scores masks normalisers", "the terms: pointwise, stateless, ignorant of tiles"),
+    room("spec", "score, mask and normaliser, frozen together"),
+    room(
+        "engine",
+        "how a spec over queries, keys and values becomes numbers",
+        room("versions threads files", "tensor versions, worker threads, atomic files"),
+        room("inputs plan tiles reducers", "checked inputs; the plan; tiles; mergeable states"),
+        room("fold tile_batches index", "the loop over tiles; blocks by index"),
+        room("fused", "torch's fused kernels"),
+        room("questions pooling", "questions about the weights; output by plan"),
+        room("plan_cache fast_path", "what is known of a kind of call; one kernel call and hardly a step around it"),
+    ),
+    room("weights attention", "the two nouns that users meet"),
+    room("torch_compat", "torch's conventions: its masks, multi-head projections, sdpa arguments"),
+    room("nn", "layers"),
+    room(
+        "regression",
+        "NadarayaWatson: kernel regression",
+        room("kernel_sums", "kernel-weighted averages: pairwise, pruned, Fourier, radius search; the cost model"),
+        room("local", "local constant and local linear fits; weighted least squares"),
+        room(
+            "bandwidth",
+            "the bandwidth by a rule, or by leave-one-out",
+            room("leave_one_out", "each row predicted from the others"),
+            room("rules duplicates starts optimise objective", "where a search starts and how it descends"),
+            room("search", "the search"),
+        ),
+        room("validation encoding extrapolation", "input checks; categories; queries out of reach"),
+        room("out_of_core", "data larger than memory: Parquet, Dask, memory maps"),
+        room("confidence persistence pandas_output", "standard errors; model files; data frames"),
+        room("estimator", "the scikit-learn estimator"),
+    ),
+    room("datasets", "data that is generated"),
+    room("models", "pretrained models that come as packages"),
+    room("recording", "the file of a recording, and what it answers"),
+    room("capture", "observing a model: one file for each way it can call attention"),
+    room("analysis relation", "questions over a recording or a model; segments of a text against questions"),
+    room("plot", "matplotlib"),
+    room("lab", "lessons: what each computes and shows"),
+    room(
+        "web",
+        "the lab and the viewer in the browser",
+        room("server", "HTTP: access guard, workers, events, the built page"),
+        room("maps", "one head as a pyramid of tiles"),
+        room("api", "handlers behind the routes"),
+        room("notebook", "the viewer inside a notebook"),
+        room("app", "the route table"),
+        room("serve", "start and stop"),
+    ),
+    room("cli", "the command, one file for each subcommand"),
 )
 ADAPTERS = {"nn", "regression", "capture", "plot", "web"}
 # Each optional package belongs to one part, and to the lab where lessons are drawn.
@@ -73,15 +134,39 @@ class Import:
 
 def complaints(package: Path) -> list[str]:
     """Everything in `package` that goes against the layout; an empty list is a clean house."""
-    found = list(imports(package))
-    inside = [i for i in found if not i.target.startswith("@") and not _is_late_exception(i)]
+    every = list(imports(package))
+    inside = [i for i in every if not i.target.startswith("@") and not _is_late_exception(i)]
+    edges = [(i, *fork) for i in inside if (fork := _fork(i)) is not None]
     return [
         *_homeless(package),
-        *(f"{i.place}: imports {i.target}, which stands below it" for i in inside if _is_upward(i)),
+        *(f"{i.place}: imports {i.target}, which stands below it" for i, *fork in edges if _is_upward(*fork)),
         *(f"{i.place}: one adapter imports another, {i.target_part}" for i in inside if _is_between_adapters(i)),
-        *(f"{i.place}: {i.target[1:]} belongs to {OPTIONAL[i.target[1:]][0]}" for i in found if _is_stray_optional(i)),
-        *_circles(inside),
+        *(f"{i.place}: {i.target[1:]} belongs to {OPTIONAL[i.target[1:]][0]}" for i in every if _is_stray_optional(i)),
+        *_circles([tuple(fork) for _, *fork in edges]),
     ]
+
+
+def stale(package: Path) -> list[str]:
+    """Names in `ROOMS` that stand for nothing in `package`."""
+
+    def visit(rooms: tuple[Room, ...], folder: Path) -> Iterator[str]:
+        for one in rooms:
+            for name in one.names:
+                if not (folder / name).is_dir() and not (folder / f"{name}.py").exists():
+                    yield f"{folder.relative_to(package.parent)}/{name}: is in the layout, and nowhere else"
+            yield from visit(one.inside, folder / one.names[0])
+
+    return list(visit(ROOMS, package))
+
+
+def drawn(rooms: tuple[Room, ...] = ROOMS, indent: str = "  ") -> str:
+    """The map that CONTRIBUTING.md shows, a line for each room."""
+    lines = ["src/regard/"] if rooms is ROOMS else []
+    for one in rooms:
+        lines.append(f"{indent + ' '.join(one.names):<50} {one.holds}")
+        if one.inside:
+            lines.append(drawn(one.inside, indent + "    "))
+    return "\n".join(lines)
 
 
 def imports(package: Path) -> Iterator[Import]:
@@ -132,21 +217,46 @@ def _dotted(path: Path, package: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _room(part: str) -> int:
-    named = [number for number, room in enumerate(ROOMS) if part in room]
-    engine = [number for number, room in enumerate(ROOMS) if "_*" in room and part.startswith("_")]
-    return next(iter(named + engine), len(ROOMS))
+Folder = tuple[str, ...]
 
 
-def _is_upward(found: Import) -> bool:
-    return _room(found.part) < _room(found.target_part)
+def _fork(one: Import) -> tuple[Folder, str, str] | None:
+    """The last folder that two modules share, and the child of it that each is in; None for a package and its file."""
+    file, target = one.file.split("."), one.target.split(".")
+    depth = next((d for d, (a, b) in enumerate(zip(file, target, strict=False)) if a != b), None)
+    return None if depth is None else (tuple(file[:depth]), file[depth], target[depth])
+
+
+def _rooms_of(folder: Folder) -> tuple[Room, ...]:
+    rooms = ROOMS
+    for name in folder:
+        rooms = next((one.inside for one in rooms if name in one.names), ())
+    return rooms
+
+
+def _level(folder: Folder, name: str) -> int:
+    rooms = _rooms_of(folder)
+    return next((level for level, one in enumerate(rooms) if name in one.names), len(rooms))
+
+
+def _is_upward(folder: Folder, name: str, target: str) -> bool:
+    return _level(folder, name) < _level(folder, target)
 
 
 def _homeless(package: Path) -> Iterator[str]:
-    for path in sorted(package.rglob("*.py")):
-        part = _dotted(path, package).split(".", 1)[0]
-        if part and _room(part) == len(ROOMS):
-            yield f"{part}: has no room in the layout"
+    for folder in (package, *sorted(path for path in package.rglob("*") if _is_package(path))):
+        where = folder.relative_to(package).parts
+        children = sorted({p.stem for p in folder.glob("*.py")} | {p.name for p in folder.iterdir() if _is_package(p)})
+        if _rooms_of(where):
+            level = len(_rooms_of(where))
+            homeless = [name for name in children if name != "__init__" and _level(where, name) == level]
+            yield from (f"{'/'.join((*where, name))}: has no room in the layout" for name in homeless)
+        elif any(_is_package(path) for path in folder.iterdir()):
+            yield f"{'/'.join(where)}: has folders, and the layout does not order them"
+
+
+def _is_package(path: Path) -> bool:
+    return path.is_dir() and any(path.glob("*.py"))
 
 
 def _is_late_exception(found: Import) -> bool:
@@ -163,12 +273,32 @@ def _is_stray_optional(found: Import) -> bool:
     return runs and name in OPTIONAL and found.part not in OPTIONAL[name]
 
 
-def _circles(inside: list[Import]) -> Iterator[str]:
-    graph: dict[str, set[str]] = {}
-    for found in inside:
-        if not found.file.startswith(f"{found.target}."):  # a file inside a package may look at its __init__
-            graph.setdefault(found.file, set()).add(found.target)
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        yield f"a circle: {' -> '.join(error.args[1])}"
+def _circles(edges: list[tuple[Folder, str, str]]) -> Iterator[str]:
+    """In every folder: its modules and folders, each folder taken as one, may not import each other in a circle."""
+    for folder in sorted({folder for folder, *_ in edges}):
+        graph: dict[str, set[str]] = {}
+        for where, name, target in edges:
+            if where == folder:
+                graph.setdefault(name, set()).add(target)
+        try:
+            TopologicalSorter(graph).prepare()
+        except CycleError as error:
+            yield f"a circle in {'/'.join(('regard', *folder))}: {' -> '.join(error.args[1])}"
+
+
+START, END = "```text\nsrc/regard/\n", "\n```"
+
+
+def shown(page: str) -> str:
+    """The map as a page shows it."""
+    start = page.index(START) + len("```text\n")
+    return page[start : page.index(END, start)]
+
+
+if __name__ == "__main__":
+    if "--write" in sys.argv:
+        contributing = Path(__file__).parents[1] / "CONTRIBUTING.md"
+        text = contributing.read_text(encoding="utf-8")
+        contributing.write_text(text.replace(shown(text), drawn()), encoding="utf-8")
+    else:
+        sys.stdout.write(drawn() + "\n")

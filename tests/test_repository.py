@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from layout import complaints
+from layout import complaints, drawn, shown, stale
 
 import regard
 from regard.errors import MissingExtraError
@@ -17,6 +17,12 @@ PACKAGE = ROOT / "src" / "regard"
 
 def test_imports_flow_one_way():
     assert complaints(PACKAGE) == []
+    assert stale(PACKAGE) == []
+
+
+def test_the_map_for_contributors_is_the_layout():
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert shown(page) == drawn(), "run: python tests/layout.py --write"
 
 
 @pytest.mark.parametrize(
@@ -32,17 +38,44 @@ def test_imports_flow_one_way():
         ({"weights": "import matplotlib.pyplot as plt"}, "matplotlib belongs to plot"),
         ({"scores": "import regard.masks", "masks": "import regard.scores"}, "a circle"),
         ({"cupboard": ""}, "cupboard: has no room in the layout"),
+        ({"engine/cupboard": ""}, "engine/cupboard: has no room in the layout"),
+        ({"nn/rooms/x": ""}, "nn: has folders, and the layout does not order them"),
+        ({"engine/plan": "import regard.engine.fused.kernel"}, "imports engine.fused.kernel, which stands below it"),
+        ({"regression/local/x": "from regard.regression import estimator"}, "estimator, which stands below it"),
+        (
+            {
+                "regression/kernel_sums/x": "from regard.regression.bandwidth import search",
+                "regression/bandwidth/search": "from regard.regression.kernel_sums import engine",
+            },
+            "a circle in regard/regression: ",
+        ),
+        (
+            {"nn/a": "from regard.nn import b", "nn/b": "def f():\n    from regard.nn.a import x"},
+            "a circle in regard/nn: ",
+        ),
     ],
 )
 def test_the_test_of_imports_can_fail(tmp_path, files, complaint):
     package = tmp_path / "regard"
-    package.mkdir()
-    for name in ("__init__", "scores", "masks", "weights", "attention", "nn", "plot"):
-        (package / f"{name}.py").touch()
+    modules = ("scores", "masks", "weights", "attention", "plot", "nn/a", "nn/b", "engine/plan", "engine/fused/kernel")
+    rooms = ("regression/estimator", "regression/kernel_sums/engine", "regression/bandwidth/search")
+    for name in ("__init__", *modules, *rooms):
+        _write(package / f"{name}.py", "")
     assert complaints(package) == []
     for name, source in files.items():
-        (package / f"{name}.py").write_text(source)
+        _write(package / f"{name}.py", source)
     assert any(complaint in line for line in complaints(package))
+
+
+def test_rooms_that_are_gone_are_noticed(tmp_path):
+    _write(tmp_path / "regard" / "errors.py", "")
+    assert "regard/weights: is in the layout, and nowhere else" in stale(tmp_path / "regard")
+    assert not any("errors" in line for line in stale(tmp_path / "regard"))
+
+
+def _write(path, source):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(source)
 
 
 def test_a_picture_of_weights_is_the_one_late_import(tmp_path):
