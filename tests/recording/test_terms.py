@@ -16,7 +16,7 @@ from regard.errors import ChoiceError, RecordError, RecordingFileError
 from regard.masks._rules import Near, QueryLengths
 from regard.recording import Recording
 from regard.recording._call import Call
-from regard.recording._store import unpack
+from regard.recording._codec import unpack
 from regard.recording._words import KNOWN, decode
 from regard.scores import Score
 from regard.term import Word

@@ -10,7 +10,7 @@ import regard as rg
 from regard import cli, datasets, plot
 from regard.errors import ChoiceError, DtypeError, ShapeError, UnknownTextError
 from regard.relation import Encoded, split
-from regard.relation._script import script_of
+from regard.relation._unicode_script import script_of
 
 NAMES = {"en": "minilm", "zh": "words"}
 LANGUAGES = pytest.mark.parametrize("language", ["en", "zh"])

@@ -12,7 +12,7 @@ from regard.analysis._saturation import (
     jacobian_norm,
     saturation,
 )
-from regard.analysis._similar import REDUNDANT, SimilarRow, SimilarTable, similar
+from regard.analysis._similarity import REDUNDANT, SimilarRow, SimilarTable, similar
 
 __all__ = [
     "profiles",

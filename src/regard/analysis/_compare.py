@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from regard.analysis._layer_weights import Patterns, Recorded, heads_in, one_step
 from regard.analysis._profiles import printed, profiles
-from regard.analysis._recorded import Patterns, Recorded, heads_in, one_step
-from regard.analysis._similar import mean_cosines, real_rows
+from regard.analysis._similarity import mean_cosines, real_rows
 from regard.analysis._table import Table
 from regard.errors import ChoiceError
 from regard.weights import Weights

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from regard import scores
 from regard.analysis._table import Table
-from regard.capture._regard import weights_in
+from regard.capture._returned_weights import weights_in
 from regard.errors import ChoiceError
 from regard.normalisers import Hard
 from regard.torch_compat.multihead import is_multihead, of_call

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.analysis._places import Places, places
-from regard.analysis._recorded import Matrix, Patterns, Recorded, by_head, heads_in, marked, matrices
+from regard.analysis._layer_weights import Matrix, Patterns, Recorded, by_head, heads_in, marked, matrices
+from regard.analysis._query_positions import Places, places
 from regard.analysis._reducers import Among, At
 from regard.analysis._table import Table
 from regard.engine.reducers import LogSumExp, MeanDistance, MeanScore, Reducer, SquaredWeight, Surprise

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from regard.analysis._recorded import Matrix, Patterns, Recorded, by_head, heads_in, one_step, texts
+from regard.analysis._layer_weights import Matrix, Patterns, Recorded, by_head, heads_in, one_step, texts
 from regard.analysis._table import Table
 from regard.errors import ChoiceError
 from regard.weights import Weights

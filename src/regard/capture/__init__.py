@@ -12,14 +12,14 @@ from torch import nn
 
 from regard.capture._generate import generating
 from regard.capture._hugging_face import hugging_face
-from regard.capture._masks import MaskReader
+from regard.capture._mask_reader import MaskReader
 from regard.capture._multihead import MultiheadRoute
-from regard.capture._refuse import compiled_meanwhile, nothing_seen, refuse_compiled, refuse_wrong_kinds
-from regard.capture._regard import returned_weights
+from regard.capture._observer import Wanted, Watch
+from regard.capture._returned_weights import returned_weights
 from regard.capture._sdpa import SdpaMode
-from regard.capture._watch import Wanted, Watch
+from regard.capture._unsupported import compiled_meanwhile, nothing_seen, refuse_compiled, refuse_wrong_kinds
 from regard.recording import Recording
-from regard.recording._keep import InMemory, ToFile
+from regard.recording._sink import InMemory, ToFile
 
 __all__ = ["record"]
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from functools import wraps
 from typing import Any
 
-from regard.capture._watch import Watch, replaced
+from regard.capture._observer import Watch, replaced
 
 
 @contextmanager

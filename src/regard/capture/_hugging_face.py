@@ -10,10 +10,10 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.capture._masks import MaskReader
-from regard.capture._part import Part
+from regard.capture._mask_reader import MaskReader
+from regard.capture._observed_call import Part
+from regard.capture._observer import Watch
 from regard.capture._sdpa import SdpaMode
-from regard.capture._watch import Watch
 from regard.errors import RecordError
 
 CHANGES_WEIGHTS = ("s_aux", "head_mask", "sinks")  # arguments that change weights in ways we do not know

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.capture._masks import MaskReader
-from regard.capture._part import Part
-from regard.capture._watch import Watch
+from regard.capture._mask_reader import MaskReader
+from regard.capture._observed_call import Part
+from regard.capture._observer import Watch
 from regard.torch_compat import multihead as torch_heads
 
 LAYER = inspect.signature(nn.TransformerEncoderLayer.forward)

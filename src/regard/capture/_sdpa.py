@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
-from regard.capture._masks import MaskReader
-from regard.capture._part import Part
-from regard.capture._watch import Watch
+from regard.capture._mask_reader import MaskReader
+from regard.capture._observed_call import Part
+from regard.capture._observer import Watch
 from regard.engine.fused.kernel import flash
 
 FLASH = 1  # what torch calls the kernel that never builds n x m

@@ -26,7 +26,7 @@ class Chosen(NamedTuple):
 
     def tokens(self, *, keys: bool) -> list[str] | None:
         """Texts or ids of what the keys or the queries stand for; None if the recording does not know."""
-        from regard.analysis._recorded import Matrix, texts
+        from regard.analysis._layer_weights import Matrix, texts
 
         count = self.shape[1 if keys else 0]
         matrix = Matrix(self.layer.name, self.step, self.weights, self.layer.cross)

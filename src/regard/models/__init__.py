@@ -11,9 +11,9 @@ Only a model that the user names, and that is no folder, is asked of the Hugging
 """
 
 from regard.models._cache import cache_folder
-from regard.models._find import PACKAGES
-from regard.models._given import Given, give
 from regard.models._hugging_face import folder, load, longest
-from regard.models._words import Reading, WordVectors, words
+from regard.models._model_input import Given, give
+from regard.models._packages import PACKAGES
+from regard.models._word_vectors import Reading, WordVectors, words
 
 __all__ = ["folder", "load", "longest", "give", "Given", "words", "WordVectors", "Reading", "cache_folder", "PACKAGES"]

@@ -12,7 +12,7 @@ from typing import Any
 
 from regard.errors import ChoiceError, MissingExtraError, RegardError
 from regard.models._cache import made_once
-from regard.models._find import PACKAGES, find
+from regard.models._packages import PACKAGES, find
 
 WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel")  # how their classes end
 _one_at_a_time = threading.Lock()  # what transformers says, and to whom, is one switch for all threads

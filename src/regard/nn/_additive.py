@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from regard import scores
-from regard.nn import _build
-from regard.nn._attending import Attending
+from regard.nn import _parameters
+from regard.nn._attention_layer import Attending
 from regard.scores import Score
 
 
@@ -40,17 +40,17 @@ class AdditiveAttention(Attending):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _build.whole("AdditiveAttention", query_dim=query_dim, key_dim=key_dim, hidden=hidden)
+        _parameters.whole("AdditiveAttention", query_dim=query_dim, key_dim=key_dim, hidden=hidden)
         self.query_dim, self.key_dim, self.hidden = query_dim, key_dim, hidden
-        self.dropout = _build.probability("AdditiveAttention", dropout)
-        self.w_q = _build.parameter(hidden, query_dim, device=device, dtype=dtype)
-        self.w_k = _build.parameter(hidden, key_dim, device=device, dtype=dtype)
-        self.v = _build.parameter(hidden, device=device, dtype=dtype)
+        self.dropout = _parameters.probability("AdditiveAttention", dropout)
+        self.w_q = _parameters.parameter(hidden, query_dim, device=device, dtype=dtype)
+        self.w_k = _parameters.parameter(hidden, key_dim, device=device, dtype=dtype)
+        self.v = _parameters.parameter(hidden, device=device, dtype=dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Start anew."""
-        _build.start(self.w_q, self.w_k, self.v)
+        _parameters.start(self.w_q, self.w_k, self.v)
 
     def score(self, keys: int) -> Score:
         """v · tanh(W_q q + W_k k), for any number of keys."""

@@ -13,8 +13,8 @@ from regard.attention import Attention, attend
 from regard.engine.inputs import working
 from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError
 from regard.masks import Mask
-from regard.nn import _build
-from regard.nn._visible import visible
+from regard.nn import _parameters
+from regard.nn._valid_lens import visible
 from regard.normalisers import Hard, hard
 from regard.scores import Score
 from regard.term import came
@@ -86,10 +86,10 @@ class HardAttention(nn.Module):
     ) -> None:
         super().__init__()
         hidden = key_dim if hidden_dim is None else hidden_dim
-        _build.whole("HardAttention", query_dim=query_dim, key_dim=key_dim, hidden_dim=hidden)
-        _build.one_of("HardAttention", "score", score, SCORES)
-        _build.one_of("HardAttention", "estimator", estimator, ESTIMATORS)
-        _build.one_of("HardAttention", "baseline", baseline, BASELINES)
+        _parameters.whole("HardAttention", query_dim=query_dim, key_dim=key_dim, hidden_dim=hidden)
+        _parameters.one_of("HardAttention", "score", score, SCORES)
+        _parameters.one_of("HardAttention", "estimator", estimator, ESTIMATORS)
+        _parameters.one_of("HardAttention", "baseline", baseline, BASELINES)
         if not 0 <= momentum < 1:
             raise ChoiceError(f"momentum is the share of the past in the baseline, from 0 up to 1, not {momentum}")
         if score == "scaled_dot" and query_dim != key_dim:
@@ -103,11 +103,11 @@ class HardAttention(nn.Module):
         self.generator = generator
         kind: dict[str, Any] = {"device": device, "dtype": dtype}
         if score == "general":
-            self.w = _build.parameter(query_dim, key_dim, **kind)
+            self.w = _parameters.parameter(query_dim, key_dim, **kind)
         elif score == "additive":
-            self.w_q = _build.parameter(hidden, query_dim, **kind)
-            self.w_k = _build.parameter(hidden, key_dim, **kind)
-            self.v = _build.parameter(hidden, **kind)
+            self.w_q = _parameters.parameter(hidden, query_dim, **kind)
+            self.w_k = _parameters.parameter(hidden, key_dim, **kind)
+            self.v = _parameters.parameter(hidden, **kind)
         if self.baseline == "learned":
             self.expected = nn.Linear(query_dim, 1, **kind)
         elif self.baseline == "moving":
@@ -117,7 +117,7 @@ class HardAttention(nn.Module):
 
     def reset_parameters(self) -> None:
         """Start the parameters of the score anew."""
-        _build.start(*self.parameters(recurse=False))
+        _parameters.start(*self.parameters(recurse=False))
 
     def extra_repr(self) -> str:
         draw = f"output = value of a ~ softmax({self._word()})"
@@ -131,7 +131,7 @@ class HardAttention(nn.Module):
         self, query: Tensor, key: Tensor, value: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None
     ) -> Attention:
         """The value of one visible key for each query, and the one-hot weights that say which."""
-        _build.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
+        _parameters.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
         score, mask = self._word(), visible(mask, valid_lens, query, key)
         choice = hard(sample=self.training, generator=self.generator)
         output, weights = attend(query, key, value, score, mask, choice)
@@ -154,7 +154,7 @@ class HardAttention(nn.Module):
         add that, as in ``loss.mean() + layer.surrogate(weights, -loss)``.
         reduction: "mean" over the queries that drew a key, "sum", or "none" for (..., n).
         """
-        _build.one_of("surrogate", "reduction", reduction, REDUCTIONS)
+        _parameters.one_of("surrogate", "reduction", reduction, REDUCTIONS)
         self._check_drawn(weights)
         log_prob, drawn = self._log_prob(weights)
         reward = torch.where(drawn, _as_rewards(reward, weights).to(log_prob.dtype), 0)

@@ -11,8 +11,8 @@ from regard import masks, scores
 from regard.attention import Attention
 from regard.errors import ChoiceError
 from regard.masks import Mask
-from regard.nn import _build
-from regard.nn._attending import Attending
+from regard.nn import _parameters
+from regard.nn._attention_layer import Attending
 from regard.scores import Score
 
 
@@ -54,12 +54,12 @@ class KernelPooling(Attending):
     ) -> None:
         super().__init__()
         if dim is not None:
-            _build.whole("KernelPooling", dim=dim)
+            _parameters.whole("KernelPooling", dim=dim)
         if not math.isfinite(w):
             msg = f"KernelPooling needs a finite number to start from, but w is {w}"
             raise ChoiceError(msg)
         self.initial, self.dim, self.learn = float(w), dim, learn
-        room = _build.parameter(*(() if dim is None else (dim,)), device=device, dtype=dtype)
+        room = _parameters.parameter(*(() if dim is None else (dim,)), device=device, dtype=dtype)
         if learn:
             self.w = room
         else:

@@ -13,9 +13,9 @@ from regard.engine import inputs
 from regard.errors import ChoiceError, DtypeError
 from regard.masks import Mask
 from regard.masks._rules import Near
-from regard.nn import _build
+from regard.nn import _parameters
 from regard.nn._luong import FORMULAS, Scored
-from regard.nn._visible import key_counts, visible
+from regard.nn._valid_lens import key_counts, visible
 from regard.normalisers import Tapered
 from regard.term import came
 from regard.tracing import plain_dtypes, traced
@@ -64,14 +64,14 @@ class LocalAttention(Scored):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        _build.whole("LocalAttention", window=window)
-        _build.one_of("LocalAttention", "method", method, ["m", "p"])
-        _build.one_of("LocalAttention", "score", score, ["dot", "general", "concat"])
+        _parameters.whole("LocalAttention", window=window)
+        _parameters.one_of("LocalAttention", "method", method, ["m", "p"])
+        _parameters.one_of("LocalAttention", "score", score, ["dot", "general", "concat"])
         super().__init__(query_dim, key_dim, score, hidden, None, dropout, device=device, dtype=dtype)
         self.window, self.method = window, method
         if method == "p":
-            self.w_p = _build.parameter(self.hidden, query_dim, device=device, dtype=dtype)
-            self.v_p = _build.parameter(self.hidden, device=device, dtype=dtype)
+            self.w_p = _parameters.parameter(self.hidden, query_dim, device=device, dtype=dtype)
+            self.v_p = _parameters.parameter(self.hidden, device=device, dtype=dtype)
         self.reset_parameters()
 
     def forward(

@@ -7,8 +7,8 @@ from torch import nn
 
 from regard import scores
 from regard.errors import ChoiceError, ShapeError
-from regard.nn import _build
-from regard.nn._attending import Attending
+from regard.nn import _parameters
+from regard.nn._attention_layer import Attending
 from regard.scores import Score
 
 FORMULAS = {"dot": "q·k_j", "general": "q·W k_j", "concat": "v·tanh(W [q; k_j])", "location": "(W q)_j"}
@@ -34,7 +34,7 @@ class Scored(Attending):
     ) -> None:
         super().__init__()
         layer = type(self).__name__
-        _build.whole(layer, query_dim=query_dim, key_dim=key_dim, hidden=query_dim if hidden is None else hidden)
+        _parameters.whole(layer, query_dim=query_dim, key_dim=key_dim, hidden=query_dim if hidden is None else hidden)
         if scoring == "dot" and query_dim != key_dim:
             msg = f"{layer}: dot needs queries as wide as keys, but query_dim is {query_dim} and key_dim is {key_dim}"
             raise ChoiceError(msg)
@@ -43,19 +43,19 @@ class Scored(Attending):
             raise ChoiceError(msg)
         self.query_dim, self.key_dim, self.scoring, self.max_keys = query_dim, key_dim, scoring, max_keys
         self.hidden = query_dim if hidden is None else hidden
-        self.dropout = _build.probability(layer, dropout)
+        self.dropout = _parameters.probability(layer, dropout)
         shape = {
             "general": (query_dim, key_dim),
             "concat": (self.hidden, query_dim + key_dim),
             "location": (max_keys or 0, query_dim),
         }.get(scoring)
         options = {"device": device, "dtype": dtype}
-        self.register_parameter("w", None if shape is None else _build.parameter(*shape, **options))
-        self.register_parameter("v", _build.parameter(self.hidden, **options) if scoring == "concat" else None)
+        self.register_parameter("w", None if shape is None else _parameters.parameter(*shape, **options))
+        self.register_parameter("v", _parameters.parameter(self.hidden, **options) if scoring == "concat" else None)
 
     def reset_parameters(self) -> None:
         """Start anew."""
-        _build.start(*self.parameters(recurse=False))
+        _parameters.start(*self.parameters(recurse=False))
 
     def score(self, keys: int) -> Score:
         """The score for so many keys."""
@@ -123,8 +123,8 @@ class LuongAttention(Scored):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        _build.one_of("LuongAttention", "method", method, list(FORMULAS))
+        _parameters.one_of("LuongAttention", "method", method, list(FORMULAS))
         if max_keys is not None:
-            _build.whole("LuongAttention", max_keys=max_keys)
+            _parameters.whole("LuongAttention", max_keys=max_keys)
         super().__init__(query_dim, key_dim, method, hidden, max_keys, dropout, device=device, dtype=dtype)
         self.reset_parameters()

@@ -12,8 +12,8 @@ from regard.attention import Attention, attend
 from regard.engine import inputs
 from regard.errors import DtypeError, MaskError, ShapeError
 from regard.masks import Mask
-from regard.nn import _build
-from regard.nn._visible import leading, visible
+from regard.nn import _parameters
+from regard.nn._valid_lens import leading, visible
 from regard.operands import NEVER, Size, Span
 from regard.scores import Score
 from regard.term import came
@@ -112,20 +112,20 @@ class LearnedPooling(nn.Module):
     ) -> None:
         super().__init__()
         width = dim if hidden is None else hidden
-        _build.whole("LearnedPooling", dim=dim, hidden=width)
+        _parameters.whole("LearnedPooling", dim=dim, hidden=width)
         self.dim, self.hidden = dim, hidden
-        w = None if hidden is None else _build.parameter(hidden, dim, device=device, dtype=dtype)
+        w = None if hidden is None else _parameters.parameter(hidden, dim, device=device, dtype=dtype)
         self.register_parameter("w", w)
-        self.v = _build.parameter(width, device=device, dtype=dtype)
+        self.v = _parameters.parameter(width, device=device, dtype=dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Start anew."""
-        _build.start(self.w, self.v)
+        _parameters.start(self.w, self.v)
 
     def forward(self, x: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None) -> Attention:
         """Pool the rows of x by how much they stand out."""
-        _build.check_widths(self, x=(x, self.dim))
+        _parameters.check_widths(self, x=(x, self.dim))
         return _pool(x, self._score(), mask, valid_lens)
 
     def _score(self) -> Score:

@@ -13,7 +13,7 @@ from regard.errors import DtypeError, ShapeError
 from regard.masks import Mask
 from regard.nn._multihead import MultiheadAttention
 from regard.nn._positions import Positions
-from regard.nn._visible import visible
+from regard.nn._valid_lens import visible
 from regard.scores import Score, scaled_dot
 
 

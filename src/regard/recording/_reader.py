@@ -17,8 +17,8 @@ import numpy as np
 
 from regard.errors import DamageError, RecordingFileError
 from regard.recording import _format as form
+from regard.recording._chunks import Walk
 from regard.recording._format import Head
-from regard.recording._walk import Walk
 
 DTYPES = frozenset({"<f8", "<f4", "<f2", "<u2", "<i8", "<i4", "<i2", "|i1", "|u1"})
 MOST_DIMENSIONS = 16

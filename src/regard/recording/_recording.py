@@ -14,9 +14,9 @@ from torch import Tensor
 
 from regard.errors import ChoiceError, RecordError
 from regard.recording._call import Call
+from regard.recording._call_index import Loaded, Shelf
+from regard.recording._codec import StoredCall, pack_about, pack_call, pack_inputs
 from regard.recording._reader import Reader
-from regard.recording._shelf import Loaded, Shelf
-from regard.recording._store import StoredCall, pack_about, pack_call, pack_inputs
 from regard.recording._tokens import Texts, texts_of
 from regard.recording._writer import replacing
 from regard.weights import Weights

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from regard.errors import ChoiceError, DtypeError, UnknownTextError
 from regard.relation._encoders import Encoder
-from regard.relation._script import script_of
 from regard.relation._transformer import TransformerEncoder
+from regard.relation._unicode_script import script_of
 from regard.relation._words import WordAverage
 
 DEFAULTS = {"Latin": "minilm", "Chinese": "words"}

@@ -12,8 +12,8 @@ from torch import Tensor
 from regard import models
 from regard.errors import ShapeError
 from regard.relation._encoders import Encoded
-from regard.relation._script import script_of
 from regard.relation._split import HAN
+from regard.relation._unicode_script import script_of
 
 BATCH = 32
 KNOWN = {"minilm": "minilm (all-MiniLM-L6-v2, mean of the tokens)"}

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from regard import models
 from regard.relation._encoders import Encoded
-from regard.relation._script import script_of
+from regard.relation._unicode_script import script_of
 
 
 class WordAverage:

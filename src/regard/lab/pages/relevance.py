@@ -31,7 +31,7 @@ from regard.lab.pages._encoders import encoder_for
 from regard.lab.pages._numbers import literal, plain
 from regard.lab.pages._state import Choice, Many, Maybe, Part, Real, Text, of
 from regard.relation import Relation, relate, split
-from regard.relation._script import script_of
+from regard.relation._unicode_script import script_of
 
 PRESETS = ("en-short", "zh-short", "en-whole", "zh-whole")
 MOST = 40  # segments

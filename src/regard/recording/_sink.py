@@ -8,9 +8,9 @@ from typing import Any
 
 from regard.errors import RecordError, RegardError
 from regard.recording._call import Call
+from regard.recording._codec import pack_about, pack_call, pack_inputs
 from regard.recording._reader import Reader
 from regard.recording._recording import Inputs, Recording, grow, named_apart
-from regard.recording._store import pack_about, pack_call, pack_inputs
 from regard.recording._tokens import texts_of
 from regard.recording._writer import Writer
 

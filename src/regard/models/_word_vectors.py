@@ -13,7 +13,7 @@ import numpy as np
 
 from regard.errors import FormatError, MissingExtraError
 from regard.models._cache import cache_folder, made_once
-from regard.models._find import PACKAGES, find
+from regard.models._packages import PACKAGES, find
 
 VECTORS, VOCABULARY, STOP = "vectors.npy", "words.txt", "stopwords.txt"
 

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard.capture._part import Part
+from regard.capture._mask_form import Visible, recognise, shortest
+from regard.capture._observed_call import Part
+from regard.capture._score_bias import Bias, read_bias
 from regard.errors import RecordError
-from regard.recording._bias import Bias, read_bias
-from regard.recording._visible import Visible, recognise, shortest
 
 
 class Growing:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from regard import scores
-from regard.recording._visible import Visible, recognise
+from regard.capture._mask_form import Visible, recognise
 from regard.scores import Score
 
 ROWS = 256  # of a bias that are looked at a time

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from regard.errors import RecordingFileError, RegardError
 from regard.recording._call import Call
+from regard.recording._codec import StoredCall, unpack_about, unpack_ids, unpack_texts
 from regard.recording._reader import Group, Reader
-from regard.recording._store import StoredCall, unpack_about, unpack_ids, unpack_texts
 
 
 class Shelf:

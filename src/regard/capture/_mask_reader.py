@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from regard.recording._bias import Bias, read_mask
-from regard.recording._visible import Visible
+from regard.capture._mask_form import Visible
+from regard.capture._score_bias import Bias, read_mask
 
 KEPT = 8  # masks that are remembered: models have one for each kind of layer
 

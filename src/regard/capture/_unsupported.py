@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from regard.capture._watch import Watch, few
+from regard.capture._observer import Watch, few
 from regard.errors import DtypeError, RecordError
 
 

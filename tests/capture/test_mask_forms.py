@@ -5,8 +5,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.recording._bias import read_mask
-from regard.recording._visible import Visible, recognise
+from regard.capture._mask_form import Visible, recognise
+from regard.capture._score_bias import read_mask
 
 N, M = 7, 11
 I, J = torch.arange(N)[:, None], torch.arange(M)

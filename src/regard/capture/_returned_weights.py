@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.capture._watch import Watch
+from regard.capture._observer import Watch
 from regard.weights import Weights
 
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from regard import normalisers, scores
-from regard.recording._bias import Bias
+from regard.capture._mask_form import Visible
+from regard.capture._score_bias import Bias
 from regard.recording._call import Call
-from regard.recording._visible import Visible
 from regard.spec import Spec
 
 

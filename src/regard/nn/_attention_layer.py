@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from regard.attention import Attention, attend
 from regard.masks import Mask
-from regard.nn import _build
-from regard.nn._visible import visible
+from regard.nn import _parameters
+from regard.nn._valid_lens import visible
 from regard.scores import Score
 
 
@@ -36,7 +36,7 @@ class Attending(nn.Module):
 
     def checked_score(self, query: Tensor, key: Tensor) -> Score:
         """The score for these inputs, if they have the widths that the layer was built for."""
-        _build.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
+        _parameters.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
         has_rows = isinstance(key, Tensor) and key.dim() > 1  # if not, the checks of `attend` say so
         return self.score(key.shape[-2] if has_rows else 0)
 

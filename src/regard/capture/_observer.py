@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.capture._append import Growing
-from regard.capture._part import Part
+from regard.capture._generation_steps import Growing
+from regard.capture._observed_call import Part
 from regard.errors import ChoiceError, RecordError, RegardError
 from regard.recording._call import Call
 from regard.weights import Weights
