@@ -146,6 +146,20 @@ def complaints(package: Path) -> list[str]:
     ]
 
 
+def longest_chain(package: Path, folder: str) -> list[str]:
+    """The longest chain of imports between modules of a folder, packages' own `__init__` left out."""
+    graph: dict[str, set[str]] = {}
+    for one in imports(package):
+        ends = (one.file, one.target)
+        if all(end.startswith(f"{folder}.") and not _is_package(package.joinpath(*end.split("."))) for end in ends):
+            graph.setdefault(one.file, set()).add(one.target)
+    chains: dict[str, list[str]] = {}
+    for module in TopologicalSorter(graph).static_order():  # what is imported comes first
+        below = max((chains[target] for target in graph.get(module, ())), key=len, default=[])
+        chains[module] = [module, *below]
+    return max(chains.values(), key=len, default=[])
+
+
 def stale(package: Path) -> list[str]:
     """Names in `ROOMS` that stand for nothing in `package`."""
 

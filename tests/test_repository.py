@@ -1,12 +1,18 @@
-"""The house rules: who imports whom, what is exported, what an import costs, what must not be written down."""
+"""House rules: who imports whom, what is exported and typed, what an import costs, what must not be written down."""
 
+import ast
+import json
+import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
-from layout import complaints, drawn, shown, stale
+from layout import complaints, drawn, longest_chain, shown, stale
 
 import regard
 from regard.errors import MissingExtraError
@@ -71,6 +77,18 @@ def test_rooms_that_are_gone_are_noticed(tmp_path):
     _write(tmp_path / "regard" / "errors.py", "")
     assert "regard/weights: is in the layout, and nowhere else" in stale(tmp_path / "regard")
     assert not any("errors" in line for line in stale(tmp_path / "regard"))
+
+
+def test_kernel_regression_is_not_a_maze():
+    chain = longest_chain(PACKAGE, "regression")
+    assert 1 < len(chain) <= 10, " imports ".join(chain)
+    assert sum(path.name != "__init__.py" for path in (PACKAGE / "regression").rglob("*.py")) <= 45
+
+
+def test_the_longest_chain_of_imports_is_found(tmp_path):
+    for name, source in {"a": "from regard.nn import b", "b": "import regard.nn.c", "c": "", "d": ""}.items():
+        _write(tmp_path / "regard" / "nn" / f"{name}.py", source)
+    assert longest_chain(tmp_path / "regard", "nn") == ["nn.a", "nn.b", "nn.c"]
 
 
 def _write(path, source):
@@ -190,3 +208,39 @@ def test_no_file_names_a_machine_or_a_package_host():
             continue  # a picture
         found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in FORBIDDEN.finditer(text)]
     assert found == []
+
+
+UNREADABLE_ALONE = re.compile(r"(The same\b|Of |Whether they\b|What (is|was|of|it|they)\b)")
+
+
+def test_every_docstring_can_be_read_alone():
+    kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    riddles = []
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            opening = (ast.get_docstring(node) or "") if isinstance(node, kinds) else ""
+            if UNREADABLE_ALONE.match(opening):
+                riddles.append(f"{path.relative_to(PACKAGE)}: {opening.splitlines()[0]}")
+    assert riddles == []
+
+
+def test_every_public_symbol_has_a_type(tmp_path):
+    """`basedpyright --verifytypes` on an installed copy knows all but the estimator, whose bases have no types."""
+    home = tmp_path / "installed"
+    venv.create(home, with_pip=False)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
+    shutil.copytree(PACKAGE, packages / "regard", ignore=shutil.ignore_patterns("__pycache__", "static"))
+    (packages / "ours.pth").write_text(sysconfig.get_path("purelib"))
+    checker = Path(sys.executable).with_name("basedpyright")
+    run = subprocess.run(
+        [checker, "--verifytypes", "regard", "--ignoreexternal", "--outputjson"],
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    symbols = json.loads(run.stdout)["typeCompleteness"]["symbols"]
+    assert len(symbols) > 1000
+    unknown = [s["name"] for s in symbols if not s["isTypeKnown"] and "NadarayaWatson" not in s["name"]]
+    assert unknown == []
