@@ -15,7 +15,7 @@ from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes, Tensors, Work
 from regard.regression import NadarayaWatson
 from regard.regression.bandwidth.leave_one_out.fourier import Fast
-from regard.regression.bandwidth.problem import Problem
+from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.bandwidth.rules import scott
 from regard.regression.kernel_sums import nufft
 

@@ -53,7 +53,7 @@ ROOMS = (
         "regression",
         "NadarayaWatson: kernel regression",
         room("kernel_sums", "kernel-weighted averages: pairwise, pruned, Fourier, radius search; the cost model"),
-        room("local", "local constant and local linear fits; weighted least squares"),
+        room("local", "local constant and local linear fits; weighted least squares; queries out of reach"),
         room(
             "bandwidth",
             "the bandwidth by a rule, or by leave-one-out",
@@ -61,7 +61,7 @@ ROOMS = (
             room("rules duplicates starts optimise objective", "where a search starts and how it descends"),
             room("search", "the search"),
         ),
-        room("validation encoding extrapolation", "input checks; categories; queries out of reach"),
+        room("validation encoding", "input checks; categories"),
         room("out_of_core", "data larger than memory: Parquet, Dask, memory maps"),
         room("confidence persistence pandas_output", "standard errors; model files; data frames"),
         room("estimator", "the scikit-learn estimator"),

@@ -18,8 +18,7 @@ from regard.regression import category_growth, confidence, encoding, fitting, ma
 from regard.regression.clamped_model import Anywhere
 from regard.regression.kernel_sums import engine
 from regard.regression.kernel_sums.sample import Sample
-from regard.regression.local.categorical import Mixed
-from regard.regression.local.data import Data
+from regard.regression.local.data import Data, Mixed
 from regard.regression.local.smoother import LinearSmoother
 from regard.regression.local.squared_weights import Noise
 from regard.regression.out_of_core import bandwidth as bandwidth_module

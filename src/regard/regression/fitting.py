@@ -11,12 +11,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression.bandwidth import duplicates, rules, search
-from regard.regression.bandwidth.leave_one_out import residuals as residuals_module
+from regard.regression.bandwidth import duplicates, objective, rules, search
 from regard.regression.kernel_sums.categorical import Kinds
-from regard.regression.local.categorical import Mixed
 from regard.regression.local.constant import LocalConstant
-from regard.regression.local.data import Data
+from regard.regression.local.data import Data, Mixed
 from regard.regression.local.linear import LocalLinear
 from regard.regression.persistence import is_learned
 
@@ -80,16 +78,14 @@ def residuals(local: Local) -> Float[Tensor, "n outputs"]:
     """y_i less what all the other rows predict at x_i; a row without weight is in nobody's way, its own included."""
     sample, kinds = local.data.sample, _kinds(local)
     if sample.log_weight is None:
-        return residuals_module.residuals(sample, degree=local.degree, tol=local.data.tol, kinds=kinds)
+        return objective.residuals(sample, degree=local.degree, tol=local.data.tol, kinds=kinds)
     found = torch.empty_like(sample.values)
     kept = sample.log_weight > NEVER
     some = replace(sample, x=sample.x[kept], values=sample.values[kept], log_weight=sample.log_weight[kept])
     counts = duplicates.as_counts(sample.log_weight[kept].exp())
     left_out = None if counts is None else torch.ones_like(counts)
     kinds = None if kinds is None else kinds.at(kept)
-    found[kept] = residuals_module.residuals(
-        some, degree=local.degree, left_out=left_out, tol=local.data.tol, kinds=kinds
-    )
+    found[kept] = objective.residuals(some, degree=local.degree, left_out=left_out, tol=local.data.tol, kinds=kinds)
     if not bool(kept.all()):
         found[~kept] = sample.values[~kept] - local.predict(local.data.table()[~kept])
     return found

@@ -11,11 +11,11 @@ from kernel_average import mixed
 
 import regard as rg
 from regard.regression import encoding
-from regard.regression.bandwidth import search
-from regard.regression.bandwidth.leave_one_out import pairwise, residuals
+from regard.regression.bandwidth import objective, search
+from regard.regression.bandwidth.leave_one_out import pairwise
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
+from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.bandwidth.optimise import Ways
-from regard.regression.bandwidth.problem import Problem
 from regard.regression.bandwidth.rules import CANONICAL
 from regard.regression.kernel_sums.categorical import Kinds
 from regard.regression.kernel_sums.kernel_derivatives import SLOPES
@@ -122,9 +122,9 @@ def test_a_category_is_a_gaussian_of_ones():
 def test_many_rows_are_left_out_from_sums_over_all(monkeypatch, kernel, degree, chance):
     x, y, codes, weight = data()
     sample, kinds = Sample(x, y, of(2.5, 50.0), kernel, weight.log()), Kinds(codes, COUNTS, of(*chance))
-    one_by_one = residuals.residuals(sample, degree=degree, kinds=kinds)
-    monkeypatch.setattr(residuals, "FEW", 0)
-    torch.testing.assert_close(residuals.residuals(sample, degree=degree, kinds=kinds), one_by_one, atol=1e-7, rtol=0)
+    one_by_one = objective.residuals(sample, degree=degree, kinds=kinds)
+    monkeypatch.setattr(objective, "FEW", 0)
+    torch.testing.assert_close(objective.residuals(sample, degree=degree, kinds=kinds), one_by_one, atol=1e-7, rtol=0)
 
 
 # Laws.

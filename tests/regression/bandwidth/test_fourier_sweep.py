@@ -7,8 +7,8 @@ import sys
 import pytest
 import torch
 
-from regard.regression.bandwidth.leave_one_out import fourier_sweep
-from regard.regression.bandwidth.leave_one_out.fourier_sweep import Certain, Rows, sweep
+from regard.regression.bandwidth.leave_one_out import fourier
+from regard.regression.bandwidth.leave_one_out.fourier import Certain, Rows, sweep
 
 N = 211
 
@@ -60,7 +60,7 @@ def threads(request):
 @pytest.mark.parametrize("outputs", [1, 2, 3])
 @pytest.mark.parametrize("block", [7, 64, 1000])
 def test_any_block_is_row_by_row(monkeypatch, outputs, block):
-    monkeypatch.setattr(fourier_sweep, "BLOCK", block)
+    monkeypatch.setattr(fourier, "BLOCK", block)
     sums, rows, certain = problem(outputs)
     found = sweep(sums, rows, certain, gradient=True)
     residuals, pull, poor = by_rows(sums, rows, certain)
@@ -89,7 +89,7 @@ def test_the_weight_of_a_row_left_out_whole_is_poor():
 @pytest.mark.parametrize("asked", [None, "17"])
 def test_the_environment_is_as_it_was_when_finufft_has_been_loaded(asked):
     code = (
-        "import os; from regard.regression.sums import _nufft; _nufft._finufft();"
+        "import os; from regard.regression.kernel_sums import nufft; nufft._finufft();"
         "print(os.environ.get('GOMP_SPINCOUNT'))"
     )
     environment = {k: v for k, v in os.environ.items() if k not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}

@@ -9,11 +9,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.regression.bandwidth.leave_one_out import residuals as residuals_module
+from regard.regression.bandwidth import objective
 from regard.regression.bandwidth.leave_one_out.fourier import Fast
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
+from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.bandwidth.objective import Objective
-from regard.regression.bandwidth.problem import Problem
 from regard.regression.bandwidth.rules import CANONICAL, scott
 from regard.regression.bandwidth.search import Progress, select
 from regard.regression.kernel_sums.kernel_derivatives import SLOPES
@@ -164,9 +164,9 @@ def test_residuals_from_the_average_of_all(kernel, degree, weighted, monkeypatch
     x[0] += (5 if degree else 40) * unit  # its own weight is nearly everything it sees
     log_weight = weights_of(211).log() if weighted else None
     sample = Sample(x, y, unit * 0.7, kernel, log_weight)
-    exact = residuals_module.residuals(sample, degree=degree)
-    monkeypatch.setattr(residuals_module, "FEW", 0)
-    torch.testing.assert_close(residuals_module.residuals(sample, degree=degree), exact, rtol=1e-6, atol=1e-6)
+    exact = objective.residuals(sample, degree=degree)
+    monkeypatch.setattr(objective, "FEW", 0)
+    torch.testing.assert_close(objective.residuals(sample, degree=degree), exact, rtol=1e-6, atol=1e-6)
 
 
 # The fast sum.

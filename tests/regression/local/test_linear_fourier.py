@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import regard as rg
-from regard.regression.bandwidth.leave_one_out.residuals import residuals
+from regard.regression.bandwidth.objective import residuals
 from regard.regression.kernel_sums import engine, nufft, relative_weights
 from regard.regression.kernel_sums.cloud import Cloud
 from regard.regression.kernel_sums.fourier import box

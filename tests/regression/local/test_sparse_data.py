@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from local_line import allowed, local_line
 
 import regard as rg
-from regard.regression.bandwidth.leave_one_out import residuals
+from regard.regression.bandwidth import objective
 from regard.regression.local import data as data_module
 from regard.regression.local import linear_from_averages
 from regard.regression.validation import KERNELS
@@ -117,7 +117,7 @@ def test_tol_is_kept_where_pairs_are_many_and_few_matter(kernel):
 def many(monkeypatch):
     """As if all pairs were too many."""
     monkeypatch.setattr(data_module, "EXACT_PAIRS", 0)
-    monkeypatch.setattr(residuals, "FEW", 0)
+    monkeypatch.setattr(objective, "FEW", 0)
 
 
 def everything(model, query):

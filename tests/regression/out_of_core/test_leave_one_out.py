@@ -8,7 +8,7 @@ import torch
 
 import regard as rg
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
-from regard.regression.bandwidth.problem import Problem
+from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.out_of_core import bandwidth as bandwidth_module
 from regard.regression.out_of_core import fit
 from regard.regression.out_of_core.leave_one_out import Question, evaluate, residuals

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression.bandwidth.problem import Problem
+from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.bandwidth.rules import CANONICAL
 
 LOOSE, TIGHT = 1e-5, 1e-10  # a step that gains less than this part ends a descent

@@ -13,10 +13,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.engine import threads
-from regard.regression.bandwidth.leave_one_out.residuals import residuals as residuals_at
+from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.bandwidth.objective import Objective
+from regard.regression.bandwidth.objective import residuals as residuals_at
 from regard.regression.bandwidth.optimise import COMPASS, LOOSE, TIGHT, Ways, by_compass, by_gradient
-from regard.regression.bandwidth.problem import Evaluation, Problem
 from regard.regression.bandwidth.rules import CANONICAL
 from regard.regression.bandwidth.starts import another_chance, bounds, carried, starts
 from regard.regression.kernel_sums.categorical import Kinds

@@ -10,9 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression import extrapolation
 from regard.regression.kernel_sums.gradient_exact import exact_covariance
-from regard.regression.local import squared_weights
+from regard.regression.local import extrapolation, squared_weights
 from regard.regression.local.data import Data
 from regard.regression.local.moments import by_autograd, covariance
 from regard.regression.local.squared_weights import Noise

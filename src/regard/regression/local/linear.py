@@ -24,10 +24,9 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression import extrapolation
 from regard.regression.kernel_sums.relative_weights import Answer
 from regard.regression.kernel_sums.state import Pooled
-from regard.regression.local import linear_exact, linear_from_averages
+from regard.regression.local import extrapolation, linear_exact, linear_from_averages
 from regard.regression.local.constant import own_weight
 from regard.regression.local.data import Data
 from regard.regression.local.smoother import LinearSmoother

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from regard.engine import threads
 from regard.regression.bandwidth.duplicates import as_counts
+from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.bandwidth.optimise import LOOSE
-from regard.regression.bandwidth.problem import Evaluation, Problem
 from regard.regression.bandwidth.rules import CANONICAL
 from regard.regression.bandwidth.search import Counter, Listener, Search, Selection, show
 from regard.regression.bandwidth.search import select as select_in_memory

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from regard.operands import NEVER
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
-from regard.regression.bandwidth.problem import Problem
+from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.kernel_sums.cloud import ROUNDING, Cloud
 from regard.regression.kernel_sums.radius_search import SLACK, cells
 from regard.regression.kernel_sums.sample import Sample
