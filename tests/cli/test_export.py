@@ -17,7 +17,7 @@ from matplotlib.image import imread
 
 import regard as rg
 from regard import scores
-from regard.cli import _numbers, _page
+from regard.cli import exporters
 from regard.recording import Recording
 from regard.recording._call import Call
 from regard.spec import Spec
@@ -72,7 +72,7 @@ def embedded(page):
 # Which file
 
 
-def test_every_kind_at_once(here, short, regard):
+def test_export_writes_every_format_at_once(here, short, regard):
     said = regard("export", short, "--layer", "1", "--head", "2", "--png", "--svg", "--npz", "--html", "-o", "head")
     assert said.code == 0, said.err
     assert sorted(path.name for path in here.iterdir()) == ["head.html", "head.npz", "head.png", "head.svg"]
@@ -81,7 +81,7 @@ def test_every_kind_at_once(here, short, regard):
     assert "head.npz: all 13 x 13 weights" in said.out and "head.html: 13 x 13, every weight" in said.out
 
 
-def test_the_ending_says_what_and_the_name_can_be_left_out(here, short, regard):
+def test_the_format_follows_the_ending_and_the_file_name_has_a_default(here, short, regard):
     assert regard("export", short, "--layer", "*.1.*", "--head", "0", "-o", "picture.SVG").code == 0
     assert Path("picture.SVG").read_text().startswith("<?xml")
     said = regard("export", short, "--layer", "layers.1.self_attn", "--head", "0", "--npz")
@@ -109,14 +109,14 @@ def test_the_ending_says_what_and_the_name_can_be_left_out(here, short, regard):
         (("--layer", "0", "--head", "1", "-o", "x.png", "--html"), 2, "would be .png"),
     ],
 )
-def test_what_cannot_be_written_is_said(here, short, regard, options, code, message):
+def test_an_export_that_cannot_be_written_is_refused(here, short, regard, options, code, message):
     said = regard("export", short, *options)
     assert said.code == code
     assert re.search(message, " ".join(re.sub("[│╭╮╰╯─]", " ", said.err).split())), said.err
     assert list(here.iterdir()) == []
 
 
-def test_sequences_steps_heads_and_layers_of_other_kinds(here, regard):
+def test_export_selects_sequence_step_head_and_layers_without_heads(here, regard):
     model = tiny_models.build("BART")
     with torch.no_grad(), rg.record(model, path="run.regard", heads=[3, 1]) as recording:
         model(**tiny_models.translated())
@@ -144,7 +144,7 @@ def test_sequences_steps_heads_and_layers_of_other_kinds(here, regard):
 # Numbers
 
 
-def test_numbers_are_the_weights(here, short, regard):
+def test_npz_holds_the_weights(here, short, regard):
     assert regard("export", short, "--layer", "1", "--head", "2", "-o", "x.npz").code == 0
     found = np.load("x.npz")
     np.testing.assert_allclose(found["weights"], weights(short), atol=1e-6)
@@ -153,9 +153,9 @@ def test_numbers_are_the_weights(here, short, regard):
     assert (about["model"], about["layer"], about["head"]) == ("LlamaModel", "layers.1.self_attn", 2)
 
 
-def test_too_many_numbers_are_pooled_and_that_is_said(here, short, regard, monkeypatch):
-    monkeypatch.setattr(_numbers, "LIMIT", 13 * 13 * 4 - 1)
-    monkeypatch.setattr(_numbers, "BINS", 5)
+def test_npz_of_a_large_head_is_pooled_and_says_so(here, short, regard, monkeypatch):
+    monkeypatch.setattr(exporters, "NPZ_BYTES", 13 * 13 * 4 - 1)
+    monkeypatch.setattr(exporters, "NPZ_BINS", 5)
     said = regard("export", short, "--layer", "1", "--head", "2", "-o", "x.npz")
     assert "pooled to 5 x 5" in said.out
     found, dense = np.load("x.npz"), weights(short).numpy()
@@ -173,7 +173,7 @@ def test_too_many_numbers_are_pooled_and_that_is_said(here, short, regard, monke
 # Pages
 
 
-def test_a_page_asks_nobody_for_anything(here, short, regard):
+def test_a_page_loads_nothing_from_elsewhere(here, short, regard):
     assert regard("export", short, "--layer", "1", "--head", "2", "-o", "x.html").code == 0
     page = Path("x.html").read_text()
     assert "default-src 'none'" in page
@@ -184,7 +184,7 @@ def test_a_page_asks_nobody_for_anything(here, short, regard):
     assert page.count("<script") == page.count("</script>") == 2
 
 
-def test_tokens_cannot_leave_the_data(here, short, regard):
+def test_tokens_cannot_end_the_script_of_a_page(here, short, regard):
     assert regard("export", short, "--layer", "1", "--head", "2", "-o", "x.html").code == 0
     (data,) = re.findall(r'id="data">(.*?)</script>', Path("x.html").read_text(), re.DOTALL)
     assert not set("<>&") & set(data)
@@ -208,7 +208,7 @@ def point(i, j, n, m):
     )
 
 
-def test_a_browser_tells_weights_zooms_and_changes_its_language(here, short, regard):
+def test_a_page_shows_weights_zooms_and_changes_its_language(here, short, regard):
     assert regard("export", short, "--layer", "1", "--head", "2", "-o", "x.html").code == 0
     dense, script = weights(short), ""
     for name, (i, j) in {"one": (11, 7), "two": (8, 2), "three": (3, 9)}.items():
@@ -245,7 +245,7 @@ print(1024 * int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_t
 """
 
 
-def test_a_long_text_stays_small_on_disk_and_in_memory(here, long):
+def test_a_page_of_a_long_text_is_small_on_disk_and_in_memory(here, long):
     command = [sys.executable, "-c", MEASURED, long, "--html", "-o", "long"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
@@ -270,10 +270,10 @@ def test_a_long_text_stays_small_on_disk_and_in_memory(here, long):
     assert shown.words == [], "a text of this length is no text view"
 
 
-def test_at_a_length_that_no_page_could_list_it_stays_small(here, monkeypatch, short, regard):
-    monkeypatch.setattr(_page, "EXACT", 5)
-    monkeypatch.setattr(_page, "PAIRS", 12)
-    monkeypatch.setattr(_page, "TEXTS", 20)
+def test_a_page_of_a_very_long_text_drops_tokens_and_pairs(here, monkeypatch, short, regard):
+    monkeypatch.setattr(exporters, "PAGE_BINS", 5)
+    monkeypatch.setattr(exporters, "PAGE_PAIRS", 12)
+    monkeypatch.setattr(exporters, "PAGE_TOKEN_BYTES", 20)
     said = regard("export", short, "--layer", "1", "--head", "2", "-o", "x.html")
     assert "5 x 5 bins" in said.out
     data = embedded(Path("x.html"))
@@ -295,7 +295,7 @@ def test_at_a_length_that_no_page_could_list_it_stays_small(here, monkeypatch, s
         (rg.masks.window(2, 0, "top-left"), "mask window(2, 0)", "掩码 窗口(2, 0)"),
     ],
 )
-def test_what_is_seen_is_told_in_both_languages(here, regard, mask, en, zh):
+def test_a_page_describes_the_mask_in_both_languages(here, regard, mask, en, zh):
     q, k = torch.randn(1, 1, 5, 3), torch.randn(1, 1, 5, 3)
     Recording([Call("layer", 0, q, k, Spec(scores.scaled_dot(), mask, rg.normalisers.softmax()))]).save("run.regard")
     assert regard("export", "run.regard", "-o", "x.html").code == 0
@@ -303,7 +303,7 @@ def test_what_is_seen_is_told_in_both_languages(here, regard, mask, en, zh):
     assert page.body["data-en"].endswith(en) and page.texts["facts"].endswith(zh)
 
 
-def test_rows_without_a_key_and_numbers_that_are_none(here, regard):
+def test_a_page_shows_empty_rows_and_nan(here, regard):
     q, k = torch.randn(1, 1, 4, 3), torch.randn(1, 1, 4, 3)
     q[..., 3, :] = torch.nan
     mask = rg.masks.allow(torch.tensor([[1, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]).bool())

@@ -16,7 +16,7 @@ import pytest
 from matplotlib.image import imread
 
 from regard import NadarayaWatson
-from regard.cli import _new
+from regard.cli import fit as fit_command
 
 COMMAND = Path(sys.executable).with_name("regard")
 
@@ -46,7 +46,7 @@ def value(text, name):
     return found
 
 
-def test_a_fit_is_summed_up(folder, regard):
+def test_a_fit_prints_a_summary(folder, regard):
     code, said, _ = regard("fit", "houses.csv", "--y", "price", "--bandwidth", "20,inf", "--kernel", "laplace")
     assert code == 0
     model = expected(bandwidth=[20, np.inf], kernel="laplace")
@@ -60,7 +60,7 @@ def test_a_fit_is_summed_up(folder, regard):
     assert float(value(said, "effective degrees of freedom")) == pytest.approx(model.effective_df(), abs=0.1)
 
 
-def test_left_to_itself_it_chooses_as_the_estimator_does(folder, regard):
+def test_default_options_are_those_of_the_estimator(folder, regard):
     code, said, _ = regard("fit", "houses.csv", "--y", "price", "--degree", "1")
     assert code == 0
     model = expected(degree=1)
@@ -87,8 +87,8 @@ def test_save_predict_and_reload(folder, regard):
     assert names(folder) == ["houses.csv", "m.regard-fit", "new.csv", "out.csv", "out.parquet"]
 
 
-def test_blocks_of_rows_are_put_together(folder, regard, monkeypatch):
-    monkeypatch.setattr(_new, "BLOCK", 2)
+def test_predictions_in_blocks_are_joined_in_order(folder, regard, monkeypatch):
+    monkeypatch.setattr(fit_command, "BLOCK_ROWS", 2)
     arguments = ("--bandwidth", "9", "--predict", "new.csv", "-o", "out.tsv")
     assert regard("fit", "houses.csv", "--y", "price", *arguments)[0] == 0
     new, out = pd.read_csv("new.csv"), pd.read_csv("out.tsv", sep="\t")
@@ -158,7 +158,7 @@ def test_commas_at_the_ends_of_lines_are_no_columns(folder, regard, first):
     assert regard("fit", "t.csv", *arguments) == regard("fit", "houses.csv", *arguments)
 
 
-def test_numbers_that_pandas_has_no_type_for(folder, regard):
+def test_decimals_and_integers_beyond_int64_are_numbers(folder, regard):
     table = pd.read_csv("houses.csv")
     exact = [decimal.Decimal(f"{size:.2f}") for size in table["size"]]
     table.assign(size=exact).to_parquet("exact.parquet")
@@ -189,7 +189,7 @@ def test_predictions_are_packed_as_their_name_says(folder, regard, ending):
 
 
 @pytest.mark.parametrize("ending", ["gz", "bz2", "xz", "zip"])
-def test_a_packed_file_that_is_none_is_named(folder, regard, ending):
+def test_a_damaged_compressed_file_is_named(folder, regard, ending):
     make(f"t.csv.{ending}", Path("houses.csv").read_bytes())
     assert re.match(rf"regard: t\.csv\.{ending}: cannot be ", regard("fit", f"t.csv.{ending}", "--y", "price")[2])
     pd.read_csv("houses.csv").to_csv(f"t.csv.{ending}", index=False)
@@ -265,7 +265,7 @@ BAD_TABLES = [
 
 
 @pytest.mark.parametrize(("prepare", "options", "message"), BAD_TABLES, ids=range(len(BAD_TABLES)))
-def test_a_refusal_says_what_where_and_what_to_do(folder, regard, prepare, options, message):
+def test_a_bad_table_is_refused_with_place_and_remedy(folder, regard, prepare, options, message):
     prepare()
     before = names(folder)
     code, said, complaint = regard("fit", "t.csv", "--y", "price", *options)
@@ -320,7 +320,7 @@ def test_advice_can_be_followed(folder, regard, make_bad, options, message, advi
         assert regard("fit", "t.csv", "--y", "price", *shlex.split(one))[::2] == (0, "")
 
 
-def test_where_nothing_helps_nothing_is_advised(folder, regard):
+def test_no_advice_is_given_when_no_column_can_be_used(folder, regard):
     pd.DataFrame({"a": [1.0, None, 3.0], "price": [1, 2, 3]}).to_csv("t.csv", index=False)
     assert regard("fit", "t.csv", "--y", "price")[2].endswith("fill it in or leave the row out.")
 
@@ -342,7 +342,7 @@ def test_where_nothing_helps_nothing_is_advised(folder, regard):
         (["--predict", "full.csv", "-o", "out.csv"], "full.csv: has a column 'predicted' already"),
     ],
 )
-def test_it_refuses_before_the_fit_what_it_could_not_do_after(folder, regard, monkeypatch, options, message):
+def test_outputs_that_could_not_be_written_are_refused_before_the_fit(folder, regard, monkeypatch, options, message):
     new = pd.read_csv("new.csv")
     Path("link.csv").symlink_to("houses.csv")
     Path("there.csv").mkdir()
@@ -362,7 +362,7 @@ def test_a_saved_fit_is_not_overwritten_by_what_it_predicts(folder, regard):
     assert NadarayaWatson.load("m.csv").n_samples_fit_ == 61
 
 
-def test_a_fit_whose_rows_do_not_predict_each_other_is_summed_up(folder, regard):
+def test_a_fit_without_a_leave_one_out_score_prints_a_summary(folder, regard):
     table = pd.read_csv("houses.csv")
     NadarayaWatson(bandwidth=9).fit(table[["size"]][:1], table["price"][:1]).save("m")
     code, said, complaint = regard("fit", "--model", "m", "--predict", "new.csv", "-o", "out.csv")
@@ -380,7 +380,7 @@ def test_dates_are_no_numbers_and_an_unknown_ending_is_no_table(folder, regard):
     assert "t.parquet: is no parquet table" in regard("fit", "t.parquet", "--y", "price")[2]
 
 
-def test_new_rows_are_looked_at_as_closely(folder, regard):
+def test_new_rows_are_checked_like_the_table(folder, regard):
     expected(bandwidth=9).save("m")
     new = pd.read_csv("new.csv")
     cases = {
@@ -396,7 +396,7 @@ def test_new_rows_are_looked_at_as_closely(folder, regard):
         assert not Path("out.csv").exists()
 
 
-def test_a_fit_without_names_takes_columns_as_they_come(folder, regard):
+def test_a_fit_without_names_takes_columns_in_order(folder, regard):
     X = np.random.default_rng(0).normal(size=(31, 2))
     model = NadarayaWatson(bandwidth=1.0).fit(X, X[:, 0])
     model.save("m")
@@ -411,7 +411,7 @@ def test_a_fit_without_names_takes_columns_as_they_come(folder, regard):
     )
 
 
-def test_every_output_has_its_columns(folder, regard):
+def test_each_output_has_three_new_columns(folder, regard):
     X = np.random.default_rng(0).normal(size=(31, 2))
     pd.DataFrame(X).to_csv("x.csv", index=False)
     for y, names in ((X, (1, 2)), (pd.DataFrame(X, columns=["rent", "price"]), ("rent", "price"))):
@@ -446,7 +446,7 @@ def test_a_damaged_model_is_refused(folder, regard):
         (["houses.csv", "--y", "price", "--degree", "one"], "--degree"),
     ],
 )
-def test_a_question_that_is_not_understood_exits_with_2(folder, regard, arguments, message):
+def test_wrong_usage_exits_with_2(folder, regard, arguments, message):
     code, said, complaint = regard("fit", *arguments)
     assert (code, said) == (2, "")
     assert message in " ".join(re.sub("[│\n]", " ", complaint).split())
@@ -467,7 +467,7 @@ def test_ctrl_c_while_writing_leaves_the_old_file(folder, regard, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe that has a name is a thing of Unix")
-def test_ctrl_c_ends_it_with_130_and_keeps_what_is_done(folder):
+def test_ctrl_c_exits_with_130_and_keeps_the_saved_fit(folder):
     os.mkfifo("pipe.csv")  # nobody ever writes to it: the command waits until it is stopped
     arguments = ["--bandwidth", "9", "--save", "m", "--predict", "pipe.csv", "-o", "out.csv"]
     with subprocess.Popen([COMMAND, "fit", "houses.csv", "--y", "price", *arguments], stderr=subprocess.PIPE) as run:
@@ -480,13 +480,13 @@ def test_ctrl_c_ends_it_with_130_and_keeps_what_is_done(folder):
     assert NadarayaWatson.load("m").n_samples_fit_ == 61
 
 
-def test_progress_is_told_on_a_terminal_only(folder, regard, monkeypatch):
+def test_progress_is_shown_on_a_terminal_only(folder, regard, monkeypatch):
     from rich.console import Console
 
-    from regard.cli import _progress
+    from regard.cli.console import ProgressLine
 
     said = []
-    monkeypatch.setattr(_progress.Step, "say", lambda self, text: said.append((self._progress.disable, text)))
+    monkeypatch.setattr(ProgressLine, "describe", lambda self, text: said.append((self._progress.disable, text)))
     assert regard("fit", "houses.csv", "--y", "price")[2] == ""
     assert said[0][1].startswith("choosing bandwidths: try 1, mean squared error ")
     assert {disabled for disabled, _ in said} == {True}

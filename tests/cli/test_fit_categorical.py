@@ -45,7 +45,7 @@ def line(text, name):
     return found
 
 
-def test_fit_save_and_predict_in_processes_of_their_own(folder):
+def test_fit_save_and_predict_in_separate_processes(folder):
     def run(*arguments):
         wide = {**os.environ, "COLUMNS": "200"}
         return subprocess.run([COMMAND, "fit", *arguments], capture_output=True, text=True, env=wide, check=True)
@@ -84,7 +84,7 @@ def test_parquet_knows_categories_and_numbers(folder, regard):
     assert re.search("column 'colour' is not all numbers: row 1 .*--categorical colour\\. Other columns", unnamed)
 
 
-def test_numbers_and_the_texts_they_were_learned_as_are_the_same(folder, regard):
+def test_a_number_matches_the_text_it_was_fitted_as(folder, regard):
     expected(bandwidth=[20, 0.2, 0.1]).save("texts")
     table, new = tables()
     numbers = table.assign(town=table["town"].astype(int))[["size", *KINDS]]
@@ -97,7 +97,7 @@ def test_numbers_and_the_texts_they_were_learned_as_are_the_same(folder, regard)
     np.testing.assert_allclose(one["predicted"], two["predicted"], rtol=1e-12)
 
 
-def test_categories_come_beside_the_other_columns(folder, regard):
+def test_categorical_columns_are_added_to_those_of_x(folder, regard):
     options = ("--bandwidth", "20,0.2", "--categorical", "colour")
     said = regard("fit", "houses.csv", "--y", "price", "--x", "size", *options)[1]
     assert said.startswith("price from size, colour\n")
@@ -136,7 +136,7 @@ def test_a_picture_names_the_categories(folder, regard, monkeypatch):
         (["--categorical", "colour,town", "--bandwidth", "20,0.9,0.1"], "must be from 0 to 0.6667, but it is 0.9"),
     ],
 )
-def test_it_refuses(folder, regard, options, message):
+def test_wrong_categorical_options_are_refused(folder, regard, options, message):
     code, said, complaint = regard("fit", "houses.csv", "--y", "price", *options)
     assert (code, said) == (1, "")
     assert re.search(message, complaint), complaint

@@ -16,7 +16,9 @@ import tiny_models
 import torch
 
 import regard as rg
-from regard.cli import _progress
+from regard.cli import inspect as inspect_command
+from regard.cli import record as record_command
+from regard.cli.console import ProgressLine
 from regard.errors import RegardError
 
 COMMAND = Path(sys.executable).with_name("regard")
@@ -55,7 +57,7 @@ def names(folder):
 # Recording
 
 
-def test_the_real_model_is_recorded_as_it_attends(minilm):
+def test_minilm_is_recorded_with_the_weights_it_computes(minilm):
     recording = rg.open(minilm)
     assert recording.about == {"model": "BertModel", "from": "minilm"}
     assert recording.closed and recording.verify() == []
@@ -69,7 +71,7 @@ def test_the_real_model_is_recorded_as_it_attends(minilm):
         torch.testing.assert_close(recording[LAYER.format(number)].dense(), weights, atol=1e-5, rtol=0)
 
 
-def test_a_part_is_kept_when_a_part_is_asked_for(here, tiny, regard):
+def test_record_keeps_only_the_chosen_layers_heads_and_type(here, tiny, regard):
     (here / "text.txt").write_text(tiny_folder.text(11), encoding="utf-8-sig")
     options = ("--layers", "1", "--heads", "3,0", "--dtype", "bfloat16")
     said = regard("record", "--model", tiny, "--text", "text.txt", "-o", "run.regard", *options)
@@ -82,7 +84,7 @@ def test_a_part_is_kept_when_a_part_is_asked_for(here, tiny, regard):
     assert [head["head"] for head in facts["layers"][0]["heads"]] == [3, 0]
 
 
-def test_what_a_model_writes_is_recorded_with_what_it_read(here, tiny, regard):
+def test_generated_tokens_are_recorded_with_the_prompt(here, tiny, regard):
     options = ("--generate", "5", "--layers", "*.0.*")
     said = regard("record", "--model", tiny, "--text", "w3 w5 w7", "-o", "run.regard", *options)
     assert said.code == 0, said.err
@@ -96,7 +98,7 @@ def test_what_a_model_writes_is_recorded_with_what_it_read(here, tiny, regard):
     assert went_on.split()[:4] == tokens[3:]
 
 
-def test_half_of_a_model_that_translates_reads(here, regard, tmp_path):
+def test_an_encoder_decoder_model_is_recorded(here, regard, tmp_path):
     folder = tiny_folder.make(tmp_path / "t5")
     tiny_models.build("T5", "T5ForConditionalGeneration").save_pretrained(folder)
     assert regard("record", "--model", folder, "--text", "w1 w2 w3", "-o", "run.regard").code == 0
@@ -126,7 +128,7 @@ def test_half_of_a_model_that_translates_reads(here, regard, tmp_path):
         (("--text", "w1", "-o", "."), "is a folder"),
     ],
 )
-def test_refusals_leave_nothing_behind(here, tiny, regard, options, message):
+def test_a_refused_recording_leaves_no_file(here, tiny, regard, options, message):
     (here / "old.regard").write_text("mine")
     (here / "latin.md").write_bytes("naïve".encode("latin-1"))
     said = regard("record", "--model", tiny, "-o", "run.regard", *options)
@@ -139,7 +141,7 @@ def test_refusals_leave_nothing_behind(here, tiny, regard, options, message):
 @pytest.mark.parametrize(
     "options", [("--text", "w1"), ("-o", "x"), ("--text", "w", "-o", "x", "--dtype", "int8"), ("--heads", "a")]
 )
-def test_what_is_not_understood_is_a_question_of_usage(here, tiny, regard, options):
+def test_wrong_record_options_are_usage_errors(here, tiny, regard, options):
     more = ("--text", "w1", "-o", "x") if "--heads" in options else ()
     assert regard("record", "--model", tiny, *options, *more).code == 2
     assert names(here) == []
@@ -150,7 +152,7 @@ def test_minilm_does_not_read_chinese(here, regard):
     assert said.code == 1 and "minilm does not know this text" in said.err and "--model" in said.err
 
 
-def test_a_long_text_is_cut_when_that_is_asked_for(here, tiny, regard):
+def test_truncate_cuts_a_long_text(here, tiny, regard):
     said = regard("record", "--model", tiny, "--text", tiny_folder.text(100), "-o", "run.regard", "--truncate")
     assert said.code == 0 and "31 tokens" in said.out
     assert rg.open("run.regard").layers[0].shape[-2:] == (31, 31)
@@ -169,12 +171,10 @@ def test_force_takes_the_place_of_a_file_only_for_a_recording(here, tiny, regard
 def test_progress_counts_layers_on_a_terminal(here, tiny, regard, monkeypatch):
     from rich.console import Console
 
-    from regard.cli import _run
-
     counted = []
-    monkeypatch.setattr(_run, "LOOK", 0.001)
+    monkeypatch.setattr(record_command, "REFRESH", 0.001)
     monkeypatch.setattr(Console, "is_terminal", True)
-    monkeypatch.setattr(_progress.Step, "advance", lambda self, done: counted.append(done))
+    monkeypatch.setattr(ProgressLine, "advance", lambda self, done: counted.append(done))
     said = regard("record", "--model", tiny, "--text", tiny_folder.text(31), "-o", "run.regard")
     assert "recording 31 tokens" in said.err
     assert counted and 0 <= sum(counted) <= 2
@@ -213,9 +213,8 @@ def calls(path):
 
 
 @pytest.mark.parametrize("after", [0, 1])
-def test_ctrl_c_and_force(here, tiny, regard, monkeypatch, after):
+def test_ctrl_c_with_force_replaces_the_file_only_if_something_was_recorded(here, tiny, regard, monkeypatch, after):
     """The old file makes room for what was recorded, if anything was."""
-    from regard.cli import _run
 
     @contextmanager
     def impatient(path, line):
@@ -223,7 +222,7 @@ def test_ctrl_c_and_force(here, tiny, regard, monkeypatch, after):
             yield
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_run, "_followed", impatient)
+    monkeypatch.setattr(record_command, "_layer_progress", impatient)
     other = rg.nn.SelfAttention(8, 2)
     with torch.no_grad(), rg.record(other, path="run.regard"):
         other(torch.randn(1, 5, 8))
@@ -237,7 +236,7 @@ def test_ctrl_c_and_force(here, tiny, regard, monkeypatch, after):
 # Inspecting
 
 
-def test_profiles_are_told_for_every_head(minilm, regard):
+def test_inspect_shows_a_profile_for_every_head(minilm, regard):
     said = regard("inspect", minilm, "--layer", "3", "--separator", "[SEP]", "--separator", ".")
     assert said.code == 0, said.err
     lines = said.out.splitlines()
@@ -254,14 +253,14 @@ def test_profiles_are_told_for_every_head(minilm, regard):
         assert [float(x) for x in numbers] == pytest.approx(row[3:], abs=6e-3)
 
 
-def test_a_separator_that_is_not_there_is_no_share_of_zero(minilm, regard):
+def test_a_separator_that_is_no_token_is_refused(minilm, regard):
     said = regard("inspect", minilm, "--layer", "3", "--separator", ".", "--separator", "zzz")
     assert said.code == 1 and "--separator 'zzz' is no token of this recording" in said.err
     said = regard("inspect", minilm, "--layer", "3", "--separator", " . ")
     assert said.code == 1 and "there is '.'" in said.err
 
 
-def test_json_is_for_programs(minilm, regard):
+def test_inspect_json_holds_every_fact(minilm, regard):
     said = regard("inspect", minilm, "--layer", "*.0.*", "--layer", "5", "--json")
     facts = json.loads(said.out)
     assert [layer["name"] for layer in facts["layers"]] == [LAYER.format(0), LAYER.format(5)]
@@ -277,18 +276,16 @@ def test_json_is_for_programs(minilm, regard):
 def test_a_table_fits_the_terminal_and_says_what_it_leaves_out(minilm, monkeypatch, width):
     from rich.console import Console
 
-    from regard.cli import _facts, inspect
-
     recording = rg.open(minilm)
     options = {"profiles": True, "advance": lambda _: None}
-    sections = list(_facts.sections(recording, recording.layers[:1], None, None, **options))
+    sections = list(inspect_command.layer_sections(recording, recording.layers[:1], None, None, **options))
     out = StringIO()
     monkeypatch.setattr(
-        inspect,
+        inspect_command,
         "Console",
         lambda **given: Console(file=out, width=width, force_terminal=True, color_system=None, **given),
     )
-    inspect.show(_facts.of(recording, sections, []))
+    inspect_command.show(inspect_command.summarise(recording, sections, []))
     lines = out.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     rows = [line.split() for line in lines if re.match(r" +\d+ ", line)]
@@ -299,7 +296,7 @@ def test_a_table_fits_the_terminal_and_says_what_it_leaves_out(minilm, monkeypat
     assert bool(hidden) == (width < 60)
 
 
-def test_damage_is_named_and_the_rest_is_shown(minilm, here, regard):
+def test_inspect_names_damage_and_shows_the_rest(minilm, here, regard):
     data = bytearray(minilm.read_bytes())
     recording = rg.open(minilm)
     stored = recording.entries[2].group.arrays["key"]
@@ -318,7 +315,7 @@ def test_damage_is_named_and_the_rest_is_shown(minilm, here, regard):
     assert said.code == 0 and "not closed: it is being written, or its writer was killed" in said.out
 
 
-def test_several_steps_and_sequences_are_told_apart(here, regard):
+def test_inspect_separates_steps_and_sequences(here, regard):
     model = tiny_models.build("BART")
     with torch.no_grad(), rg.record(model, path="run.regard"):
         model(**tiny_models.translated())
@@ -336,7 +333,7 @@ def test_several_steps_and_sequences_are_told_apart(here, regard):
     assert "means none of the recorded layers" in regard("inspect", "run.regard", "--layer", "9").err
 
 
-def test_what_a_file_says_cannot_command_the_terminal(here, tiny, regard):
+def test_control_characters_in_a_file_are_spelled_out(here, tiny, regard):
     text = " ".join(tiny_folder.HOSTILE)
     assert regard("record", "--model", tiny, "--text", text, "-o", "run.regard").code == 0
     said = regard("inspect", "run.regard")

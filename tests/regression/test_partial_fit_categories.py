@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import regard as rg
-from regard.cli import _picture
+from regard.cli import fit_report
 from regard.errors import DataError, ShapeError
 
 
@@ -72,7 +72,7 @@ def test_saved_and_drawn(tmp_path):
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     again.partial_fit(*rows(["Zug"], seed=3))
     assert list(again.categories_[1]) == ["Aachen", "Arles", "Basel", "Cork", "Zug"]
-    _picture.draw(again, tmp_path / "fit.svg")
+    fit_report.draw(again, tmp_path / "fit.svg")
     assert (tmp_path / "fit.svg").stat().st_size > 1000
 
 

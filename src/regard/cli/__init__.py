@@ -1,7 +1,10 @@
-"""The command `regard`. Everything heavy is imported by the command that needs it, so `--help` answers at once."""
+"""The command `regard`: one file for each command.
+
+Each command imports heavy packages inside its function, so that `regard --help` answers at once.
+"""
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from regard.errors import MissingExtraError, RegardError
 
@@ -10,23 +13,41 @@ if TYPE_CHECKING:
 
 
 def build() -> "typer.Typer":
-    """The command line as an object, with all its commands."""
+    """Return the command line as an object, with all its commands."""
     try:
         import typer
     except ImportError as missing:
         raise MissingExtraError("the command line needs typer and rich: pip install 'regard[cli]'") from missing
-    from regard.cli import _commands, export, fit, inspect, lab, record, relate
+    from regard.cli import demo, export, fit, inspect, lab, record, relate, saturation
+
+    def print_version(wanted: bool) -> None:
+        if wanted:
+            import regard
+
+            print(regard.__version__)
+            raise typer.Exit
+
+    option = typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and stop.")
+
+    def root(_: Annotated[bool, option] = False) -> None:
+        """Attention, and seeing it."""
 
     app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-    app.callback()(_commands.root)
-    own = (_commands.demo, _commands.saturation, fit.fit, relate.relate)
-    for command in (*own, record.record, inspect.inspect, export.export, lab.lab, lab.view):
-        app.command()(command)
+    app.callback()(root)
+    app.command()(demo.demo)
+    app.command()(saturation.saturation)
+    app.command()(fit.fit)
+    app.command()(relate.relate)
+    app.command()(record.record)
+    app.command()(inspect.inspect)
+    app.command()(export.export)
+    app.command()(lab.lab)
+    app.command()(lab.view)
     return app
 
 
 def main() -> None:
-    """Exit with 0, with 2 for a question that was not understood, with 1 for any other refusal, 130 for Ctrl-C."""
+    """Run the command line; the exit code is 0, 1 for a refusal, 2 for wrong usage, 130 for Ctrl-C."""
     try:
         build()()
     except RegardError as error:

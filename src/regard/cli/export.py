@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.errors import ChoiceError
+from regard.cli import console
 
 if TYPE_CHECKING:
-    from regard.cli._chosen import Chosen
-    from regard.recording import Recording
+    from regard.cli.selectors import SelectedHead
 
-KINDS = ("png", "svg", "npz", "html")
+FORMATS = ("png", "svg", "npz", "html")
 
 
 class Language(StrEnum):
-    """Of the labels."""
+    """Languages of the labels."""
 
     en = "en"
     zh = "zh"
@@ -37,7 +36,7 @@ Svg = Annotated[bool, typer.Option("--svg", help="A picture to print.")]
 Npz = Annotated[bool, typer.Option("--npz", help="Numbers for numpy: all weights, or a pooled map of too many.")]
 Html = Annotated[bool, typer.Option("--html", help="A page to zoom into, in one file.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="Where to; its ending says what, if nothing else does.")]
-Lang = Annotated[Language, typer.Option(help="Of the labels.")]
+Lang = Annotated[Language, typer.Option(help="Language of the labels.")]
 
 
 def export(
@@ -57,75 +56,51 @@ def export(
 
     regard export run.regard --layer 3 --head 5 --html -o head.html
     """
-    kinds = _kinds(out, dict(zip(KINDS, (png, svg, npz, html), strict=True)))
-    from regard.cli import _progress
+    formats = _formats(out, dict(zip(FORMATS, (png, svg, npz, html), strict=True)))
+    from regard.cli.selectors import select_matrix
     from regard.recording import open as open_recording
 
-    recording = open_recording(file)
-    chosen = _choose(recording, layer, head, step, sequence)
-    base = _base(file, chosen) if out is None else out
-    for kind in kinds:
-        path = base if base.suffix.lower() == f".{kind}" else base.with_name(f"{base.name}.{kind}")
-        with _progress.step(f"writing {path}"):
-            said = _write(chosen, kind, path, lang)
-        print(f"written  {path}{said}")
+    selected = select_matrix(open_recording(file), layer, head, step, sequence)
+    base = _default_name(file, selected) if out is None else out
+    for format_ in formats:
+        path = base if base.suffix.lower() == f".{format_}" else base.with_name(f"{base.name}.{format_}")
+        with console.progress(f"writing {path}"):
+            note = _write(selected, format_, path, lang)
+        print(f"written  {path}{note}")
 
 
-def _kinds(out: Path | None, flags: dict[str, bool]) -> list[str]:
-    """What to write, by the options, else by the ending of the file's name."""
-    wanted = [kind for kind, asked in flags.items() if asked]
+def _formats(out: Path | None, flags: dict[str, bool]) -> list[str]:
+    """Return the formats to write: those of the options, else the one of the file's ending."""
+    wanted = [name for name, is_set in flags.items() if is_set]
     ending = "" if out is None else out.suffix.lower()[1:]
-    if out is not None and not out.absolute().parent.is_dir():
-        raise ChoiceError(f"{out}: there is no folder {out.parent}")
-    if not wanted and ending in KINDS:
+    if out is not None:
+        console.check_folder(out)
+    if not wanted and ending in FORMATS:
         return [ending]
     if not wanted and ending:
-        kinds = ", ".join(f".{kind}" for kind in KINDS)
-        raise typer.BadParameter(f"{out} ends in .{ending}; what can be written is {kinds}", param_hint="--out")
+        endings = ", ".join(f".{name}" for name in FORMATS)
+        raise typer.BadParameter(f"{out} ends in .{ending}; what can be written is {endings}", param_hint="--out")
     if not wanted:
-        raise typer.BadParameter("say what to write", param_hint=", ".join(f"--{kind}" for kind in KINDS))
-    if ending in KINDS and wanted != [ending]:
+        raise typer.BadParameter("say what to write", param_hint=", ".join(f"--{name}" for name in FORMATS))
+    if ending in FORMATS and wanted != [ending]:
         raise typer.BadParameter(f"{out} would be .{ending}, and --{', --'.join(wanted)} was asked", param_hint="--out")
     return wanted
 
 
-def _choose(recording: Recording, layer: str | None, head: int | None, step: int | None, sequence: int) -> Chosen:
-    from regard.cli import _choose as choose
-
-    one = choose.layer(layer, recording.layers)
-    number = choose.step(step, one)
-    place = choose.head(head, one)
-    with_heads = len(one.shape) == 4
-    weights = recording[one.name, number, place] if with_heads else recording[one.name, number]
-    batch = weights.shape[0] if weights.ndim > 2 else 1
-    if sequence >= batch:
-        raise ChoiceError(f"--sequence {sequence} is not in a batch of {batch}")
-    index = (sequence, *[0] * (weights.ndim - 3)) if weights.ndim > 2 else ()
-    name = choose.head_numbers(one)[place] if with_heads else None
-    from regard.cli._chosen import Chosen  # with torch
-
-    return Chosen(recording, one, number, name, sequence, weights, index)
+def _default_name(file: Path, head: SelectedHead) -> Path:
+    """Return a name in the current folder, such as run-encoder.layer.3.attention.self-5."""
+    number = "" if head.head is None else f"-{head.head}"
+    return Path(re.sub(r"[^\w.-]+", "_", f"{file.stem}-{head.layer.name}{number}"))
 
 
-def _base(file: Path, chosen: Chosen) -> Path:
-    """A name for what is written: run-encoder.layer.3.attention.self-5, in the folder where one is."""
-    head = "" if chosen.head is None else f"-{chosen.head}"
-    return Path(re.sub(r"[^\w.-]+", "_", f"{file.stem}-{chosen.layer.name}{head}"))
-
-
-def _write(chosen: Chosen, kind: str, path: Path, lang: Language) -> str:
-    """Write all of it or nothing; returns what is to be said of it."""
+def _write(head: SelectedHead, format_: str, path: Path, lang: Language) -> str:
+    """Write the whole file or nothing; return the end of the line to print."""
+    from regard.cli import exporters
     from regard.engine.files import whole_file
 
     with whole_file(path) as file:
-        if kind == "npz":
-            from regard.cli import _numbers
-
-            return _numbers.write(chosen, file)
-        if kind == "html":
-            from regard.cli import _page
-
-            return _page.write(chosen, file, lang)
-        from regard.cli import _heatmap
-
-        return _heatmap.write(chosen, file, kind, lang)
+        if format_ == "npz":
+            return exporters.write_arrays(head, file)
+        if format_ == "html":
+            return exporters.write_page(head, file, lang)
+        return exporters.write_picture(head, file, format_, lang)

@@ -1,19 +1,29 @@
-"""`regard inspect`: what is in a recording, and what its heads do."""
+"""`regard inspect`: the content of a recording, as a table or as JSON, with statistics of every head."""
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from glob import escape
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from regard.cli import _text
+from regard.cli import selectors
+from regard.cli.console import plural, printable, progress
+from regard.errors import ChoiceError, RecordingFileError
 
-WIDTHS = {
+if TYPE_CHECKING:
+    from regard.recording import Layer as RecordedLayer
+    from regard.recording import Recording
+
+COLUMN_WIDTHS = {
     "head": 4,
     "entropy": 7,
     "saturation": 10,
@@ -24,8 +34,8 @@ WIDTHS = {
     "separators": 10,
 }
 SHARES = ("saturation", "first", "previous", "itself", "separators")  # from 0 to 1
-PIPED = 120  # columns where there is no terminal to ask
-SHOWN = 40  # tokens of a text
+PIPED_WIDTH = 120  # columns if the output is not a terminal
+SHOWN_TOKENS = 40  # tokens of a text that are printed
 
 File = Annotated[Path, typer.Argument(help="A recording, such as run.regard.")]
 Layer = Annotated[
@@ -35,7 +45,7 @@ Layer = Annotated[
 Step = Annotated[int | None, typer.Option(help="Only this forward pass; all if left out.")]
 Separator = Annotated[
     list[str] | None,
-    typer.Option("--separator", help="A token whose share is told too, such as [SEP]. May be given several times."),
+    typer.Option("--separator", help="A token whose share is shown too, such as [SEP]. May be given several times."),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Read no tensors: no profiles, and only texts are checked.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for other programs.")]
@@ -53,23 +63,22 @@ def inspect(
 
     regard inspect run.regard --layer 3
     """
-    from regard.cli import _choose, _facts, _progress
     from regard.recording import open as open_recording
 
     recording = open_recording(file)
-    chosen = _choose.layers(layer or [], recording.layers)
+    layers = selectors.select_layers(layer or [], recording.layers)
     if not quick:
-        _facts.check_separators(recording, separator or [])
+        _check_separators(recording, separator or [])
     if step is not None:
-        chosen = [one for one in chosen if step in one.steps]
-        if not chosen:
-            _choose.step(step, recording.layers[0])
-    count = sum(1 if step is not None else len(one.steps) for one in chosen)
-    with _progress.step("reading", total=count) as line:
+        layers = [one for one in layers if step in one.steps]
+        if not layers:
+            selectors.select_step(step, recording.layers[0])
+    count = sum(1 if step is not None else len(one.steps) for one in layers)
+    with progress("reading", total=count) as line:
         damage = recording.damage if quick else recording.verify()
         options: dict[str, Any] = {"profiles": not quick, "advance": line.advance}
-        sections = list(_facts.sections(recording, chosen, step, separator, **options))
-        facts = _facts.of(recording, sections, damage)
+        sections = list(layer_sections(recording, layers, step, separator, **options))
+        facts = summarise(recording, sections, damage)
     if as_json:
         print(json.dumps(facts, ensure_ascii=True, indent=1))
     else:
@@ -78,85 +87,175 @@ def inspect(
         raise typer.Exit(1)
 
 
+def summarise(recording: Recording, sections: list[dict[str, Any]], damage: list[str]) -> dict[str, Any]:
+    """Return everything that is printed, as plain data. `sections` are the layers, step by step."""
+    path = recording.path
+    return {
+        "file": str(path),
+        "bytes": path.stat().st_size if path is not None else 0,
+        "closed": recording.closed,
+        "about": recording.about,
+        "steps": list(recording.steps),
+        "layers_in_file": len(recording.layers),
+        "heads_in_file": sum(len(selectors.head_numbers(layer)) for layer in recording.layers),
+        "tensor_bytes": recording.bytes,
+        "tokens": _token_facts(recording, damage),
+        "layers": sections,
+        "damage": damage,
+    }
+
+
+def _token_facts(recording: Recording, damage: list[str]) -> list[dict[str, Any]]:
+    """Return, for each step and argument, the number of sequences, their length and their texts."""
+    facts: list[dict[str, Any]] = []
+    try:
+        texts = recording.tokens
+        for step, given in recording.inputs.items():
+            for name, ids in given.items():
+                rows = texts.get(step, {}).get(name)
+                facts.append(
+                    {"step": step, "name": name, "sequences": ids.shape[0], "length": ids.shape[-1], "texts": rows}
+                )
+    except RecordingFileError as error:
+        if str(error) not in damage:
+            damage.append(str(error))
+    return facts
+
+
+def _check_separators(recording: Recording, separators: Sequence[str]) -> None:
+    """Refuse a separator that is not a token: its share of 0.000 would look like a result."""
+    try:
+        texts = {text for given in recording.tokens.values() for rows in given.values() for row in rows for text in row}
+    except RecordingFileError:
+        return  # the damage is reported later, with everything else
+    for text in separators:
+        if texts and text not in texts:
+            similar = sorted(repr(other) for other in texts if other.strip() == text.strip())
+            hint = f"; there is {', '.join(similar)}" if similar else ""
+            raise ChoiceError(f"--separator {text!r} is no token of this recording{hint}")
+
+
+def layer_sections(
+    recording: Recording,
+    layers: Sequence[RecordedLayer],
+    step: int | None,
+    separators: Sequence[str] | None,
+    *,
+    profiles: bool,
+    advance: Callable[[int], None],
+) -> Iterator[dict[str, Any]]:
+    """Yield the facts of each layer in each of its steps. A damaged layer holds its error, and the others follow."""
+    for layer in layers:
+        for number in layer.steps if step is None else (step,):
+            entry = next(e for e in recording.entries if (e.name, e.step) == (layer.name, number))
+            *lead, queries, keys = entry.shape
+            section: dict[str, Any] = {
+                "name": layer.name, "step": number, "shape": list(entry.shape), "queries": queries, "keys": keys,
+                "sequences": math.prod(lead[:-1]), "cross": entry.cross, "mask": entry.mask, "bytes": entry.bytes,
+                "head_numbers": selectors.head_numbers(layer), "heads": [], "damage": None,
+            }  # fmt: skip
+            try:
+                if profiles:
+                    section["heads"] = _head_profiles(recording, layer, number, separators)
+            except RecordingFileError as error:
+                section["damage"] = str(error)
+            advance(1)
+            yield section
+
+
+def _head_profiles(
+    recording: Recording, layer: RecordedLayer, step: int, separators: Sequence[str] | None
+) -> list[dict[str, Any]]:
+    from regard import analysis
+
+    table = analysis.profiles(recording, layers=escape(layer.name), step=step, separators=separators)
+    names = selectors.head_numbers(layer)
+    measures = [name for name in analysis.MEASURES if name != "separators" or separators]
+    return [{"head": names[row.head], **{name: _json_number(getattr(row, name)) for name in measures}} for row in table]
+
+
+def _json_number(value: float) -> float | None:
+    """Return None for NaN, which JSON does not have."""
+    return None if math.isnan(value) else value
+
+
 def show(facts: dict[str, Any]) -> None:
-    """For people, in a terminal of any width, or piped."""
+    """Print the facts as tables that fit a terminal of any width."""
     console = Console(highlight=False)
     if not console.is_terminal:
-        console.width, console.soft_wrap = PIPED, True  # what reads a line wants all of it
+        console.width, console.soft_wrap = PIPED_WIDTH, True  # a program that reads a line wants all of it
     console.print(_overview(facts))
-    left: set[str] = set()
+    omitted: set[str] = set()
     for section in facts["layers"]:
         console.print()
         console.print(_title(section, several=len(facts["steps"]) > 1))
         if section["damage"]:
-            console.print(Text(f"  {_text.visible(section['damage'])}", style="red"))
+            console.print(Text(f"  {printable(section['damage'])}", style="red"))
         elif section["heads"]:
-            table, hidden = _profile(section["heads"], console.width)
+            table, hidden = _profile_table(section["heads"], console.width)
             console.print(table)
-            left.update(hidden)
-    if left:
-        console.print(Text(f"\nno room for {', '.join(sorted(left))}: widen the terminal, or take --json", style="dim"))
-    for words in facts["damage"]:
-        console.print(Text(f"\ndamaged: {_text.visible(words)}", style="bold red"))
+            omitted.update(hidden)
+    if omitted:
+        console.print(
+            Text(f"\nno room for {', '.join(sorted(omitted))}: widen the terminal, or take --json", style="dim")
+        )
+    for fault in facts["damage"]:
+        console.print(Text(f"\ndamaged: {printable(fault)}", style="bold red"))
 
 
 def _overview(facts: dict[str, Any]) -> Text:
-    from regard.cli import _facts
-
     about = facts["about"]
     source = f", from {about['from']}" if "from" in about else ""
     state = "" if facts["closed"] else ", not closed: it is being written, or its writer was killed"
-    steps = _text.count(len(facts["steps"]), "step")
+    steps = plural(len(facts["steps"]), "step")
     several = len(facts["tokens"]) > 1
     lines = [
-        ("file", f"{facts['file']}, {_facts.size(facts['bytes'])}{state}"),
+        ("file", f"{facts['file']}, {decimal(facts['bytes'])}{state}"),
         ("model", f"{about.get('model', 'not told')}{source}"),
-        *(("tokens", _tokens(given, several=several)) for given in facts["tokens"]),
-        ("layers", f"{facts['layers_in_file']}, {_text.count(facts['heads_in_file'], 'head')}, in {steps}"),
-        ("kept", f"{_facts.size(facts['tensor_bytes'])} of queries, keys and masks"),
+        *(("tokens", _token_line(given, several=several)) for given in facts["tokens"]),
+        ("layers", f"{facts['layers_in_file']}, {plural(facts['heads_in_file'], 'head')}, in {steps}"),
+        ("kept", f"{decimal(facts['tensor_bytes'])} of queries, keys and masks"),
     ]
     text = Text()
     for name, value in lines:
-        text.append(f"{name:<8}", style="dim").append(_text.visible(value) + "\n")
+        text.append(f"{name:<8}", style="dim").append(printable(value) + "\n")
     text.rstrip()
     return text
 
 
-def _tokens(given: dict[str, Any], *, several: bool) -> str:
+def _token_line(given: dict[str, Any], *, several: bool) -> str:
     rows = given["texts"]
     many = f"{given['sequences']} x " if given["sequences"] > 1 else ""
-    words = "" if not rows else ": " + " ".join(text.strip() or "·" for text in rows[0][:SHOWN])
-    more = " …" if rows and len(rows[0]) > SHOWN else ""
+    words = "" if not rows else ": " + " ".join(text.strip() or "·" for text in rows[0][:SHOWN_TOKENS])
+    more = " …" if rows and len(rows[0]) > SHOWN_TOKENS else ""
     where = f" ({given['name']}, step {given['step']})" if several else ""
     return f"{many}{given['length']:,}{where}{words}{more}"
 
 
 def _title(section: dict[str, Any], *, several: bool) -> Text:
-    from regard.cli import _facts
-
     facts = [
         *([f"step {section['step']}"] if several else []),
-        *([_text.count(section["sequences"], "sequence")] if section["sequences"] > 1 else []),
-        _text.count(len(section["head_numbers"]), "head"),
+        *([plural(section["sequences"], "sequence")] if section["sequences"] > 1 else []),
+        plural(len(section["head_numbers"]), "head"),
         f"{section['queries']:,} x {section['keys']:,}",
         "cross attention" if section["cross"] else "self attention",
         "sees everything" if section["mask"] == "everything" else f"mask {section['mask']}",
-        _facts.size(section["bytes"]),
+        decimal(section["bytes"]),
     ]
-    return Text.assemble((_text.visible(section["name"]), "bold"), ("  " + _text.visible(", ".join(facts)), "dim"))
+    return Text.assemble((printable(section["name"]), "bold"), ("  " + printable(", ".join(facts)), "dim"))
 
 
-def _profile(heads: list[dict[str, Any]], width: int) -> tuple[Table, list[str]]:
-    """As many measures as there is room for, and those that are left out."""
+def _profile_table(heads: list[dict[str, Any]], width: int) -> tuple[Table, list[str]]:
+    """Return a table of the measures that fit the width, and the names of the others."""
     names, room = list[str](), width - 2
     for name in heads[0]:
-        room -= WIDTHS[name] + 2
+        room -= COLUMN_WIDTHS[name] + 2
         if room >= -2:
             names.append(name)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("", width=0)
     for name in names:
-        table.add_column(name, justify="right", width=WIDTHS[name], no_wrap=True)
+        table.add_column(name, justify="right", width=COLUMN_WIDTHS[name], no_wrap=True)
     for row in heads:
         table.add_row("", *(_cell(name, row[name]) for name in names))
     return table, [name for name in heads[0] if name not in names]

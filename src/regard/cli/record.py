@@ -1,21 +1,30 @@
-"""`regard record`: what a model attends to in a text, into a file."""
+"""`regard record`: run a model on a text and write every attention call to a file."""
 
 from __future__ import annotations
 
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.filesize import decimal
 
+from regard.cli import console, selectors
 from regard.errors import ChoiceError
 
 if TYPE_CHECKING:
+    from regard.cli.console import ProgressLine
     from regard.models import Given
+
+REFRESH = 0.2  # seconds between two looks at the growing file, for the progress line
 
 
 class Dtype(StrEnum):
-    """What a recording can be made of."""
+    """Number types that a recording can hold."""
 
     float16 = "float16"
     bfloat16 = "bfloat16"
@@ -54,27 +63,24 @@ def record(
 
     regard record --model smollm2 --text "Once upon a time" --generate 20 -o run.regard
     """
-    from regard.cli import _choose, _progress, _run, _text
-
-    _check(out, force=force)
-    words = _text.read(text)
-    chosen = _choose.numbers(heads, "--heads")
-    with _progress.step(f"loading {model}"):
-        given = _load(model, words, generate, truncate=truncate)
-    options = {"heads": chosen, "dtype": dtype, "layers": _layers(layers, given.model)}
+    _check_output(out, force=force)
+    content = console.read_text(text)
+    head_numbers = selectors.parse_numbers(heads, "--heads")
+    with console.progress(f"loading {model}"):
+        given = _load(model, content, generate, truncate=truncate)
+    options = {"heads": head_numbers, "dtype": dtype, "layers": _module_names(layers, given.model)}
     before = _identity(out)
     try:
-        written = _run.run(given, out, options, generate, force=force)
+        generated = run(given, out, options, generate, force=force)
     except KeyboardInterrupt:
-        _say_stopped(out, recorded=_identity(out) != before)
+        _print_stopped(out, recorded=_identity(out) != before)
         raise typer.Exit(130) from None
-    _sum_up(out, given, written)
+    _print_summary(out, given, generated)
 
 
-def _check(out: Path, *, force: bool) -> None:
-    """Refuse before the work what could not be done after it."""
-    if not out.absolute().parent.is_dir():
-        raise ChoiceError(f"{out}: there is no folder {out.parent}")
+def _check_output(out: Path, *, force: bool) -> None:
+    """Refuse, before the model runs, an output that could not be written."""
+    console.check_folder(out)
     if out.is_dir():
         raise ChoiceError(f"{out} is a folder: name the file that is to be written")
     if out.exists() and not force:
@@ -89,47 +95,127 @@ def _load(name: str, text: str, generate: int, *, truncate: bool) -> Given:
     return models.give(name, text, generate=generate, truncate=truncate, instead=other, shorter=cut)
 
 
-def _layers(wanted: list[str] | None, model: Any) -> list[str] | None:
-    """Patterns as they are; a number as all modules below the one that it numbers."""
-    from regard.cli import _choose
-
-    if wanted is None:
+def _module_names(patterns: list[str] | None, model: Any) -> list[str] | None:
+    """Return patterns unchanged, and a number as the names of all modules below the one with that number."""
+    if patterns is None:
         return None
     names = [name for name, _ in model.named_modules()]
-    for one in wanted:
-        if one.isdecimal() and not _choose.matching(one, names):
-            raise ChoiceError(f"--layers {one}: no module of {type(model).__name__} has this number")
-    return [name for one in wanted for name in (_choose.matching(one, names) if one.isdecimal() else [one])]
+    for pattern in patterns:
+        if pattern.isdecimal() and not selectors.matching(pattern, names):
+            raise ChoiceError(f"--layers {pattern}: no module of {type(model).__name__} has this number")
+    expanded = (selectors.matching(pattern, names) if pattern.isdecimal() else [pattern] for pattern in patterns)
+    return [name for group in expanded for name in group]
+
+
+def run(given: Given, out: Path, options: dict[str, Any], generate: int, *, force: bool) -> str | None:
+    """Record the model with a progress line; return the text it generated, or None if it generated none."""
+    import torch
+
+    from regard.capture import record as record_model
+
+    if options["dtype"] is not None:
+        options["dtype"] = getattr(torch, options["dtype"])
+    about = {"from": given.name}
+    total = generate or (None if options["layers"] else getattr(given.model.config, "num_hidden_layers", None))
+    with ExitStack() as stack:
+        path = stack.enter_context(_replacing(out, force=force))
+        line = stack.enter_context(console.progress(f"recording {given.length:,} tokens", total))
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(record_model(given.model, path=path, tokenizer=given.tokenizer, about=about, **options))
+        if generate:
+            return _generate(given, generate, line)
+        stack.enter_context(_layer_progress(path, line))
+        given.model(**given.inputs)
+    return None
+
+
+def _generate(given: Given, count: int, line: ProgressLine) -> str:
+    new = {"max_new_tokens": count, "do_sample": False, "num_beams": 1, "streamer": TokenCounter(line)}
+    ids = given.model.generate(**given.inputs, **new)
+    start = 0 if given.model.config.is_encoder_decoder else given.length
+    return given.tokenizer.decode(ids[0, start:], skip_special_tokens=True)
+
+
+class TokenCounter:
+    """A streamer for `generate` that advances the progress line by one for each new token."""
+
+    def __init__(self, line: ProgressLine) -> None:
+        self._line, self._is_prompt = line, True
+
+    def put(self, value: Any) -> None:
+        self._line.advance(0 if self._is_prompt else 1)
+        self._is_prompt = False
+
+    def end(self) -> None:
+        """Do nothing; `generate` requires this method."""
+
+
+@contextmanager
+def _replacing(out: Path, *, force: bool) -> Iterator[Path]:
+    """Give the path to record to. With --force the old file stays until something was recorded."""
+    if not (force and out.exists()):
+        yield out
+        return
+    target = Path(os.path.realpath(out))
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        yield beside
+    finally:
+        if beside.exists():  # a recording without a call leaves no file
+            beside.replace(target)
+
+
+@contextmanager
+def _layer_progress(path: Path, line: ProgressLine) -> Iterator[None]:
+    """Advance the line by one for each layer that reaches the file; a second thread reads the file."""
+    if not line.shown:
+        yield
+        return
+    from regard.recording import open as open_recording
+
+    done = threading.Event()
+
+    def follow() -> None:
+        reader = open_recording(path)
+        line.advance(len(reader.entries))
+        while not done.wait(REFRESH):
+            line.advance(reader.refresh())
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file it is, if there is one; another of the same name is another."""
+    """Return device and inode, which tell a new file from an old one of the same name; None without a file."""
     if not path.exists():
         return None
-    found = path.stat()
-    return found.st_dev, found.st_ino
+    status = path.stat()
+    return status.st_dev, status.st_ino
 
 
-def _say_stopped(out: Path, *, recorded: bool) -> None:
-    from regard.cli import _text
+def _print_stopped(out: Path, *, recorded: bool) -> None:
     from regard.recording import open as open_recording
 
-    said = "nothing was recorded yet"
+    message = "nothing was recorded yet"
     if recorded:
-        said = f"{_text.count(len(open_recording(out).layers), 'layer')} recorded until then: {out}"
-    typer.echo(f"regard: stopped; {said}", err=True)
+        message = f"{console.plural(len(open_recording(out).layers), 'layer')} recorded until then: {out}"
+    typer.echo(f"regard: stopped; {message}", err=True)
 
 
-def _sum_up(out: Path, given: Given, written: str | None) -> None:
-    from regard.cli import _facts, _text
+def _print_summary(out: Path, given: Given, generated: str | None) -> None:
     from regard.recording import open as open_recording
 
-    made = open_recording(out)
-    heads = sum(layer.shape[1] for layer in made.layers)
-    tokens = next((ids.shape[-1] for ids in made.inputs.get(0, {}).values()), given.length)
-    counts = [_text.count(tokens, "token"), _text.count(len(made.layers), "layer"), _text.count(heads, "head")]
-    print(f"{given.name} ({made.about['model']})")
-    print(f"{', '.join(counts)}, {_facts.size(made.bytes)}")
-    if written is not None:
-        print(f"went on  {_text.visible(written)}")
+    recording = open_recording(out)
+    heads = sum(layer.shape[1] for layer in recording.layers)
+    tokens = next((ids.shape[-1] for ids in recording.inputs.get(0, {}).values()), given.length)
+    counts = ((tokens, "token"), (len(recording.layers), "layer"), (heads, "head"))
+    print(f"{given.name} ({recording.about['model']})")
+    print(f"{', '.join(console.plural(*count) for count in counts)}, {decimal(recording.bytes)}")
+    if generated is not None:
+        print(f"went on  {console.printable(generated)}")
     print(f"written  {out}")

@@ -1,4 +1,4 @@
-"""`regard relate`: which segments of a text matter to a question."""
+"""`regard relate`: how much each segment of a text matters to a question."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.errors import ChoiceError
+from regard.cli import console
 
 if TYPE_CHECKING:
     from regard.relation import Relation
 
-WIDTH = 30  # of a bar for a weight of 1, in characters
+BAR_WIDTH = 30  # characters of a bar for a weight of 1
 
 Passage = Annotated[
     str, typer.Argument(help="A text, a file with one, or - for what is piped in; | separates segments.")
@@ -42,59 +42,52 @@ def relate(
 
     regard relate "His father is tall | He loves apples" -q "Why is he so tall?" --png lines.png
     """
-    from regard.cli import _progress, _text
-
-    text = _text.read(passage)
+    text = console.read_text(passage)
     if png is not None:
-        _check(png)
-    with _progress.step("reading the text"):
-        from regard.relation import relate as find
+        from regard.cli.fit_report import check_picture
 
-        found = find(text, question or None, encoder, temperature=temperature)
-    _show(found, top)
+        console.check_folder(png)
+        check_picture(png)
+    with console.progress("reading the text"):
+        from regard.relation import relate as relate_text
+
+        relation = relate_text(text, question or None, encoder, temperature=temperature)
+    _show(relation, top)
     if png is not None:
-        with _progress.step("drawing"):
-            _draw(found, png)
+        with console.progress("drawing"):
+            _draw(relation, png)
         print(f"drawn    {png}")
 
 
-def _check(png: Path) -> None:
-    from regard.cli import _picture
-
-    if not png.absolute().parent.is_dir():
-        raise ChoiceError(f"{png}: there is no folder {png.parent}")
-    _picture.check(png)
-
-
-def _show(found: Relation, top: int) -> None:
+def _show(relation: Relation, top: int) -> None:
     from rich.bar import Bar
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
-    console.print(Text(found.encoder, style="dim"))
-    for place, question in enumerate(found.questions):
-        console.print(Text(f"\n{question}", style="bold"))
+    terminal = Console(highlight=False)
+    terminal.print(Text(relation.encoder, style="dim"))
+    for place, question in enumerate(relation.questions):
+        terminal.print(Text(f"\n{question}", style="bold"))
         table = Table.grid(padding=(0, 1))
         table.add_column(justify="right", style="dim")
-        for related in found.ranking(place)[:top]:
-            bar = Bar(1.0, 0.0, related.weight, width=WIDTH)
+        for related in relation.ranking(place)[:top]:
+            bar = Bar(1.0, 0.0, related.weight, width=BAR_WIDTH)
             table.add_row(str(related.place + 1), bar, f"{related.weight:.3f}", Text(related.segment))
-        console.print(table)
-    left = len(found.segments) - top
-    if left > 0:
-        console.print(Text(f"\n{left} more segments: --top {len(found.segments)}", style="dim"))
-    if found.unknown:
-        console.print()
-    for text, words in found.unknown.items():
-        console.print(Text(f"not known to the encoder, in {text!r}: {', '.join(words)}", style="dim"))
+        terminal.print(table)
+    omitted = len(relation.segments) - top
+    if omitted > 0:
+        terminal.print(Text(f"\n{omitted} more segments: --top {len(relation.segments)}", style="dim"))
+    if relation.unknown:
+        terminal.print()
+    for text, words in relation.unknown.items():
+        terminal.print(Text(f"not known to the encoder, in {text!r}: {', '.join(words)}", style="dim"))
 
 
-def _draw(found: Relation, path: Path) -> None:
+def _draw(relation: Relation, path: Path) -> None:
     from regard import plot
     from regard.engine.files import whole_file
 
-    picture = plot.relations(found).figure.figure
+    picture = plot.relations(relation).figure.figure
     with whole_file(path) as file:
         picture.savefig(file, format=path.suffix[1:].lower(), dpi=150)
