@@ -15,7 +15,7 @@ from safetensors import safe_open
 
 from regard import NadarayaWatson
 from regard.errors import FormatError
-from regard.regression import file_format
+from regard.regression import persistence
 
 PAGE = Path(__file__).parents[2] / "docs" / "formats" / "model.md"
 ARRAYS = {"y_": np.array([1.0, 2.0]), "X_": np.array([[0.5], [1.5]]), "flags_": np.array([True, False, True])}
@@ -49,7 +49,7 @@ def saved(tmp_path_factory):
 
 def test_the_bytes_are_the_documented_ones(tmp_path):
     path = tmp_path / "a"
-    file_format.write(path, '{"class":"NadarayaWatson"}', ARRAYS)
+    persistence.write(path, '{"class":"NadarayaWatson"}', ARRAYS)
     padding = b" " * (-len(HEADER) % 8)
     assert path.read_bytes() == (len(HEADER) + len(padding)).to_bytes(8, "little") + HEADER.encode() + padding + DATA
     page = re.sub(r"\s", "", PAGE.read_text(encoding="utf-8"))
@@ -161,7 +161,7 @@ def test_anything_else_is_refused(content):
 
 
 def forged(path, text, arrays=None):
-    file_format.write(path, text if isinstance(text, str) else json.dumps(text), arrays or {})
+    persistence.write(path, text if isinstance(text, str) else json.dumps(text), arrays or {})
     return path
 
 
@@ -208,7 +208,7 @@ def test_what_a_file_cannot_hold_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(FormatError, match="plan cannot be saved: it is a set"):
         model.set_params(plan={"a"}).save(tmp_path / "a")
     with pytest.raises(FormatError, match="z cannot be saved: its numbers are complex128"):
-        file_format.write(tmp_path / "a", "", {"z": np.ones(2, complex)})
+        persistence.write(tmp_path / "a", "", {"z": np.ones(2, complex)})
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import regard as rg
-from regard.regression.out_of_core import bandwidth
+from regard.regression.out_of_core import fit
 from regard.regression.out_of_core.fit import fit as fit_blocks
 from regard.regression.out_of_core.source import ArrayBlocks
 
@@ -47,7 +47,7 @@ def test_counts_are_rows():
 
 
 def test_blocks_of_rows_that_weigh_nothing(monkeypatch):
-    monkeypatch.setattr(bandwidth, "DRAWN", 30)
+    monkeypatch.setattr(fit, "DRAWN", 30)
     x, y, random = data(1500)
     weight = np.zeros(1500)
     some = random.choice(1500, 60, replace=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -180,3 +180,28 @@ def _values(X: Any, column: int, source: str = "X") -> np.ndarray:
     if hasattr(X, "iloc"):
         return cleaned(np.asarray(X.iloc[:, column]), name, source=source)
     return cleaned((X if _is_numeric(X) else np.asarray(X, dtype=object))[:, column], name, source=source)
+
+
+Levels = Mapping[int, np.ndarray]
+
+
+def renumbered(table: np.ndarray, before: Levels, after: Levels) -> np.ndarray:
+    """A table of codes among the levels before, in codes among those after."""
+    if not before:
+        return table  # which may be large
+    table = table.copy()
+    for column, levels in before.items():
+        table[:, column] = moves(levels, after[column])[table[:, column].astype(int)]
+    return table
+
+
+def widths(bandwidth: np.ndarray, before: Levels, after: Levels) -> np.ndarray:
+    """Lambdas stay, as if all rows had been fitted with them; but a column that was ignored still is.
+
+    That is lambda = (c - 1) / c, which grows with c. Of one category nothing says that it is ignored.
+    """
+    bandwidth = bandwidth.copy()
+    for column, levels in before.items():
+        if len(levels) > 1 and bandwidth[column] >= most(levels):
+            bandwidth[column] = most(after[column])
+    return bandwidth

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from regard.errors import ShapeError, UnsupportedError
-from regard.regression import category_growth, confidence, encoding, fitting, magnitudes, validation
-from regard.regression.clamped_model import Anywhere
-from regard.regression.kernel_sums import engine
+from regard.errors import DataError, ShapeError, UnsupportedError
+from regard.regression import confidence, cross_validation, encoding, validation
+from regard.regression.kernel_sums import clamp, engine
+from regard.regression.kernel_sums.clamp import Limits
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.local.data import Data, Mixed
 from regard.regression.local.smoother import LinearSmoother
 from regard.regression.local.squared_weights import Noise
-from regard.regression.out_of_core import bandwidth as bandwidth_module
-from regard.regression.out_of_core import fit as fit_module
-from regard.regression.out_of_core import predict as predict_module
-from regard.regression.out_of_core import score as score_module
+from regard.regression.out_of_core import fit as out_of_core_fit
+from regard.regression.out_of_core import predict as out_of_core_predict
 from regard.regression.out_of_core.predict import Streamed
 from regard.regression.pandas_output import Framed, target_names
 from regard.regression.persistence import Saved
@@ -101,24 +101,28 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
         """Keep the data, and choose the bandwidth where it is not given."""
         validation.choices(self)
-        fitting.forget(self)
-        blocks = fit_module.blocks_of(X, y, sample_weight, self.categorical)
+        cross_validation.forget(self)
+        blocks = out_of_core_fit.blocks_of(X, y, sample_weight, self.categorical)
         if blocks is not None:
-            fit_module.fit(self, blocks)
-            magnitudes.check_blocks(self)
+            out_of_core_fit.fit(self, blocks)
+            try:
+                validation.check_blocks(self)
+            except DataError:
+                cross_validation.forget(self)
+                raise
             return self
         self.target_names_ = target_names(y)
         self.categories_ = encoding.levels(X, encoding.columns(self.categorical, X))
         X, y = validation.table(self, encoding.encoded(X, self.categories_), y, reset=True)
         most = {column: encoding.most(levels) for column, levels in self.categories_.items()}
         asked = validation.bandwidth(self.bandwidth, X.shape[1], most)
-        magnitudes.check(self, X, y, asked)
+        validation.check(self, X, y, asked)
         self._keep(X, y, validation.weight(sample_weight, len(X)))
         if isinstance(asked, np.ndarray):
             self.bandwidth_ = asked
         else:
             somewhere = self._made(HERE, np.full(X.shape[1], 0.5))
-            bandwidth, self._residuals = fitting.choose(asked, somewhere, verbose=self.verbose)
+            bandwidth, self._residuals = cross_validation.choose(asked, somewhere, verbose=self.verbose)
             self.bandwidth_ = bandwidth.numpy(force=True)
         self.plan_ = self._plan()
         return self
@@ -142,10 +146,10 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         if weight is not None or self.sample_weight_ is not None:
             known = np.ones(len(self.X_)) if self.sample_weight_ is None else self.sample_weight_
             weight = np.concatenate([known, np.ones(len(X)) if weight is None else weight])
-        X = np.concatenate([category_growth.renumbered(self.X_, self.categories_, categories), X])
+        X = np.concatenate([encoding.renumbered(self.X_, self.categories_, categories), X])
         y = np.concatenate([self.y_, y])
-        magnitudes.check(self, X, y, self.bandwidth_)
-        self.bandwidth_ = category_growth.widths(self.bandwidth_, self.categories_, categories)
+        validation.check(self, X, y, self.bandwidth_)
+        self.bandwidth_ = encoding.widths(self.bandwidth_, self.categories_, categories)
         self.categories_ = categories
         self._keep(X, y, weight)
         self.plan_ = self._plan()
@@ -165,8 +169,8 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         The standard error is that of the curve, not of a new y: see `confidence_band`.
         """
         check_is_fitted(self)
-        if fit_module.is_elsewhere(X) and not return_std:
-            found = predict_module.predict(self, X)
+        if out_of_core_fit.is_elsewhere(X) and not return_std:
+            found = out_of_core_predict.predict(self, X)
             return self._framed(found.reshape(len(found), -1), None) if isinstance(found, np.ndarray) else found
         query, unit = self._query(X), self._unit()
         mean = self._columns(self._local(unit=unit).predict(query) * unit, X)
@@ -174,9 +178,9 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the predictions for X; for files and Dask, y and sample_weight may be names of columns, as in `fit`."""
-        if fit_module.is_elsewhere(X):
+        if out_of_core_fit.is_elsewhere(X):
             check_is_fitted(self)
-            return score_module.score(self, X, y, sample_weight)
+            return out_of_core_predict.score(self, X, y, sample_weight)
         return super().score(X, y, sample_weight)
 
     def confidence_band(self, X: Any, level: float = 0.95) -> tuple[Any, Any]:
@@ -241,7 +245,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """R² of rows that are predicted by the others."""
         check_is_fitted(self)
         if self.blocks_ is not None:
-            return bandwidth_module.score(self)
+            return out_of_core_fit.score(self)
         return float(r2_score(self.y_, self.y_ - self.loo_residuals_, sample_weight=self.sample_weight_))
 
     @property
@@ -249,16 +253,16 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         """Mean squared leave-one-out residual; with several outputs each is in units of its variance."""
         check_is_fitted(self)
         if self.blocks_ is None:
-            return fitting.mean_square(self._made(HERE), self._left_out())
+            return cross_validation.mean_square(self._made(HERE), self._left_out())
         if self._cv is None:
-            self._cv = bandwidth_module.cross_validation(self)
+            self._cv = out_of_core_fit.cross_validation(self)
         return self._cv
 
     def _left_out(self) -> Tensor:
         check_is_fitted(self)
         if self._residuals is None:
             here = self.blocks_ is None
-            self._residuals = fitting.residuals(self._made(HERE)) if here else bandwidth_module.left_out(self)
+            self._residuals = cross_validation.residuals(self._made(HERE)) if here else out_of_core_fit.left_out(self)
         return self._residuals
 
     # Inside
@@ -276,11 +280,11 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def _unit(self) -> Tensor:
         """In which what is made of products of y is told: 1, unless y is so large or small that these would not fit."""
         one = torch.ones((), dtype=torch.float64)
-        return one if self.blocks_ is not None else self._tensor(magnitudes.unit(self.y_))
+        return one if self.blocks_ is not None else self._tensor(validation.unit(self.y_))
 
     def _query(self, X: Any) -> Tensor:
         check_is_fitted(self)
-        if fit_module.is_elsewhere(X):
+        if out_of_core_fit.is_elsewhere(X):
             raise UnsupportedError("of files, large maps and Dask only predict and score are asked; read rows first")
         return self._tensor(validation.table(self, encoding.encoded(X, self.categories_), reset=False))
 
@@ -304,7 +308,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
     def _made(
         self, device: str | None = None, bandwidth: np.ndarray | None = None, unit: Tensor | None = None
-    ) -> fitting.Local:
+    ) -> cross_validation.Local:
         """Device and bandwidth are ours as they are now, if no other is told."""
         tensor = partial(self._tensor, device=device)
         y = tensor(self.y_.reshape(len(self.y_), -1))
@@ -319,4 +323,43 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
         if self.categories_:
             counts = tensor(np.array([len(levels) for levels in self.categories_.values()], dtype=np.float64))
             data = Mixed.of(data, tuple(self.categories_), counts)
-        return fitting.LOCAL[self.degree](data)
+        return cross_validation.LOCAL[self.degree](data)
+
+
+@dataclass(frozen=True, eq=False)
+class Anywhere:
+    """A Local or a Streamed, which are asked at most as far from the box around the data as the limits say."""
+
+    local: Any
+    box: tuple[Float[Tensor, " features"], Float[Tensor, " features"]]
+    width: Float[Tensor, " features"]
+    limits: Limits
+
+    @classmethod
+    def of(cls, local: Any) -> Anywhere:
+        data = local.data
+        width = data.spread_out(data.sample.bandwidth.unsqueeze(0).unsqueeze(2)).squeeze(2).squeeze(0)
+        return cls(local, clamp.ends(data.table()), width, clamp.EXACT)  # NaN for categories, which are not measured
+
+    @classmethod
+    def of_blocks(cls, model: Any, streamed: Any) -> Anywhere:
+        width, x = streamed.recipe.bandwidth, model.summary_.x
+        return cls(streamed, (x.low.to(width.device), x.high.to(width.device)), width, clamp.BY_SQUARES)
+
+    def predict(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q outputs"]:
+        return self.local.predict(self._near(query))
+
+    def noise(self, query: Float[Tensor, "q features"], variance: Float[Tensor, "n outputs"]) -> Noise:
+        return self.local.noise(self._near(query), variance)
+
+    def derivative(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q features outputs"]:
+        return self.local.derivative(clamp.within(query, self.box, self.width, clamp.BY_DISTANCES))
+
+    def weights(self, query: Float[Tensor, "q features"]) -> Any:
+        return self.local.weights(self._near(query))
+
+    def leverage(self) -> Float[Tensor, " n"]:
+        return self.local.leverage()
+
+    def _near(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q features"]:
+        return clamp.within(query, self.box, self.width, self.limits)

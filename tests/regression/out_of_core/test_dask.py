@@ -18,10 +18,9 @@ from dask._task_spec import convert_legacy_graph
 
 import regard as rg
 from regard.errors import DataError, OutsideError, ShapeError, UnsupportedError
-from regard.regression.out_of_core import bandwidth as bandwidth_module
+from regard.regression.out_of_core import fit as bandwidth_module
 from regard.regression.out_of_core import leave_one_out
-from regard.regression.out_of_core.dask_source import DaskBlocks
-from regard.regression.out_of_core.dask_tasks import FAN_IN, task
+from regard.regression.out_of_core.dask import FAN_IN, DaskBlocks, task
 from regard.regression.out_of_core.source import ArrayBlocks
 from regard.regression.out_of_core.summary import summarise
 

@@ -9,8 +9,7 @@ import torch
 import regard as rg
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
 from regard.regression.bandwidth.leave_one_out.problem import Problem
-from regard.regression.out_of_core import bandwidth as bandwidth_module
-from regard.regression.out_of_core import fit
+from regard.regression.out_of_core import fit as bandwidth_module
 from regard.regression.out_of_core.leave_one_out import Question, evaluate, residuals
 from regard.regression.out_of_core.source import ArrayBlocks
 from regard.regression.out_of_core.summary import summarise
@@ -109,7 +108,7 @@ class TestSelection:
         y = np.sin(2 * x[:, 0]) + 0.5 * x[:, 2] + random.normal(size=400) * 0.3  # the second feature says nothing
         truth = rg.NadarayaWatson().fit(x, y)
         monkeypatch.setattr(bandwidth_module, "DRAWN", 150)
-        monkeypatch.setattr(fit, "MAP_BYTES", 0)
+        monkeypatch.setattr(bandwidth_module, "MAP_BYTES", 0)
         np.save(tmp_path / "x.npy", x)
         found = rg.NadarayaWatson().fit(np.load(tmp_path / "x.npy", mmap_mode="r"), y)
         assert found.blocks_ is not None
@@ -148,5 +147,5 @@ class TestSelection:
         random = np.random.default_rng(3)
         x = random.normal(size=(400, 1))
         np.save(tmp_path / "x.npy", x)
-        monkeypatch.setattr(fit, "MAP_BYTES", 0)
+        monkeypatch.setattr(bandwidth_module, "MAP_BYTES", 0)
         return np.load(tmp_path / "x.npy", mmap_mode="r"), np.sin(2 * x[:, 0]) + random.normal(size=400) * 0.3

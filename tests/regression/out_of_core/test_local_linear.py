@@ -14,9 +14,11 @@ import regard as rg
 from regard.errors import OutsideError, UnsupportedError
 from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.local import moments
-from regard.regression.out_of_core import average, bandwidth, fit, local_linear, predict, source
+from regard.regression.out_of_core import average, fit, predict, source
+from regard.regression.out_of_core import average as average_module
+from regard.regression.out_of_core import fit as bandwidth_module
+from regard.regression.out_of_core.average import Lines
 from regard.regression.out_of_core.leave_one_out import OfLines
-from regard.regression.out_of_core.local_linear import Lines
 from regard.regression.out_of_core.predict import Streamed
 from regard.regression.out_of_core.source import ArrayBlocks
 from regard.regression.out_of_core.summary import summarise
@@ -36,7 +38,7 @@ def made(dim, weighted=False, outputs=2, n=N):
 
 def in_blocks(blocks, **options):
     model = rg.NadarayaWatson(**{"degree": 1} | options)
-    fit.fit(model, blocks)
+    bandwidth_module.fit(model, blocks)
     return model
 
 
@@ -126,9 +128,9 @@ class TestFastSum:
     def asked(self, monkeypatch):
         """How many queries were answered exactly, by each block."""
         counts = []
-        exact = local_linear._exact
+        exact = average_module._exact
         monkeypatch.setattr(
-            local_linear, "_exact", lambda s, query, plan: counts.append(len(query)) or exact(s, query, plan)
+            average_module, "_exact", lambda s, query, plan: counts.append(len(query)) or exact(s, query, plan)
         )
         return counts
 
@@ -170,7 +172,7 @@ class TestFastSum:
         lines = Lines.of(summarise(blocks), torch.tensor([0.5, 8.0], dtype=torch.float64))
         recipe = average.Recipe(torch.tensor([0.5, 8.0], dtype=torch.float64), lines.scale, columns=lines.columns)
         sample = recipe._sample(block, query.device)
-        found, truth = lines._fast(sample, query, 1e-6, "fast"), local_linear._exact(sample, query, "pairs")
+        found, truth = lines._fast(sample, query, 1e-6, "fast"), average_module._exact(sample, query, "pairs")
         known = torch.isfinite(found.error)
         assert known.double().mean() > 0.5
         one, two = (self._seen_from(lines, query, t) / lines.scale for t in (found.mean, truth.mean))
@@ -219,9 +221,9 @@ class TestBandwidth:
         assert found.cv_ == pytest.approx(truth.cv_, rel=1e-9)
 
     def test_of_more_rows_some_are_searched_and_their_width_is_carried_over(self, rows, monkeypatch):
-        monkeypatch.setattr(bandwidth, "DRAWN", 150)
+        monkeypatch.setattr(fit, "DRAWN", 150)
         blocks = ArrayBlocks(*rows, rows=90)
-        some = bandwidth.draw(blocks, summarise(blocks))
+        some = fit.draw(blocks, summarise(blocks))
         told = []
         found = in_blocks(blocks, verbose=told.append)
         drawn = rg.NadarayaWatson(degree=1).fit(some.x.numpy(), some.y.numpy()).bandwidth_
@@ -265,7 +267,7 @@ class TestPlaces:
         assert model.cv_ == pytest.approx(truth.cv_, rel=1e-9)
 
     def test_a_memory_map(self, truth, queries, tmp_path, monkeypatch):
-        monkeypatch.setattr(fit, "MAP_BYTES", 0)
+        monkeypatch.setattr(bandwidth_module, "MAP_BYTES", 0)
         np.save(tmp_path / "x.npy", truth.X_)
         stored = np.load(tmp_path / "x.npy", mmap_mode="r")
         model = rg.NadarayaWatson(bandwidth=WIDTHS[3], degree=1).fit(stored, truth.y_, truth.sample_weight_)
@@ -323,7 +325,7 @@ def test_what_goes_to_workers_can_be_pickled():
     copy = copied(streamed)
     at = torch.from_numpy(query)
     torch.testing.assert_close(copy.predict(at), streamed.predict(at), rtol=0, atol=0)
-    asked = copied(bandwidth.question(model))
+    asked = copied(fit.question(model))
     assert isinstance(asked, OfLines)
     assert not asked.gradient
 

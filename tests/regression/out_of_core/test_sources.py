@@ -16,7 +16,8 @@ from regard.regression.kernel_sums import engine
 from regard.regression.kernel_sums.nearest import Nearest
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.state import Pooled, merge
-from regard.regression.out_of_core import average, fit, parquet
+from regard.regression.out_of_core import average, parquet
+from regard.regression.out_of_core import fit as bandwidth_module
 from regard.regression.out_of_core import source as source_module
 from regard.regression.out_of_core.source import ArrayBlocks, ahead
 from regard.regression.out_of_core.summary import Moments, summarise
@@ -47,7 +48,7 @@ def folder(data, tmp_path):
 def small_blocks(monkeypatch):
     """Blocks of 11 rows at most, and every memory map in blocks."""
     monkeypatch.setattr(source_module, "BLOCK_BYTES", 11 * 8 * (D + OUTPUTS + 1))
-    monkeypatch.setattr(fit, "MAP_BYTES", 0)
+    monkeypatch.setattr(bandwidth_module, "MAP_BYTES", 0)
 
 
 def mapped(array, path):

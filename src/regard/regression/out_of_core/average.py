@@ -16,7 +16,11 @@ from regard.regression.kernel_sums import engine
 from regard.regression.kernel_sums.nearest import Nearest, nearest
 from regard.regression.kernel_sums.sample import Sample, scale_of
 from regard.regression.kernel_sums.state import Pooled, empty, merge
+from regard.regression.local import linear_fourier
+from regard.regression.local.linear_fourier import Sums
+from regard.regression.local.moments import Frame, Moments, Off, columns_of
 from regard.regression.out_of_core.source import Block, Blocks, Progress
+from regard.regression.out_of_core.summary import Summary
 
 Columns = Callable[[Block], Float[Tensor, "rows columns"]]
 Average = Callable[[Sample, Float[Tensor, "q dim"], float, str], Pooled]
@@ -118,3 +122,108 @@ def pool(
 def _step(given: tuple[Recipe, Tensor], block: Block) -> Reached:
     recipe, query = given
     return recipe.reach(query, block)
+
+
+CAREFUL = 2.0  # times what the averages do to a line at first order, which is nearly all where that is small
+SPAN = 25.0  # how far apart averages of two blocks may be, as seen from a query that a fast sum can answer
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """What is averaged in every block, how, and the line that all blocks together make."""
+
+    frame: Frame
+    width: Float[Tensor, " dim"]  # of the kernel, in units of the frame
+    scale: Float[Tensor, " columns"]  # in which errors are told: as seen from a query no v is large
+
+    @staticmethod
+    def of(summary: Summary, bandwidth: Float[Tensor, " dim"]) -> Lines:
+        x = summary.x
+        # Of a feature that never changes rounding may leave a deviation.
+        deviation = torch.where(x.high > x.low, x.deviation(), 0.0)
+        frame = Frame.around(x.mean, deviation, bandwidth.to(x.mean), summary.y.mean)
+        ones = torch.ones_like(x.mean).unsqueeze(0)
+        return Lines(frame, bandwidth.to(x.mean) / frame.unit, columns_of(ones, summary.scale().unsqueeze(0))[0])
+
+    @property
+    def dim(self) -> int:
+        return len(self.frame.centre)
+
+    @property
+    def outputs(self) -> slice:
+        """Where the columns have y."""
+        return slice(self.dim, self.dim + len(self.frame.level))
+
+    def columns(self, block: Block) -> Float[Tensor, "rows columns"]:
+        return self.frame.columns(block.x, block.y)
+
+    # Averages of the columns of some rows
+
+    def average(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled:
+        """By the fast sum where the lines of these rows alone are certain to `tol`, else exactly."""
+        found = self._fast(sample, query, tol, plan)
+        if found is None:
+            return _exact(sample, query, plan)
+        redo = self.doubtful(query, found, tol).nonzero().squeeze(1)
+        if not len(redo):
+            return found
+        again = _exact(sample, query[redo], plan)
+        return Pooled(*(part.index_copy(0, redo, better) for part, better in zip(found, again, strict=True)))
+
+    def _fast(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled | None:
+        """None where another way is better; a query of which nothing is known has an infinite error."""
+        if not tol or not bool(torch.isfinite(self.width).all()):
+            return None
+        of_y = replace(sample, values=sample.values[:, self.outputs])
+        if engine.way_of(of_y, query, tol=tol, plan=plan).name != "fast":
+            return None
+        known = linear_fourier.sums(of_y, query, tol)
+        if known is None:
+            return None
+        some = self._moved(known, self.frame.place(query[known.places]))
+        lse = query.new_full((len(query),), NEVER)
+        whole = Pooled(lse, lse.new_zeros(len(query), len(self.scale)), torch.full_like(lse, math.inf))
+        return Pooled(*(part.index_copy(0, known.places, new) for part, new in zip(whole, some, strict=True)))
+
+    def _moved(self, known: Sums, at: Float[Tensor, "some dim"]) -> Pooled:
+        """Averages as seen from the queries, which are `at` these places of the frame, as seen from its origin."""
+        cloud, _, (matrix, right, off_matrix, off_right) = known
+        off = off_matrix[0, 0]
+        least = matrix[0, 0] - off
+        total = torch.where(least > 0, matrix[0, 0], 1.0)
+        matrix, right = (matrix / total).permute(2, 0, 1), (right / total).permute(2, 0, 1)  # (some, k, ...)
+        u, y = matrix[:, 0, 1:] * self.width, right[:, 0] * cloud.unit + cloud.mean
+        uu = matrix[:, 1:, 1:] * self.width * self.width.unsqueeze(1)
+        uy = right[:, 1:] * self.width.unsqueeze(1) * cloud.unit + u.unsqueeze(2) * cloud.mean
+        here, there = at.unsqueeze(2), u.unsqueeze(2)
+        vv = uu + here * there.mT + there * here.mT + here * here.mT
+        rows, cols = torch.triu_indices(self.dim, self.dim)
+        mean = torch.cat([at + u, y, (uy + here * y.unsqueeze(1)).flatten(1), vv[:, rows, cols]], 1)
+        largest = torch.maximum(matrix.abs().amax((1, 2)), right.abs().amax((1, 2)))
+        wide, high = self.width.max().clamp_min(1.0), (cloud.unit / self.scale[self.outputs]).max().clamp_min(1.0)
+        error = wide**2 * high * (torch.maximum(off_matrix.max(), off_right.max()) + off * largest) / least
+        return Pooled(total.log() + cloud.top, mean, torch.where(least > 0, error, math.inf))
+
+    # What averages of all rows make
+
+    def drawn(self, query: Float[Tensor, "q dim"], mean: Float[Tensor, "q columns"]) -> Float[Tensor, "q outputs"]:
+        """The line at each query."""
+        return Moments.of(self.frame, query, torch.zeros_like(mean[:, 0]), mean).value()
+
+    def answer(self, query: Float[Tensor, "q dim"], found: Reached) -> Float[Tensor, "q outputs"]:
+        """The line; where no point is in reach the nearest points' mean, or NaN if these were not asked for."""
+        instead = math.nan if found.nearest is None else self.frame.level + found.nearest.mean[:, self.outputs]
+        far = found.pooled.lse.unsqueeze(1) == NEVER
+        return torch.where(far, instead, self.drawn(query, found.pooled.mean))
+
+    def doubtful(self, query: Float[Tensor, "q dim"], found: Pooled, tol: float) -> Bool[Tensor, " q"]:
+        """Where errors of averages may move a line by more than `tol`: little is near, or it is hardly spread."""
+        line = Moments.of(self.frame, query, found.lse, found.mean)
+        off = Off.of(line, found.error.unsqueeze(1) * self.scale, line.away)  # told as seen from the query
+        tilt = line.solved(line.away.unsqueeze(2)).squeeze(2)
+        return ~(CAREFUL * line.moved(off, tilt, line.solved(line.vy)) <= tol * self.scale[self.outputs]).all(1)
+
+
+def _exact(sample: Sample, query: Float[Tensor, "q dim"], plan: str) -> Pooled:
+    found = engine.pool(sample, query, tol=0.0, plan="auto" if plan == "fast" else plan)
+    return found._replace(error=torch.zeros_like(found.error))

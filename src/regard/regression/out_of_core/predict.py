@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,13 +18,12 @@ from regard.operands import NEVER
 from regard.regression import encoding, validation
 from regard.regression.kernel_sums import clamp
 from regard.regression.kernel_sums.state import Pooled
-from regard.regression.out_of_core import average
-from regard.regression.out_of_core.average import Reached, Recipe
-from regard.regression.out_of_core.dask_source import DaskBlocks, lazily
-from regard.regression.out_of_core.dask_tasks import Delayed, is_dask, shared, task
-from regard.regression.out_of_core.local_linear import SPAN, Lines
+from regard.regression.out_of_core import average, fit
+from regard.regression.out_of_core.average import SPAN, Lines, Reached, Recipe
+from regard.regression.out_of_core.dask import DaskBlocks, Delayed, apart, is_dask, lazily, shared, task
 from regard.regression.out_of_core.parquet import Names, Parquet, ParquetBlocks
-from regard.regression.out_of_core.source import ArrayBlocks, Block, Blocks, ahead
+from regard.regression.out_of_core.source import ArrayBlocks, Block, Blocks, ahead, reduced
+from regard.regression.out_of_core.summary import Moments
 
 ENDLESS = ("gaussian", "laplace")
 
@@ -203,3 +203,53 @@ def _present(wanted: Iterable[str], columns: Iterable[Any]) -> list[str]:
         has = ", ".join(map(str, there))
         raise DataError(f"X has no column {', '.join(missing)}, which was fitted; it has: {has}")
     return list(wanted)
+
+
+class Missed(NamedTuple):
+    """How y varies, and by how much it was missed; of two parts together."""
+
+    rows: int
+    y: Moments
+    squares: Float[Tensor, " outputs"]
+
+    def merge(self, other: Missed) -> Missed:
+        return Missed(self.rows + other.rows, self.y.merge(other.y), self.squares + other.squares)
+
+    def score(self) -> float:
+        """The mean over the outputs, and what scikit-learn says of y that does not vary: 1 if it is hit, else 0."""
+        if self.rows < 2:
+            return math.nan
+        varies = self.y.high > self.y.low
+        share = self.squares / torch.where(varies, self.y.squares, 1.0)
+        return float(torch.where(varies, 1 - share, (share == 0).double()).mean())
+
+
+def score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    """R^2 for a Parquet folder, a large map or a collection of Dask; y and sample_weight as in `fit`."""
+    if is_dask(X):
+        features, y, sample_weight = apart(X, y, sample_weight)
+        predicted = predict(model, features)
+        if predicted.ndim == 1:
+            predicted = predicted.to_frame() if hasattr(X, "columns") else predicted[:, None]
+        return DaskBlocks(predicted, y, sample_weight).fold(_missed, Missed.merge).score()
+    if fit.is_large_map(X):
+        y, sample_weight = np.asanyarray(y), None if sample_weight is None else np.asanyarray(sample_weight)
+    else:
+        y, sample_weight = fit.names(y), fit.name(sample_weight)
+    blocks = queries(model, X, y, sample_weight)
+    return reduced((_missed(None, _predicted(model, block)) for block in ahead(blocks)), Missed.merge).score()
+
+
+def _predicted(model: Any, block: Block) -> Block:
+    """The same block, with predictions in the place of what they are made from."""
+    return block._replace(x=torch.from_numpy(answered(model, block.x, block.name)).reshape(len(block.x), -1))
+
+
+def _missed(_given: None, block: Block) -> Missed:
+    validation.finite(f"the prediction for {block.name}", block.x.numpy(), [])
+    predicted, y, weight, *_ = block.checked()
+    if predicted.shape != y.shape:
+        raise ShapeError(f"y must have {predicted.shape[1]} outputs, as in fit: it has {y.shape[1]} in {block.name}")
+    squares = (y - predicted).square()
+    of_each = squares.sum(0) if weight is None else weight @ squares
+    return Missed(len(y), Moments.of(y, weight), of_each)

@@ -1,18 +1,145 @@
-"""Data of Dask: each chunk becomes a state where it lies, and states, not data, are merged in a tree."""
+"""Tasks of Dask: a call somewhere, a value that many calls share, a tree of merges."""
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
 from numbers import Number
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+import torch
 
 from regard.errors import DataError, ShapeError
-from regard.regression.out_of_core.dask_rows import Rows
-from regard.regression.out_of_core.dask_tasks import Delayed, shared, task, tree
 from regard.regression.out_of_core.source import Block, Blocks, Item, Progress, State, block_of
 from regard.regression.pandas_output import target_names
+
+FAN_IN = 8  # states merged by one task
+Delayed = Any  # dask's classes are untyped
+Part = TypeVar("Part")
+
+
+def is_dask(x: object) -> bool:
+    """Whether `x` is a collection of Dask; nobody can have one without having imported it."""
+    return "dask" in sys.modules and sys.modules["dask"].is_dask_collection(x)
+
+
+def task(function: Callable[..., Any], *arguments: Any) -> Delayed:
+    """One call, somewhere. A new name each time: nothing is hashed, and a lost result is simply computed again."""
+    from dask.delayed import delayed
+
+    return delayed(alone, pure=False, traverse=False)(function, *arguments)
+
+
+def shared(value: Any) -> Delayed:
+    """A value that many tasks need: it stands once in the graph, so that no death of a worker loses it."""
+    from dask.delayed import delayed
+
+    return delayed(value, pure=False, traverse=False)
+
+
+def tree(parts: Sequence[Delayed], merge: Callable[[Part, Part], Part]) -> Delayed:
+    """All parts in one, `FAN_IN` at a time, always in the same order: the answer is the same to the last bit."""
+    if not parts:
+        raise DataError("there is no data: at least one chunk is needed")
+    level = list(parts)
+    while len(level) > 1:
+        starts = range(0, len(level), FAN_IN)
+        level = [task(_merged, merge, *level[start : start + FAN_IN]) for start in starts]
+    return level[0]
+
+
+def alone(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run with one thread of torch: Dask fills the cores itself."""
+    with _one_thread():
+        return function(*arguments)
+
+
+_inside, _lock = [0, 1], threading.Lock()  # tasks that run in this process, and the threads torch had before them
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    with _lock:
+        if not _inside[0]:
+            _inside[1] = torch.get_num_threads()
+        _inside[0] += 1
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside[0] -= 1
+            if not _inside[0]:
+                torch.set_num_threads(_inside[1])
+
+
+def _merged(merge: Callable[[Part, Part], Part], *parts: Part) -> Part:
+    return reduce(merge, parts)
+
+
+class Rows:
+    """A collection cut along its rows: one delayed piece a chunk, and their lengths where they are known."""
+
+    def __init__(self, parts: Sequence[Delayed], lengths: Sequence[float], name: str, source: Any) -> None:
+        self.parts, self.lengths, self.name, self.source = list(parts), tuple(lengths), name, source
+
+    @staticmethod
+    def of(collection: Any, name: str, categories: Sequence[int] = ()) -> Rows:
+        if hasattr(collection, "to_delayed") and hasattr(collection, "divisions"):
+            _refuse_text(collection, name, categories)
+            parts = collection.to_delayed()
+            return Rows(parts, [np.nan] * len(parts), name, collection)
+        if not is_dask(collection):
+            return Rows([], [len(collection)], name, np.asarray(collection))
+        if collection.ndim == 2:
+            collection = collection.rechunk({1: -1})
+        return Rows(list(collection.to_delayed().ravel()), collection.chunks[0], name, collection)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def like(self, other: Rows) -> Rows:
+        """The same rows cut where `other` is cut."""
+        if not is_dask(self.source):
+            return self._cut(other)
+        known = not np.isnan([*self.lengths, *other.lengths]).any()
+        if known and sum(self.lengths) != sum(other.lengths):
+            raise _unequal(other.name, sum(other.lengths), self.name, sum(self.lengths))
+        if known and self.lengths != other.lengths:
+            return Rows.of(self.source.rechunk({0: tuple(other.lengths)}), self.name)
+        if len(self) != len(other):
+            raise ShapeError(
+                f"{other.name} and {self.name} must be cut into the same chunks: {other.name} has {len(other)}, "
+                f"{self.name} has {len(self)}, and not all lengths are known: call compute_chunk_sizes() or align them"
+            )
+        return self
+
+    def _cut(self, other: Rows) -> Rows:
+        """An array in memory: Dask must say where its chunks begin, and counts them if it does not know."""
+        from dask.base import compute
+
+        lengths = other.lengths
+        if np.isnan(lengths).any():
+            lengths = compute(*[task(len, part) for part in other.parts])
+        if sum(lengths) != len(self.source):
+            raise _unequal(other.name, sum(lengths), self.name, len(self.source))
+        pieces = np.split(self.source, np.cumsum(lengths)[:-1].astype(int))
+        return Rows([shared(piece) for piece in pieces], lengths, self.name, None)
+
+
+def _refuse_text(frame: Any, name: str, categories: Sequence[int]) -> None:
+    kinds = frame.dtypes.items() if frame.ndim == 2 else [(frame.name, frame.dtype)]
+    for place, (column, kind) in enumerate(kinds):
+        if place not in categories and getattr(kind, "kind", "O") not in "biuf":
+            raise DataError(f"column {column!r} of {name} is {kind}, not a number: leave it out, or encode it first")
+
+
+def _unequal(one: str, rows: float, two: str, other_rows: float) -> ShapeError:
+    return ShapeError(f"{one} and {two} must have the same length: {one} has {rows} rows, {two} has {other_rows}")
 
 
 class DaskBlocks(Blocks):
