@@ -18,7 +18,9 @@ from benchmarks.record import SMALL, Model, forward
 from benchmarks.recorded import FORWARD, MINILM, make_recorded
 from benchmarks.tasks import BOTH, SEED, attention_work, make_tensors, mask_name, pairs_causal, pairs_full
 from regard import masks
-from regard.web.maps.pyramid import TILE, Map, levels, thumbs
+from regard.web.maps.arrays import TILE
+from regard.web.maps.pyramid import AttentionMap, n_levels
+from regard.web.maps.thumbnails import thumbnails
 
 LONG = 32_768
 FINE = 5  # levels of which a tile is made on its own
@@ -33,7 +35,7 @@ def places(n: int, count: int) -> Iterator[Place]:
     """Tiles of all fine levels, anywhere."""
     draw = random.Random(SEED)
     for number in range(count):
-        level = number % min(FINE, levels(n))
+        level = number % min(FINE, n_levels(n))
         last = -(-n // (TILE << level)) - 1
         yield draw.choice(("mean", "max")), level, draw.randint(0, last), draw.randint(0, last)
 
@@ -43,7 +45,7 @@ def make(sizes: Sizes, *, causal: bool) -> Tensors:
     x = make_tensors(sizes)
     output, weights = rg.attend(x.q, x.k, x.v, mask=masks.causal() if causal else None)
     del output
-    x.more.update(map=Map(weights, lse=weights.logsumexp()[0, 0]), weights=weights, causal=causal)
+    x.more.update(map=AttentionMap(weights, lse=weights.logsumexp()[0, 0]), weights=weights, causal=causal)
     return x
 
 
@@ -84,7 +86,7 @@ def slowest(n: int, causal: bool) -> dict[str, float]:
 
 def refined(x: Tensors) -> Tensor:
     """Opened without any statistic, to the end of the pass."""
-    one = Map(x.more["weights"])
+    one = AttentionMap(x.more["weights"])
     for _ in one.refine():
         pass
     return torch.from_numpy(one.tile("mean", one.levels - 1, 0, 0).values)
@@ -95,7 +97,7 @@ def attended(x: Tensors) -> Tensor:
 
 
 def wall(x: Tensors) -> list[Tensor]:
-    return [torch.from_numpy(thumbs(entry).values) for entry in x.more["recording"].entries]
+    return [torch.from_numpy(thumbnails(entry).values) for entry in x.more["recording"].entries]
 
 
 def pairs(n: int, causal: bool) -> int:

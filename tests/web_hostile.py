@@ -82,7 +82,7 @@ class Hostile:
     def __init__(self, server: Running, row) -> None:
         self.server, self.row = server, row
         self.target = target_of(row, server.id)
-        self.cookie = ("Cookie", f"{server.door.cookie}={server.door.token}")
+        self.cookie = ("Cookie", f"{server.address.cookie}={server.address.token}")
         self.host = ("Host", server.host)
 
     def cases(self) -> Iterator[Case]:
@@ -100,33 +100,33 @@ class Hostile:
         return raw(method or self.row.method, target or self.target, list(headers), body, version)
 
     def strangers(self) -> Iterator[Case]:
-        door = self.server.door
+        address = self.server.address
         wrong = {
             "no token": [],
-            "an empty one": [f"{door.cookie}="],
-            "a wrong one": [f"{door.cookie}={'x' * 43}"],
-            "all but its last letter": [f"{door.cookie}={door.token[:-1]}"],
-            "one letter more": [f"{door.cookie}={door.token}x"],
-            "in quotes": [f'{door.cookie}="{door.token}"'],
-            "of another port": [f"regard-{door.port + 1}={door.token}"],
-            "under another name": [f"token={door.token}"],
-            "in the name": [f"{door.token}={door.cookie}"],
-            "letters of another world": [f"{door.cookie}=\xff\xfe\x80"],
+            "an empty one": [f"{address.cookie}="],
+            "a wrong one": [f"{address.cookie}={'x' * 43}"],
+            "all but its last letter": [f"{address.cookie}={address.token[:-1]}"],
+            "one letter more": [f"{address.cookie}={address.token}x"],
+            "in quotes": [f'{address.cookie}="{address.token}"'],
+            "of another port": [f"regard-{address.port + 1}={address.token}"],
+            "under another name": [f"token={address.token}"],
+            "in the name": [f"{address.token}={address.cookie}"],
+            "letters of another world": [f"{address.cookie}=\xff\xfe\x80"],
         }
         for name, cookies in wrong.items():
             yield Case(f"token: {name}", self.request(self.host, *(("Cookie", c) for c in cookies)), 401)
-        yield Case("token: bearer", self.request(self.host, ("Authorization", f"Bearer {door.token}")), 401)
+        yield Case("token: bearer", self.request(self.host, ("Authorization", f"Bearer {address.token}")), 401)
         yield Case("token: wrong, in the address", self.request(self.host, target=f"{self.target}?token=x"), 401)
         if self.target != "/":
             yield Case(
-                "token: in the address", self.request(self.host, target=f"{self.target}?token={door.token}"), 401
+                "token: in the address", self.request(self.host, target=f"{self.target}?token={address.token}"), 401
             )
         else:
-            twice = f"/?token={door.token}&token={door.token}"
+            twice = f"/?token={address.token}&token={address.token}"
             yield Case("token: twice in the address", self.request(self.host, target=twice), 401)
 
     def hosts(self) -> Iterator[Case]:
-        port = self.server.door.port
+        port = self.server.address.port
         wrong = [
             "evil.example", f"evil.example:{port}", "127.0.0.1", "localhost", f"127.0.0.1:{port + 1}", "127.0.0.1:80",
             f"127.0.0.1.evil.example:{port}", f"localhost.evil.example:{port}", f"evil@127.0.0.1:{port}", "",
@@ -142,7 +142,7 @@ class Hostile:
         yield Case("host: forwarded", self.request(("Host", "evil.example"), forwarded, self.cookie), 403)
 
     def origins(self) -> Iterator[Case]:
-        port = self.server.door.port
+        port = self.server.address.port
         wrong = [
             "https://evil.example", "null", "", f"http://127.0.0.1:{port + 1}", f"https://127.0.0.1:{port}", "http://127.0.0.1",
             f"http://localhost:{port}", f"http://127.0.0.1:{port}/", f"http://127.0.0.1:{port}.evil.example", "file://",

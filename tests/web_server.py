@@ -13,30 +13,34 @@ from tiny_models import build as tiny_model
 from tiny_models import tokens
 
 import regard as rg
-from regard.web.api.registry import Shelf
-from regard.web.app import Row, build, table
-from regard.web.serve import Server, configured, listen
-from regard.web.server.guard import Door
-from regard.web.server.page import Page
-from regard.web.server.workers import Workshop
+from regard.web.api.registry import RecordingRegistry
+from regard.web.app import TableRow, build, table
+from regard.web.serve import Server, configure, listen
+from regard.web.server.guard import ServerAddress
+from regard.web.server.page import StaticPage
+from regard.web.server.workers import WorkerPools
 
 
 class Running(NamedTuple):
-    door: Door
-    shelf: Shelf
-    work: Workshop
-    rows: list[Row]
+    address: ServerAddress
+    registry: RecordingRegistry
+    workers: WorkerPools
+    rows: list[TableRow]
     id: str
     recording: rg.Recording
     server: Server
 
     @property
     def host(self) -> str:
-        return f"127.0.0.1:{self.door.port}"
+        return f"127.0.0.1:{self.address.port}"
 
     def client(self, **options) -> httpx.Client:
         return httpx.Client(
-            base_url=self.door.url, cookies={self.door.cookie: self.door.token}, timeout=60, trust_env=False, **options
+            base_url=self.address.url,
+            cookies={self.address.cookie: self.address.token},
+            timeout=60,
+            trust_env=False,
+            **options,
         )
 
     def healthy(self) -> bool:
@@ -50,13 +54,13 @@ class Answer(NamedTuple):
     body: bytes
 
 
-def a_page(folder: Path) -> Page:
+def a_page(folder: Path) -> StaticPage:
     """Something like a built page, so that tests do not wait for one."""
     (folder / "assets").mkdir(parents=True)
     (folder / "index.html").write_text("<!doctype html><title>regard</title>")
     (folder / "assets" / "page-1a2b.js").write_text("export {}")
     (folder / "secret.txt").write_text("not listed")
-    return Page(folder)
+    return StaticPage(folder)
 
 
 def a_recording(folder: Path) -> rg.Recording:
@@ -68,25 +72,25 @@ def a_recording(folder: Path) -> rg.Recording:
 
 
 @contextmanager
-def running(folder: Path, *, lab: bool = True, page: Page | None = None):
-    shelf, work = Shelf(), Workshop()
+def running(folder: Path, *, lab: bool = True, page: StaticPage | None = None):
+    registry, workers = RecordingRegistry(), WorkerPools()
     page = page or a_page(folder / "static")
     recording = a_recording(folder)
-    shelved = shelf.put(recording, "tiny.regard")
+    registered = registry.add(recording, "tiny.regard")
     listening = listen("127.0.0.1", 0)
-    door = Door("127.0.0.1", listening.getsockname()[1])
+    address = ServerAddress("127.0.0.1", listening.getsockname()[1])
     ready = threading.Event()
-    server = Server(configured(build(door, page, shelf, work, lab=lab)), work, ready.set)
+    server = Server(configure(build(address, page, registry, workers, lab=lab)), workers, ready.set)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     assert ready.wait(30)
-    rows = table(page, shelf, work, lab=lab)
+    rows = table(page, registry, workers, lab=lab)
     try:
-        yield Running(door, shelf, work, rows, shelved.id, recording, server)
+        yield Running(address, registry, workers, rows, registered.id, recording, server)
     finally:
         server.should_exit = True
         thread.join(10)
-        shelf.close()
+        registry.close()
         assert not thread.is_alive(), "the server does not stop"
 
 

@@ -73,8 +73,10 @@ LAWS = {
     ),
     "peak": Law(lambda x: reducers.PeakScore(), lambda x: x.scores.amax(-1)),
     "log-sum-exp": Law(lambda x: reducers.LogSumExp(), lambda x: torch.logsumexp(x.scores, -1)),
-    "row statistic": Law(lambda x: pooling.Statistic(normalisers.softmax()), lambda x: torch.logsumexp(x.scores, -1)),
-    "squares": Law(lambda x: pooling.Squares(3), lambda x: in_squares(x.weights, 3)),
+    "row statistic": Law(
+        lambda x: pooling.RowStatistic(normalisers.softmax()), lambda x: torch.logsumexp(x.scores, -1)
+    ),
+    "sum and max pooling": Law(lambda x: pooling.SumMaxPooling(3), lambda x: in_squares(x.weights, 3)),
     "at chosen keys": Law(lambda x: _reducers.At(chosen(x)), at_chosen),
     "among marked keys": Law(lambda x: _reducers.Among(marked(x)[:, None]), lambda x: x.weights @ marked(x).double()),
     "pool": Law(lambda x: reducers.Pool(x.values), lambda x: x.weights @ x.values),

@@ -22,7 +22,7 @@ def test_hostile_requests_are_refused_with_the_right_status(server, route):
     cases = list(Hostile(server, row).cases())
     wrong = []
     for case in cases:
-        answer = ask(server.door.port, case.request)
+        answer = ask(server.address.port, case.request)
         if answer is None or answer.status != case.status:
             wrong.append(f"{case.name}: {case.status} expected, {answer and (answer.status, answer.body[:80])}")
         elif answer.status == 405 and method not in answer.headers["allow"]:

@@ -11,7 +11,7 @@ from web_browser import ARGUMENTS, NARROW, WIDE, chromium, visit
 from web_server import running
 
 from regard.lab.pages import PAGES
-from regard.web.server.page import Page
+from regard.web.server.page import StaticPage
 
 LANGUAGES = ("en", "zh")
 THEMES = ("light", "dark")
@@ -27,7 +27,7 @@ PAIRS = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("lab"), page=Page()) as server:
+    with running(tmp_path_factory.mktemp("lab"), page=StaticPage()) as server:
         yield server
 
 
@@ -45,7 +45,7 @@ def open_page(server, window):
     visits = []
 
     def open_one(place, language="en", size=WIDE, theme="light", **more):
-        one = visit(window, server.door.url, server.door.token, size, theme, **more)
+        one = visit(window, server.address.url, server.address.token, size, theme, **more)
         visits.append(one)
         one.open(place, language)
         one.settled(place.split("?")[0])
@@ -254,7 +254,7 @@ def test_hostile_text_is_text(open_page):
 
 
 def test_what_is_refused_is_said_and_the_last_picture_stays(server, window):
-    one = visit(window, server.door.url, server.door.token)
+    one = visit(window, server.address.url, server.address.token)
     one.open("relevance")
     one.settled("relevance")
     one.page.get_by_test_id("passage").fill("ჩემი სახელია გიორგი | მე მიყვარს ვაშლი")

@@ -21,9 +21,12 @@ import regard as rg
 from regard import masks, normalisers, scores
 from regard.errors import ChoiceError, StaleWeightsError
 from regard.recording._call import Call
-from regard.web.maps import bands, pyramid, refine, thumbnails
 from regard.web.maps import head as head_module
-from regard.web.maps.pyramid import Cache, Map, thumbs
+from regard.web.maps import pyramid, refine
+from regard.web.maps import thumbnails as thumbnails_module
+from regard.web.maps.arrays import ArrayCache
+from regard.web.maps.pyramid import AttentionMap
+from regard.web.maps.thumbnails import thumbnails
 
 POOLS = ("mean", "max")
 SIZES = [(1, 1), (1, 37), (37, 1), (53, 71), (71, 53), (97, 97), (64, 128), (131, 29)]
@@ -48,22 +51,20 @@ NORMALISERS = {
 @contextmanager
 def small_pieces() -> Iterator[None]:
     """Tiles, bands, boxes and levels so small that a small matrix has many of each."""
-    sizes = {"TILE": 8, "FINEST_COARSE": 2, "BAND": 8, "BOX": 256, "CAP": 1024, "SAMPLE": 512, "FEWEST": 8, "WIDE": 24}
     with (
-        patch.multiple(pyramid, **{name: sizes[name] for name in ("TILE", "FINEST_COARSE", "BAND", "SAMPLE")}),
-        patch.multiple(head_module, **{name: sizes[name] for name in ("BAND", "BOX", "CAP", "FEWEST", "WIDE")}),
-        patch.multiple(refine, BAND=sizes["BAND"]),
-        patch.multiple(bands, **{name: sizes[name] for name in ("BAND", "CAP")}),
+        patch.multiple(pyramid, TILE=8, FIRST_COARSE_LEVEL=2, BAND=8, SAMPLED_CELLS=512),
+        patch.multiple(head_module, BAND=8, BOX_CELLS=256, MAX_ROW_CELLS=1024, MIN_ROWS=8, BOX_COLUMNS=24),
+        patch.multiple(refine, BAND=8, MAX_ROW_CELLS=1024),
     ):
         yield
 
 
-def refined(one: Map, **options: Any) -> Map:
+def refined(one: AttentionMap, **options: Any) -> AttentionMap:
     assert list(one.refine(**options))[-1] == 1.0
     return one
 
 
-def level(one: Map, pool: str, number: int) -> np.ndarray:
+def level(one: AttentionMap, pool: str, number: int) -> np.ndarray:
     """All tiles of a level side by side."""
     side = pyramid.TILE << number
     rows, cols = (range(-(-length // side)) for length in (one.n, one.m))
@@ -110,7 +111,7 @@ def test_every_level_is_the_pooled_matrix(matrix: Any, told: bool) -> None:
     softmax = isinstance(weights.spec.normaliser, type(normalisers.softmax()))
     lse = weights.logsumexp()[batch, head] if told and softmax else None
     with small_pieces():
-        one = refined(Map(weights, batch, head, lse))
+        one = refined(AttentionMap(weights, batch, head, lse))
         for number, pool in product(range(one.levels), POOLS):
             close(level(one, pool, number), in_squares(dense, 1 << number, pool))
 
@@ -122,7 +123,7 @@ def test_rows_columns_and_the_best_are_those_of_the_weights(matrix: Any, data: s
     n, m = dense.shape
     i, j, k = (data.draw(st.integers(0, top)) for top in (n - 1, m - 1, m - 1))
     with small_pieces():
-        one = Map(weights, batch, head)
+        one = AttentionMap(weights, batch, head)
         close(one.row(i), dense[i])
         close(one.column(j), dense[:, j])
         keys, values = one.top(i, k + 1)
@@ -138,7 +139,7 @@ def test_rows_columns_and_the_best_are_those_of_the_weights(matrix: Any, data: s
 def test_empty_rows_are_reported_in_runs(matrix: Any) -> None:
     weights, dense, batch, head = matrix
     with small_pieces():
-        one = refined(Map(weights, batch, head))
+        one = refined(AttentionMap(weights, batch, head))
         one.column(0)  # scores that may be -inf tell of a row only when it has been looked at
         runs = one.info()["empty"]
     marked = torch.zeros(len(dense), dtype=torch.bool)
@@ -152,7 +153,7 @@ def test_empty_rows_are_reported_in_runs(matrix: Any) -> None:
 
 def test_a_level_is_the_pooled_level_below() -> None:
     q, k = torch.randn(1, 1, 8209, 16), torch.randn(1, 1, 331, 16)
-    one = refined(Map(rg.Weights(q, k, mask=masks.causal(align="top-left"))))
+    one = refined(AttentionMap(rg.Weights(q, k, mask=masks.causal(align="top-left"))))
     assert one.levels == 7  # the last with one tile; two of them from the pass
     for pool in POOLS:
         pictures = [torch.from_numpy(level(one, pool, number)) for number in range(one.levels)]
@@ -173,11 +174,11 @@ def counts(n: int, m: int, side: int) -> Tensor:
 # Coarse levels
 
 
-def long_map(mask: Any = None, lse: bool = False) -> Map:
+def long_map(mask: Any = None, lse: bool = False) -> AttentionMap:
     g = torch.Generator().manual_seed(7)
     q, k = (torch.randn(1, 2, 8317, 8, generator=g) for _ in range(2))
     weights = rg.Weights(q, k, mask=mask)
-    return Map(weights, 0, 1, weights.logsumexp()[0, 1] if lse else None)
+    return AttentionMap(weights, 0, 1, weights.logsumexp()[0, 1] if lse else None)
 
 
 def test_before_the_pass_there_is_an_estimate_and_it_says_so() -> None:
@@ -193,14 +194,14 @@ def test_before_the_pass_there_is_an_estimate_and_it_says_so() -> None:
 
 def test_the_estimate_of_rows_that_are_all_alike_is_exact() -> None:
     q, k = torch.randn(1, 8).expand(9001, 8), torch.randn(311, 8)
-    one = Map(rg.Weights(q, k))
+    one = AttentionMap(rg.Weights(q, k))
     for pool, number in product(POOLS, range(5, one.levels)):
         guess = level(one, pool, number)
         assert not one.tile(pool, number, 0, 0).exact
         close(guess, in_squares(one_row(one).expand(9001, 311), 1 << number, pool))
 
 
-def one_row(one: Map) -> Tensor:
+def one_row(one: AttentionMap) -> Tensor:
     return torch.from_numpy(one.row(0))
 
 
@@ -254,7 +255,7 @@ def test_many_threads_see_what_one_sees() -> None:
 
 def test_an_error_in_a_worker_reaches_the_caller_and_the_rest_can_be_done_later() -> None:
     one = long_map()
-    with patch.object(head_module.Head, "box", side_effect=MemoryError), pytest.raises(MemoryError):
+    with patch.object(head_module.HeadWeights, "box", side_effect=MemoryError), pytest.raises(MemoryError):
         list(one.refine())
     refined(one)
 
@@ -275,7 +276,7 @@ def test_nan_shows_where_it_is_seen_and_only_there(told: bool) -> None:
     weights = rg.Weights(q, k, mask=masks.causal())
     lse = torch.logsumexp(weights.query @ weights.key.mT / 8**0.5, -1)[0, 0] if told else None
     with small_pieces():
-        one = refined(Map(weights, lse=lse))
+        one = refined(AttentionMap(weights, lse=lse))
         cells = level(one, "mean", 0)
         assert np.isnan(cells[20:][:, :21][np.tril(np.ones((20, 21), bool))]).all()
         assert not np.isnan(cells[:20]).any()
@@ -290,7 +291,7 @@ def test_scores_that_need_more_digits_than_float32_has() -> None:
     q, k = 40 * torch.randn(67, 16), torch.randn(59, 16)
     weights = rg.Weights(q, k)
     with small_pieces():
-        one = refined(Map(weights, lse=torch.logsumexp(q @ k.mT / 4, -1)))
+        one = refined(AttentionMap(weights, lse=torch.logsumexp(q @ k.mT / 4, -1)))
         exact = torch.softmax(q.double() @ k.double().mT / 4, -1)
         for number, pool in product(range(one.levels), POOLS):
             close(level(one, pool, number), in_squares(exact, 1 << number, pool))
@@ -299,14 +300,14 @@ def test_scores_that_need_more_digits_than_float32_has() -> None:
 def test_a_statistic_of_other_scores_is_not_believed() -> None:
     q, k = torch.randn(61, 8), torch.randn(61, 8)
     weights = rg.Weights(q, k)
-    close(Map(weights, lse=weights.logsumexp() + 1).column(3), weights[:, 3])
+    close(AttentionMap(weights, lse=weights.logsumexp() + 1).column(3), weights[:, 3])
     with pytest.raises(ChoiceError, match="61 queries, but it has 60"):
-        Map(weights, lse=torch.zeros(60))
+        AttentionMap(weights, lse=torch.zeros(60))
 
 
 @pytest.mark.parametrize(("n", "m"), [(0, 5), (5, 0)])
 def test_a_map_of_nothing_has_no_tiles(n: int, m: int) -> None:
-    one = refined(Map(rg.Weights(torch.randn(n, 3), torch.randn(m, 3))))
+    one = refined(AttentionMap(rg.Weights(torch.randn(n, 3), torch.randn(m, 3))))
     info = json.loads(json.dumps(one.info(), allow_nan=False))
     assert (info["n"], info["m"], info["exact"], info["empty"]) == (n, m, True, [[0, n]] if n else [])
     with pytest.raises(ChoiceError):
@@ -327,15 +328,15 @@ def test_a_map_of_nothing_has_no_tiles(n: int, m: int) -> None:
         lambda one: one.top(0, 602),
     ],
 )
-def test_what_is_not_there_is_refused(ask: Callable[[Map], object]) -> None:
+def test_what_is_not_there_is_refused(ask: Callable[[AttentionMap], object]) -> None:
     with pytest.raises(ChoiceError):
-        ask(Map(rg.Weights(torch.randn(601, 3), torch.randn(601, 3))))
+        ask(AttentionMap(rg.Weights(torch.randn(601, 3), torch.randn(601, 3))))
 
 
 @pytest.mark.parametrize(("batch", "head"), [(2, 0), (0, 3), (-1, 0), (0, -1)])
 def test_a_head_that_is_not_there_is_refused(batch: int, head: int) -> None:
     with pytest.raises(ChoiceError, match="is not among the"):
-        Map(rg.Weights(torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7)), batch, head)
+        AttentionMap(rg.Weights(torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7)), batch, head)
 
 
 @pytest.mark.parametrize("lead", [(), (3,), (2, 3), (5, 2, 3)])
@@ -345,12 +346,12 @@ def test_leading_dimensions_are_batch_and_heads(lead: tuple[int, ...]) -> None:
     heads = lead[-1] if len(lead) > 1 else 1
     flat = weights.dense().reshape(-1, heads, 13, 11)
     for batch, head in product(range(len(flat)), range(heads)):
-        close(Map(weights, batch, head).tile("mean", 0, 0, 0).values, flat[batch, head])
+        close(AttentionMap(weights, batch, head).tile("mean", 0, 0, 0).values, flat[batch, head])
 
 
 def test_tensors_that_changed_are_refused() -> None:
     q = torch.randn(40, 4)
-    one = Map(rg.Weights(q, torch.randn(40, 4)))
+    one = AttentionMap(rg.Weights(q, torch.randn(40, 4)))
     q.mul_(2)
     with pytest.raises(StaleWeightsError):
         one.tile("mean", 0, 0, 0)
@@ -359,7 +360,7 @@ def test_tensors_that_changed_are_refused() -> None:
 def test_half_precision_is_computed_in_single() -> None:
     q, k = torch.randn(67, 8).bfloat16(), torch.randn(59, 8).bfloat16()
     exact = torch.softmax(q.double() @ k.double().mT / 8**0.5, -1)
-    close(Map(rg.Weights(q, k)).tile("mean", 0, 0, 0).values, exact)
+    close(AttentionMap(rg.Weights(q, k)).tile("mean", 0, 0, 0).values, exact)
 
 
 # Memory
@@ -370,7 +371,7 @@ def test_memory_does_not_grow_with_the_matrix(mask: Any) -> None:
     n = 1 << 15
     q, k = torch.randn(1, 1, n, 4), torch.randn(1, 1, n, 4)
     with Largest() as largest:
-        one = Map(rg.Weights(q, k, mask=mask), lse=torch.zeros(n))
+        one = AttentionMap(rg.Weights(q, k, mask=mask), lse=torch.zeros(n))
         for number, pool in product((0, 2, 4, 5, 7), POOLS):
             one.tile(pool, number, 0, 0)
         one.row(5), one.top(5)
@@ -396,12 +397,12 @@ def test_a_head_of_a_recording_in_memory_and_in_a_file(recording: rg.Recording, 
     dense = recording.entries[0].load().weights().dense()
     for kept in (recording, rg.open(tmp_path / "run.regard")):
         for batch, head in product(range(2), range(3)):
-            one = Map.of_entry(kept.entries[0], batch, head)
+            one = AttentionMap.of_entry(kept.entries[0], batch, head)
             close(one.tile("mean", 0, 0, 0).values, dense[batch, head])
         with pytest.raises(ChoiceError):
-            Map.of_entry(kept.entries[0], 2, 0)
+            AttentionMap.of_entry(kept.entries[0], 2, 0)
         with pytest.raises(ChoiceError):
-            Map.of_entry(kept.entries[0], 0, 3)
+            AttentionMap.of_entry(kept.entries[0], 0, 3)
 
 
 @pytest.mark.parametrize(("n", "m", "side"), [(37, 53, 8), (5, 3, 8), (1, 1, 4), (64, 64, 64)])
@@ -409,7 +410,7 @@ def test_thumbs_are_heatmaps_of_every_head(n: int, m: int, side: int) -> None:
     g = torch.Generator().manual_seed(n)
     q, k = torch.randn(2, 6, n, 5, generator=g), torch.randn(2, 3, m, 5, generator=g)
     weights = rg.Weights(q, k, mask=masks.window(20, 9, align="top-left"))
-    found = thumbs(Call.of_weights("layer", 0, weights), batch=1, side=side)
+    found = thumbnails(Call.of_weights("layer", 0, weights), batch=1, side=side)
     wanted = weights.heatmap(side)[1]
     rows, cols = (torch.arange(side) * length // side for length in wanted.shape[-2:])
     assert found.exact
@@ -419,8 +420,8 @@ def test_thumbs_are_heatmaps_of_every_head(n: int, m: int, side: int) -> None:
 def test_thumbs_of_long_texts_come_from_sampled_rows() -> None:
     q, k = torch.randn(1, 3, 1, 5).expand(1, 3, 311, 5), torch.randn(1, 3, 307, 5)
     weights = rg.Weights(q, k, mask=masks.prefix(211) | masks.prefix(5))
-    with patch.object(thumbnails, "EXACT", 1 << 14):
-        found = thumbs(Call.of_weights("layer", 0, weights), side=16)
+    with patch.object(thumbnails_module, "EXACT_CELLS", 1 << 14):
+        found = thumbnails(Call.of_weights("layer", 0, weights), side=16)
     assert not found.exact
     close(found.values, weights.heatmap(16)[0])  # all rows are alike
 
@@ -428,9 +429,9 @@ def test_thumbs_of_long_texts_come_from_sampled_rows() -> None:
 def test_sampled_thumbs_are_near_the_exact_ones() -> None:
     q, k = torch.randn(1, 2, 1024, 5), torch.randn(1, 2, 1024, 5)
     call = Call.of_weights("layer", 0, rg.Weights(q, k, mask=masks.causal() & masks.window(200, 0)))
-    with patch.object(thumbnails, "EXACT", 1 << 18):
-        guess = thumbs(call, side=16)
-    exact = thumbs(call, side=16)
+    with patch.object(thumbnails_module, "EXACT_CELLS", 1 << 18):
+        guess = thumbnails(call, side=16)
+    exact = thumbnails(call, side=16)
     assert not guess.exact and exact.exact
     assert np.corrcoef(guess.values.ravel(), exact.values.ravel())[0, 1] > 0.9
 
@@ -440,7 +441,7 @@ def test_sampled_thumbs_are_near_the_exact_ones() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 7)), max_size=60), st.integers(0, 80))
 def test_the_cache_keeps_what_was_used_last_within_its_budget(puts: list[tuple[int, int]], budget: int) -> None:
-    cache, model = Cache(budget), {}
+    cache, model = ArrayCache(budget), {}
     for key, length in puts:
         cache.put(key, np.full(length, key, "<f4"))
         model.pop(key, None)
@@ -455,7 +456,7 @@ def test_the_cache_keeps_what_was_used_last_within_its_budget(puts: list[tuple[i
 
 
 def test_a_view_is_counted_as_what_it_keeps_alive() -> None:
-    cache = Cache(1 << 20)
+    cache = ArrayCache(1 << 20)
     cache.put("part", np.zeros((256, 256), "<f4")[:2])
     kept = cache.get("part")
     assert kept is not None and kept.base is None and cache.bytes == kept.nbytes
@@ -464,7 +465,7 @@ def test_a_view_is_counted_as_what_it_keeps_alive() -> None:
 
 
 def test_many_threads_keep_the_count() -> None:
-    cache = Cache(4000)
+    cache = ArrayCache(4000)
 
     def use(seed: int) -> None:
         for number in range(300):

@@ -14,12 +14,13 @@ import pytest
 from web_server import a_recording, events, running
 
 from regard.errors import CallError, ChoiceError
-from regard.web.api.registry import MOST, Shelf, lead
+from regard.lab import strict_json
+from regard.web.api.registry import MAX_LAB_RECORDINGS, RecordingRegistry, batch_and_heads
 from regard.web.serve import listen
 from regard.web.server import workers
-from regard.web.server.errors import Refusal, dumps
-from regard.web.server.guard import HEADERS, Door
-from regard.web.server.page import Page
+from regard.web.server.errors import ApiError
+from regard.web.server.guard import HEADERS, ServerAddress
+from regard.web.server.page import StaticPage
 
 WAIT = 60
 
@@ -41,14 +42,14 @@ def until(condition) -> bool:
 
 
 def test_the_token_becomes_a_cookie_and_leaves_the_address(server):
-    with httpx.Client(base_url=server.door.url, trust_env=False) as client:
+    with httpx.Client(base_url=server.address.url, trust_env=False) as client:
         for _ in range(2):  # it can be used again
-            answer = client.get("/", params={"lang": "zh", "token": server.door.token, "x": "a b"})
+            answer = client.get("/", params={"lang": "zh", "token": server.address.token, "x": "a b"})
             assert answer.status_code == 303
             assert answer.headers["location"] == "/?lang=zh&x=a+b"
             said = answer.headers["set-cookie"].lower()
             assert all(
-                word in said for word in (f"regard-{server.door.port}=", "httponly", "samesite=strict", "path=/")
+                word in said for word in (f"regard-{server.address.port}=", "httponly", "samesite=strict", "path=/")
             )
         assert client.get("/").status_code == 200
 
@@ -56,7 +57,7 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(server):
 def test_who_comes_by_a_link_of_another_site_is_asked_to_come_again(server):
     """Browsers keep a strict cookie back then; `Sec-Fetch-Site` is how they say so."""
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
-    with httpx.Client(base_url=server.door.url, trust_env=False, headers=link) as client:
+    with httpx.Client(base_url=server.address.url, trust_env=False, headers=link) as client:
         answer = client.get("/?lang=zh&x=%22%3E%3Cscript%3E&y=%27")
         assert answer.status_code == 401
         assert 'content="0;url=/?lang=zh&amp;x=%22%3E%3Cscript%3E&amp;y=%27"' in answer.text
@@ -72,7 +73,7 @@ def test_every_answer_is_strict(server):
 
 
 def test_localhost_is_a_name_of_the_server_and_its_own_origin_is_welcome(server):
-    host = f"localhost:{server.door.port}"
+    host = f"localhost:{server.address.port}"
     with server.client(headers={"Host": host, "Origin": f"http://{host}"}) as client:
         assert client.get("/api/health").status_code == 200
 
@@ -93,13 +94,13 @@ def test_localhost_is_a_name_of_the_server_and_its_own_origin_is_welcome(server)
     ],
 )
 def test_which_hosts_are_ours(bound, asked, ours):
-    assert Door(bound, 80).is_ours(asked) is ours
+    assert ServerAddress(bound, 80).is_own_host(asked) is ours
 
 
 def test_a_token_is_not_shown_by_accident():
-    door = Door("127.0.0.1", 80)
-    assert door.token not in repr(door)
-    assert door.token != Door("127.0.0.1", 80).token
+    address = ServerAddress("127.0.0.1", 80)
+    assert address.token not in repr(address)
+    assert address.token != ServerAddress("127.0.0.1", 80).token
 
 
 # Events
@@ -116,7 +117,7 @@ def test_training_stops_when_the_client_leaves(server):
     with server.client() as client:
         with client.stream("GET", "/api/lessons/regression/train") as answer:
             assert next(answer.iter_lines()).startswith("data: ")
-        assert until(lambda: not server.work.long.is_busy)
+        assert until(lambda: not server.workers.long.is_busy)
 
 
 def test_an_event_stream_that_fails_says_so(server, monkeypatch):
@@ -158,16 +159,16 @@ def test_a_text_that_the_model_cannot_read_is_an_error(server, text, why):
 
 
 def test_work_that_waits_is_dropped_with_its_client_and_too_much_is_refused():
-    pool = workers.Pool("test", workers=1, waiting=2)
+    pool = workers.WorkerPool("test", workers=1, max_queued=2)
     go, ran = threading.Event(), []
-    first = pool.start(lambda _: go.wait(WAIT))
+    first = pool.submit(lambda _: go.wait(WAIT))
     assert until(first.future.running)
-    second, third = (pool.start(lambda _, n=n: ran.append(n)) for n in (2, 3))
-    with pytest.raises(Refusal) as refused:
-        pool.start(lambda _: None)
+    second, third = (pool.submit(lambda _, n=n: ran.append(n)) for n in (2, 3))
+    with pytest.raises(ApiError) as refused:
+        pool.submit(lambda _: None)
     assert refused.value.status == 503 and refused.value.headers["retry-after"] == "1"
     second.cancel()
-    fourth = pool.start(lambda _: ran.append(4))  # there is room again
+    fourth = pool.submit(lambda _: ran.append(4))  # there is room again
     go.set()
     assert until(lambda: fourth.future.done() and third.future.done())
     assert ran == [3, 4]
@@ -175,21 +176,23 @@ def test_work_that_waits_is_dropped_with_its_client_and_too_much_is_refused():
 
 
 def test_full_means_503_over_http(server, monkeypatch):
-    monkeypatch.setattr(server.work.quick, "_most", 0)
+    monkeypatch.setattr(server.workers.quick, "_max_queued", 0)
     with server.client() as client:
         answer = client.get("/api/recordings")
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
 
 def test_json_has_only_finite_numbers():
-    assert dumps({"a": [float("nan"), float("inf"), 1.5], "b": "\ud800"}) == b'{"a":[null,null,1.5],"b":"?"}'
+    assert (
+        strict_json.dumps({"a": [float("nan"), float("inf"), 1.5], "b": "\ud800"}) == b'{"a":[null,null,1.5],"b":"?"}'
+    )
 
 
 # What is served
 
 
 def test_a_page_that_is_not_built_says_so(tmp_path):
-    with running(tmp_path, page=Page(tmp_path / "nothing")) as server, server.client() as client:
+    with running(tmp_path, page=StaticPage(tmp_path / "nothing")) as server, server.client() as client:
         answer = client.get("/")
         assert answer.status_code == 503 and "not built" in answer.text
         assert client.get("/api/health").status_code == 200
@@ -210,14 +213,14 @@ def test_the_viewer_records_nothing(tmp_path):
 
 
 def test_ids_are_of_the_file_and_old_recordings_of_the_lab_go(tmp_path):
-    shelf, recording = Shelf(), a_recording(tmp_path)
-    assert shelf.put(recording, "a").id == Shelf().put(recording, "b").id
-    files = [shelf.new_file() for _ in range(MOST + 2)]
+    registry, recording = RecordingRegistry(), a_recording(tmp_path)
+    assert registry.add(recording, "a").id == RecordingRegistry().add(recording, "b").id
+    files = [registry.new_file() for _ in range(MAX_LAB_RECORDINGS + 2)]
     for file in files:
         file.write_bytes(b"")
-        shelf.put(recording, "made", made=file)
-    assert [file.exists() for file in files] == [False, False] + [True] * MOST
-    shelf.close()
+        registry.add(recording, "made", temporary=file)
+    assert [file.exists() for file in files] == [False, False] + [True] * MAX_LAB_RECORDINGS
+    registry.close()
     assert not files[-1].parent.exists()
 
 
@@ -225,7 +228,7 @@ def test_ids_are_of_the_file_and_old_recordings_of_the_lab_go(tmp_path):
     ("shape", "expected"), [((5, 7), (1, 1)), ((3, 5, 7), (3, 1)), ((2, 3, 5, 7), (2, 3)), ((2, 3, 11, 5, 7), (6, 11))]
 )
 def test_batch_and_heads_of_any_shape(shape, expected):
-    assert lead(shape) == expected
+    assert batch_and_heads(shape) == expected
 
 
 # The commands
@@ -300,5 +303,5 @@ def test_another_address_is_warned_of():
 
 def test_the_package_has_its_page_or_says_where_it_comes_from():
     """The built page is checked in; until it is, the server says so itself."""
-    page = Page()
+    page = StaticPage()
     assert page.index is None or Path(__file__).parents[2].joinpath("frontend").exists()

@@ -9,7 +9,7 @@ import pytest
 from web_hostile import EXAMPLES, target_of
 from web_server import ask, raw, read_answer, running
 
-from regard.web.serve import SWEEP
+from regard.web.serve import TICKS_PER_SWEEP
 from regard.web.server import protocol
 
 PATIENCE = 30  # of the test: a server that keeps a connection longer has not closed it
@@ -22,7 +22,7 @@ def server(tmp_path_factory):
 
 
 def connect(server) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", server.door.port), timeout=PATIENCE)
+    return socket.create_connection(("127.0.0.1", server.address.port), timeout=PATIENCE)
 
 
 def status(waiting) -> int | None:
@@ -61,7 +61,7 @@ def drops(server, target, method):
 
 def half_body(server, target, method):
     """A POST that announces ten bytes and sends four."""
-    cookie = ("Cookie", f"{server.door.cookie}={server.door.token}")
+    cookie = ("Cookie", f"{server.address.cookie}={server.address.token}")
     with connect(server) as connection:
         connection.sendall(raw("POST", target, [("Host", server.host), cookie, ("Content-Length", "10")], b'{"a"'))
         answer = read_answer(connection)
@@ -87,11 +87,11 @@ def second_half(server, target, method):
 
 def unread(server, target, *_):
     """Asks for a hundred tiles and reads none of them; what is left is cut off."""
-    cookie = ("Cookie", f"{server.door.cookie}={server.door.token}")
+    cookie = ("Cookie", f"{server.address.cookie}={server.address.token}")
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(PATIENCE)
-        connection.connect(("127.0.0.1", server.door.port))
+        connection.connect(("127.0.0.1", server.address.port))
         connection.sendall(raw("GET", target, [("Host", server.host), cookie]) * 100)
         deadline = time.monotonic() + PATIENCE
         own = connection.getsockname()
@@ -112,9 +112,9 @@ def test_slow_clients_are_closed_in_time(server):
         bodies = [pool.submit(half_body, server, *where) for where in posts]
         silent = [pool.submit(silence, server) for _ in range(8)]
         dropped = pool.submit(unread, server, tile)
-        cookie = ("Cookie", f"{server.door.cookie}={server.door.token}")
+        cookie = ("Cookie", f"{server.address.cookie}={server.address.token}")
         while not all(waiting.done() for waiting in headers):
-            answer = ask(server.door.port, raw("GET", "/api/health", [("Host", server.host), cookie]))
+            answer = ask(server.address.port, raw("GET", "/api/health", [("Host", server.host), cookie]))
             assert answer is not None and answer.status == 200
             time.sleep(0.1)
         assert [status(waiting) for waiting in headers] == [408] * 3 * len(EXAMPLES)
@@ -125,13 +125,13 @@ def test_slow_clients_are_closed_in_time(server):
 
 
 def test_the_limits_are_within_ten_seconds():
-    sweep = SWEEP / 10
+    sweep = TICKS_PER_SWEEP / 10
     assert protocol.RECEIVE_SECONDS + 2 * sweep <= 10
     assert protocol.SEND_SECONDS + 2 * sweep <= 10
 
 
 def test_requests_that_are_cut_leave_nothing_behind(server):
-    cookie = ("Cookie", f"{server.door.cookie}={server.door.token}")
+    cookie = ("Cookie", f"{server.address.cookie}={server.address.token}")
     for row in server.rows:
         request = raw(row.method, target_of(row, server.id), [("Host", server.host), cookie, ("Content-Length", "9")])
         for length in (1, 5, len(request) // 2, len(request) - 1, len(request)):
@@ -146,11 +146,11 @@ def test_requests_that_are_cut_leave_nothing_behind(server):
 
 def test_many_connections_make_room_for_a_new_one(server):
     """Whoever sits and says nothing goes first."""
-    sitting = [connect(server) for _ in range(protocol.MOST_CONNECTIONS + 20)]
+    sitting = [connect(server) for _ in range(protocol.MAX_CONNECTIONS + 20)]
     try:
         assert server.healthy()
         alive = [c for c in list(server.server.server_state.connections) if not c.transport.is_closing()]
-        assert len(alive) <= protocol.MOST_CONNECTIONS + 1
+        assert len(alive) <= protocol.MAX_CONNECTIONS + 1
     finally:
         for connection in sitting:
             connection.close()

@@ -13,7 +13,7 @@ from web_viewer import chromium, number
 import regard as rg
 from regard.errors import ChoiceError, MissingExtraError
 from regard.web.notebook.messages import reply
-from regard.web.server.static_files import STATIC
+from regard.web.server.page import STATIC_FOLDER
 
 HOST = "http://notebook.test"
 # As much of a notebook as anywidget needs: a model with traits, and messages that go both ways.
@@ -46,7 +46,7 @@ def answer(route) -> None:
     name = route.request.url.removeprefix(f"{HOST}/")
     if name in ("widget.js", "widget.css"):
         kind = {"js": "text/javascript", "css": "text/css"}[name.rpartition(".")[2]]
-        route.fulfill(path=STATIC / name, content_type=kind)
+        route.fulfill(path=STATIC_FOLDER / name, content_type=kind)
     else:
         route.fulfill(body=NOTEBOOK, content_type="text/html")
 
@@ -168,7 +168,7 @@ def test_the_style_of_the_viewer_stays_inside(show):
 def test_messages_that_make_no_sense_are_refused(message, status):
     widget = some(5, 7).view()
     given = {"id": widget.recording, **message.get("given", {})}
-    content, buffers = reply(widget._answers, {"number": 4, **message, "given": given})
+    content, buffers = reply(widget._queries, {"number": 4, **message, "given": given})
     assert (content["number"], content["status"], buffers) == (4, status, [])
 
 

@@ -112,7 +112,7 @@ def test_headers_of_numbers(server, client):
     assert answer.headers["regard-shape"] == re.search(r"`([\d,]+)`", said["regard-shape"])[1] == "45,256"
     assert int(answer.headers["content-length"]) == len(answer.content) == 4 * 45 * 256
     assert answer.headers["regard-exact"] == "yes" in said["regard-exact"]
-    assert answer.headers["cache-control"] == recordings.KEPT in said["cache-control"]
+    assert answer.headers["cache-control"] == recordings.CACHE_FOREVER in said["cache-control"]
 
 
 def test_rows_columns_and_top(server, client, weights):

@@ -21,9 +21,10 @@ def serve(
     port: int | None = None,
     announce: Callable[[str], None] = print,
 ) -> None:
-    """Serve the page until Ctrl-C; `announce` is told the full URL as soon as it answers.
+    """Serve the page until Ctrl-C; `announce` is called with the full URL as soon as the server answers.
 
-    files: recordings to show. lab: whether new ones may be made. port: None takes 8765, or any other if it is taken.
+    files: recordings to show. lab: True lets the page make new ones. port: None takes 8765, or any other if that is
+    taken.
     """
     try:
         import starlette  # noqa: F401

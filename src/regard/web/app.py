@@ -1,4 +1,4 @@
-"""Everything that can be asked, as one table."""
+"""The ASGI application: one table of all routes, behind the access guard."""
 
 from __future__ import annotations
 
@@ -14,87 +14,92 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from regard.errors import RegardError
-from regard.web.api.lessons import Lessons
-from regard.web.api.recordings import Recordings
-from regard.web.api.registry import Shelf
-from regard.web.server.errors import Refusal, as_json
-from regard.web.server.guard import Door, Guard
-from regard.web.server.page import Page
-from regard.web.server.workers import Workshop
+from regard.web.api.lessons import LessonRoutes
+from regard.web.api.recordings import RecordingRoutes
+from regard.web.api.registry import RecordingRegistry
+from regard.web.server.errors import ApiError, json_response
+from regard.web.server.guard import AccessGuard, ServerAddress
+from regard.web.server.page import StaticPage
+from regard.web.server.workers import WorkerPools
 
 Handler = Callable[[Request], Awaitable[Response]]
 MAP = "/api/recordings/{id}/maps/{entry}/{batch}/{head}"
 
 
-class Row(NamedTuple):
-    """One line of the table. HEAD goes wherever GET does."""
+class TableRow(NamedTuple):
+    """One row of the route table. A GET route also answers HEAD."""
 
     method: str
     path: str
     handler: Handler
 
 
-def table(page: Page, shelf: Shelf, work: Workshop, *, lab: bool) -> list[Row]:
-    lessons, recordings = Lessons(work), Recordings(shelf, work, lab=lab)
+def table(page: StaticPage, registry: RecordingRegistry, workers: WorkerPools, *, lab: bool) -> list[TableRow]:
+    """All routes, in the order of docs/formats/wire.md; without `lab` nothing can be recorded."""
+    lessons, recordings = LessonRoutes(workers), RecordingRoutes(registry, workers, lab=lab)
     rows = [
-        Row("GET", "/", page.show),
-        Row("GET", "/assets/{name}", page.asset),
-        Row("GET", "/api/health", health),
-        Row("GET", "/api/lessons", lessons.all),
-        Row("POST", "/api/lessons/{name}", lessons.show),
-        Row("GET", "/api/lessons/{name}/train", lessons.train),
-        Row("GET", "/api/recordings", recordings.all),
-        Row("POST", "/api/recordings", recordings.record),
-        Row("GET", "/api/recordings/{id}", recordings.one),
-        Row("GET", "/api/recordings/{id}/profiles", recordings.profiles),
-        Row("GET", "/api/recordings/{id}/thumbs/{entry}/{batch}", recordings.thumbs),
-        Row("GET", MAP, recordings.info),
-        Row("GET", MAP + "/tiles/{pool}/{level}/{row}/{column}", recordings.tile),
-        Row("GET", MAP + "/peaks/{pool}/{level}/{row}", recordings.peaks),
-        Row("GET", MAP + "/rows/{i}", recordings.row),
-        Row("GET", MAP + "/columns/{j}", recordings.column),
-        Row("GET", MAP + "/top/{i}", recordings.top),
+        TableRow("GET", "/", page.get_index),
+        TableRow("GET", "/assets/{name}", page.get_asset),
+        TableRow("GET", "/api/health", health),
+        TableRow("GET", "/api/lessons", lessons.get_all),
+        TableRow("POST", "/api/lessons/{name}", lessons.show),
+        TableRow("GET", "/api/lessons/{name}/train", lessons.train),
+        TableRow("GET", "/api/recordings", recordings.get_all),
+        TableRow("POST", "/api/recordings", recordings.record),
+        TableRow("GET", "/api/recordings/{id}", recordings.get),
+        TableRow("GET", "/api/recordings/{id}/profiles", recordings.get_profiles),
+        TableRow("GET", "/api/recordings/{id}/thumbs/{entry}/{batch}", recordings.get_thumbnails),
+        TableRow("GET", MAP, recordings.get_info),
+        TableRow("GET", MAP + "/tiles/{pool}/{level}/{row}/{column}", recordings.get_tile),
+        TableRow("GET", MAP + "/peaks/{pool}/{level}/{row}", recordings.get_peaks),
+        TableRow("GET", MAP + "/rows/{i}", recordings.get_row),
+        TableRow("GET", MAP + "/columns/{j}", recordings.get_column),
+        TableRow("GET", MAP + "/top/{i}", recordings.get_top),
     ]
     return rows if lab else [row for row in rows if row.handler != recordings.record]
 
 
-def build(door: Door, page: Page, shelf: Shelf, work: Workshop, *, lab: bool) -> ASGIApp:
-    """The application behind its guard."""
-    found: dict[str, dict[str, Handler]] = {}
-    for row in table(page, shelf, work, lab=lab):
-        found.setdefault(row.path, {})[row.method] = row.handler
-    routes = [Route(path, _by_method(handlers), methods=list(handlers)) for path, handlers in found.items()]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _http, Exception: _failed})
+def build(
+    address: ServerAddress, page: StaticPage, registry: RecordingRegistry, workers: WorkerPools, *, lab: bool
+) -> ASGIApp:
+    """The application behind its access guard."""
+    by_path: dict[str, dict[str, Handler]] = {}
+    for row in table(page, registry, workers, lab=lab):
+        by_path.setdefault(row.path, {})[row.method] = row.handler
+    routes = [Route(path, _dispatch(handlers), methods=list(handlers)) for path, handlers in by_path.items()]
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _internal_error})
     app.router.redirect_slashes = False
-    return Guard(app, door)
+    return AccessGuard(app, address)
 
 
-def _by_method(handlers: dict[str, Handler]) -> Handler:
+def _dispatch(handlers: dict[str, Handler]) -> Handler:
+    """One handler for all methods of a path; errors become JSON."""
+
     async def handle(request: Request) -> Response:
         handler = handlers["GET" if request.method == "HEAD" else request.method]
         try:
             return await handler(request)
-        except Refusal as refusal:
-            return refusal.response()
+        except ApiError as error:
+            return error.response()
         except RegardError as error:  # a damaged file, an extra that is not installed
-            return as_json({"error": str(error)}, 500)
+            return json_response({"error": str(error)}, 500)
 
     return handle
 
 
 async def health(_: Request) -> Response:
-    return as_json({"ok": True})
+    return json_response({"ok": True})
 
 
-async def _http(request: Request, error: Exception) -> Response:
-    """What starlette itself refuses: no such path, no such method."""
+async def _http_error(request: Request, error: Exception) -> Response:
+    """The response where starlette finds no such path or no such method."""
     assert isinstance(error, HTTPException)  # noqa: S101  registered for nothing else
     if error.status_code == 405:
         allowed = sorted((error.headers or {}).get("Allow", "").replace(",", " ").split())
-        return as_json({"error": f"{request.method} is not offered here"}, 405, {"allow": ", ".join(allowed)})
-    return as_json({"error": "there is nothing here"}, error.status_code, error.headers)
+        return json_response({"error": f"{request.method} is not offered here"}, 405, {"allow": ", ".join(allowed)})
+    return json_response({"error": "there is nothing here"}, error.status_code, error.headers)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
+async def _internal_error(request: Request, error: Exception) -> Response:
     logging.getLogger("regard.web").error("%s failed", request.url.path, exc_info=error)
-    return as_json({"error": "this failed inside regard; the terminal says how"}, 500)
+    return json_response({"error": "this failed inside regard; the terminal says how"}, 500)

@@ -1,4 +1,4 @@
-"""A server on this machine: a port, a line that says where, and an end that comes quickly."""
+"""Run the server: choose a port, print the address, and stop at once on a signal."""
 
 from __future__ import annotations
 
@@ -15,87 +15,97 @@ from typing import Any
 import uvicorn
 
 from regard.errors import CallError, ChoiceError
-from regard.web.api.registry import Shelf
+from regard.web.api.registry import RecordingRegistry
 from regard.web.app import build
-from regard.web.server.guard import HEADER_LIMIT, Door
-from regard.web.server.page import Page
-from regard.web.server.protocol import Impatient
-from regard.web.server.workers import Job, Workshop
+from regard.web.server.guard import HEADER_LIMIT, ServerAddress
+from regard.web.server.page import StaticPage
+from regard.web.server.protocol import TimeoutProtocol
+from regard.web.server.workers import Job, WorkerPools
 
-USUAL_PORT = 8765
-SWEEP = 5  # ticks of uvicorn, a tenth of a second each
+DEFAULT_PORT = 8765
+TICKS_PER_SWEEP = 5  # a tick of uvicorn is a tenth of a second; connections are checked twice a second
 
 
 class Server(uvicorn.Server):
-    """uvicorn that looks after its connections and tells when it answers."""
+    """uvicorn that closes slow connections, and calls `on_start` as soon as it answers."""
 
-    def __init__(self, config: uvicorn.Config, work: Workshop, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, workers: WorkerPools, on_start: Callable[[], None]) -> None:
         super().__init__(config)
-        self._work, self._tell = work, started
+        self._workers, self._on_start = workers, on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self._work.warm()
-        self._tell()
+        self._workers.load_torch()
+        self._on_start()
 
     async def on_tick(self, counter: int) -> bool:
-        if counter % SWEEP == 0:
+        if counter % TICKS_PER_SWEEP == 0:
             now = asyncio.get_running_loop().time()
             for connection in list(self.server_state.connections):
-                if isinstance(connection, Impatient):
-                    connection.sweep(now)
+                if isinstance(connection, TimeoutProtocol):
+                    connection.enforce_timeouts(now)
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._work.stop()  # event streams end by themselves then
+        self._workers.stop()  # event streams end by themselves then
         await super().shutdown(sockets)
         for connection in list(self.server_state.connections):
             connection.transport.abort()
 
 
 def run(files: Sequence[Path], *, lab: bool, host: str, port: int | None, announce: Callable[[str], None]) -> None:
-    shelf = Shelf()
+    """Open the files, take a port, and serve until a signal comes; `announce` is called with the address."""
+    registry = RecordingRegistry()
     for path in files:
-        shelf.put(_open(path), path.name)
+        registry.add(_open(path), path.name)
     listening = listen(host, port)
-    door = Door(host, listening.getsockname()[1])
-    first = next(iter(shelf), None)
-    place = "" if lab or first is None else f"#/view/{first.id}"
-    serve(door, listening, shelf, lab=lab, started=lambda: announce(f"{door.url}?token={door.token}{place}"))
+    address = ServerAddress(host, listening.getsockname()[1])
+    first = next(iter(registry), None)
+    fragment = "" if lab or first is None else f"#/view/{first.id}"
+    url = f"{address.url}?token={address.token}{fragment}"
+    serve(address, listening, registry, lab=lab, on_start=lambda: announce(url))
 
 
-def serve(door: Door, listening: socket.socket, shelf: Shelf, *, lab: bool, started: Callable[[], None]) -> None:
-    """Answer until a signal comes."""
-    work = Workshop()
-    server = Server(configured(build(door, Page(), shelf, work, lab=lab)), work, started)
+def serve(
+    address: ServerAddress,
+    listening: socket.socket,
+    registry: RecordingRegistry,
+    *,
+    lab: bool,
+    on_start: Callable[[], None],
+) -> None:
+    """Answer requests until a signal comes."""
+    workers = WorkerPools()
+    server = Server(configure(build(address, StaticPage(), registry, workers, lab=lab)), workers, on_start)
     if lab:
-        work.behind.start(_warm)
+        workers.background.submit(_show_lessons_once)
     try:
         server.run(sockets=[listening])
     finally:
-        work.stop()
+        workers.stop()
         listening.close()
-        shelf.close()
-        if not work.wait(1.0):  # a thread deep inside torch hears nothing, and nothing of it is worth waiting for
+        registry.close()
+        if not workers.wait_until_idle(1.0):  # a thread deep inside torch cannot be stopped
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(0)
 
 
-def _warm(job: Job[None]) -> None:
-    """Import torch and show each lesson once while people still look for the page; models wait until asked for."""
+def _show_lessons_once(job: Job[None]) -> None:
+    """Compute each lesson once, so that the first visit is quick; one with a language model waits for its visit."""
     from regard.lab.pages import PAGES
 
     for page in PAGES.values():
-        if page.name not in ("heads", "relevance") and not job.cancelled():
+        if not page.loads_model and not job.cancelled():
             page.show(page.read({}))
 
 
-def configured(app: Any) -> uvicorn.Config:
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # what fails in the application is told there
+def configure(app: Any) -> uvicorn.Config:
+    """uvicorn's settings: HTTP/1.1 only, with our timeouts, and no log of its own."""
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # the application logs its own failures
     return uvicorn.Config(
         app,
-        http=Impatient,
+        http=TimeoutProtocol,
         ws="none",
         loop="asyncio",
         lifespan="off",
@@ -111,13 +121,13 @@ def configured(app: Any) -> uvicorn.Config:
 
 
 def listen(host: str, port: int | None) -> socket.socket:
-    """A socket that is ours: the port that was asked for, or the usual one, or else any."""
+    """A listening socket: on `port`, or on the default port, or on any free one if that is taken."""
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port or USUAL_PORT, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port or DEFAULT_PORT, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError) as error:
         raise ChoiceError(f"{host!r} is no address of this machine: {error}") from error
-    for number in (port,) if port is not None else (USUAL_PORT, 0):
-        # With its protocol: asyncio sends small answers at once only on a socket that says it is TCP.
+    for number in (port,) if port is not None else (DEFAULT_PORT, 0):
+        # With its protocol: asyncio sets TCP_NODELAY, which sends small answers at once, only on a TCP socket.
         listening = socket.socket(family, kind, protocol)
         if os.name == "posix":  # elsewhere it would let two servers share a port
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -128,12 +138,12 @@ def listen(host: str, port: int | None) -> socket.socket:
             listening.close()
             if error.errno == errno.EADDRINUSE and port is None and number:
                 continue
-            raise _refused(host, number, error) from error
+            raise _bind_error(host, number, error) from error
         return listening
     raise AssertionError  # port 0 is never taken
 
 
-def _refused(host: str, port: int, error: OSError) -> Exception:
+def _bind_error(host: str, port: int, error: OSError) -> Exception:
     if error.errno == errno.EADDRINUSE:
         return CallError(f"port {port} is taken by another program: choose another, --port N, or leave --port out")
     if error.errno == errno.EACCES:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -10,17 +9,6 @@ from torch import Tensor
 
 from regard.operands import Span
 from regard.scores import Score
-
-
-def plain(value: Any) -> Any:
-    """Numbers as JSON has them, in lists and objects as they came; what is not finite is null."""
-    if isinstance(value, Tensor):
-        return plain(value.tolist())
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def short(tensor: Tensor) -> Any:

@@ -18,7 +18,8 @@ class Page:
     state: type[Any]
     show: Callable[[Any], dict[str, Any]]
     code: Callable[[Any], str]
-    train: Callable[[Any], Iterator[dict[str, Any]]] | None = None  # of the pages that learn while one looks
+    train: Callable[[Any], Iterator[dict[str, Any]]] | None = None  # learning, step by step, where the lesson has it
+    loads_model: bool = False  # True if `show` loads a language model, which takes seconds and memory
 
     def read(self, given: str | bytes | Mapping[str, object]) -> Any:
         """A state from JSON, text or parsed; raises regard's errors, which name the field."""
@@ -37,4 +38,5 @@ class Page:
 def page(module: ModuleType) -> Page:
     """The page that a module makes."""
     name = module.__name__.rsplit(".", 1)[-1]
-    return Page(name, module.State, module.show, module.code, getattr(module, "train", None))
+    train, loads_model = getattr(module, "train", None), getattr(module, "LOADS_MODEL", False)
+    return Page(name, module.State, module.show, module.code, train, loads_model)

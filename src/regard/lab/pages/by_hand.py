@@ -23,8 +23,9 @@ import torch
 
 from regard import datasets, scores
 from regard.attention import attend
-from regard.lab.pages._numbers import leaders, literal, plain, score_matrix
+from regard.lab.pages._numbers import leaders, literal, score_matrix
 from regard.lab.pages._state import Flag, Grid, Real, of
+from regard.lab.strict_json import plain
 
 TOKENS = tuple(tuple(row) for row in datasets.worked_example().tokens.tolist())
 

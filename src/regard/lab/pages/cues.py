@@ -31,8 +31,9 @@ import torch
 from regard import datasets, nn, scores
 from regard.attention import Attention, attend
 from regard.lab import lessons
-from regard.lab.pages._numbers import leaders, literal, plain, score_matrix, short
+from regard.lab.pages._numbers import leaders, literal, score_matrix, short
 from regard.lab.pages._state import Choice, Many, Maybe, Real, of
+from regard.lab.strict_json import plain
 
 POOLINGS = ("average", "max", "learned", "query")
 FEATURES = 4  # of every scene

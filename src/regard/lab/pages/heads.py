@@ -31,11 +31,12 @@ from regard import analysis
 from regard.capture import record
 from regard.errors import ShapeError
 from regard.lab.pages._encoders import MODEL, encoder_for
-from regard.lab.pages._numbers import plain
 from regard.lab.pages._state import Text, Whole, of
+from regard.lab.strict_json import plain
 from regard.recording import Recording
 from regard.relation._encoders import check_known
 
+LOADS_MODEL = True  # MiniLM
 LAYERS, HEADS = 6, 12
 MOST = 64  # tokens
 SHARES = ("first", "previous", "next", "itself", "separators")

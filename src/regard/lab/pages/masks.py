@@ -27,8 +27,9 @@ from regard import masks, scores
 from regard.attention import attend
 from regard.errors import MaskError
 from regard.lab import lessons
-from regard.lab.pages._numbers import literal, plain, score_matrix
+from regard.lab.pages._numbers import literal, score_matrix
 from regard.lab.pages._state import Choice, Flag, Many, Maybe, Part, Real, Whole, of
+from regard.lab.strict_json import plain
 from regard.masks._rules import Align
 from regard.weights import Weights
 

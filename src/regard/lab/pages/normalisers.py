@@ -33,8 +33,9 @@ from torch import Tensor
 from regard import normalisers, scores
 from regard.errors import ShapeError
 from regard.lab.pages._drawing import draw, exact
-from regard.lab.pages._numbers import literal, plain
+from regard.lab.pages._numbers import literal
 from regard.lab.pages._state import Choice, Many, Maybe, Real, Whole, of
+from regard.lab.strict_json import plain
 from regard.weights import Weights
 
 NORMALISERS = ("softmax", "sparsemax", "entmax15", "sigmoid", "hard", "sample")

@@ -35,8 +35,9 @@ from torch import Tensor
 from regard import datasets, scores
 from regard.attention import attend
 from regard.lab import lessons
-from regard.lab.pages._numbers import literal, plain, short
+from regard.lab.pages._numbers import literal, short
 from regard.lab.pages._state import Choice, Many, Maybe, Pair, Real, Whole, of
+from regard.lab.strict_json import plain
 from regard.scores._distance import LOG_KERNELS
 
 KERNELS = ("gaussian", *LOG_KERNELS)

@@ -28,11 +28,13 @@ from typing import Any
 from regard import datasets
 from regard.errors import ChoiceError, ShapeError
 from regard.lab.pages._encoders import encoder_for
-from regard.lab.pages._numbers import literal, plain
+from regard.lab.pages._numbers import literal
 from regard.lab.pages._state import Choice, Many, Maybe, Part, Real, Text, of
+from regard.lab.strict_json import plain
 from regard.relation import Relation, relate, split
 from regard.relation._unicode_script import script_of
 
+LOADS_MODEL = True  # an encoder of sentences
 PRESETS = ("en-short", "zh-short", "en-whole", "zh-whole")
 MOST = 40  # segments
 LINE = Text(300)

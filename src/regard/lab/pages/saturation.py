@@ -32,8 +32,9 @@ from torch import Tensor
 
 from regard import analysis, scores
 from regard.attention import attend
-from regard.lab.pages._numbers import plain, score_matrix
+from regard.lab.pages._numbers import score_matrix
 from regard.lab.pages._state import Flag, Whole, of
+from regard.lab.strict_json import plain
 from regard.weights import Weights
 
 DRAWN = 64  # queries, and keys

@@ -23,8 +23,9 @@ from torch import Tensor
 
 from regard import nn, scores
 from regard.attention import attend
-from regard.lab.pages._numbers import leaders, literal, plain, score_matrix
+from regard.lab.pages._numbers import leaders, literal, score_matrix
 from regard.lab.pages._state import Choice, Grid, Many, Real, Whole, of
+from regard.lab.strict_json import plain
 
 SCORES = ("dot", "scaled_dot", "general", "additive", "concat", "location", "gaussian", "cosine")
 KEYS = (2, 8)

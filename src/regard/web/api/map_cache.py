@@ -1,25 +1,28 @@
-"""The maps that somebody looks at, and their tiles, within budgets of bytes."""
+"""A cache of attention maps and of their tiles, each within a budget of bytes."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regard.web.api.params import below
-from regard.web.api.registry import Shelf, lead
-from regard.web.maps.cache import Cache
-from regard.web.server.errors import Refusal
-from regard.web.server.workers import Job, Workshop
+from regard.web.api.params import check_below
+from regard.web.api.registry import RecordingRegistry, batch_and_heads
+from regard.web.maps.arrays import ArrayCache
+from regard.web.server.errors import ApiError
+from regard.web.server.workers import Job, WorkerPools
 
-MAPS = 512 * 2**20
-TILES = 256 * 2**20
-LOOKED_AWAY = 20.0  # seconds without a question, after which a map is not made exact any further
+if TYPE_CHECKING:
+    from regard.web.maps.pyramid import AttentionMap
+
+MAP_BYTES = 512 * 2**20
+TILE_BYTES = 256 * 2**20
+IDLE_SECONDS = 20.0  # without a request, after which background work for a map or a recording stops
 
 
-class Place(NamedTuple):
-    """One head of one sequence of one call."""
+class HeadKey(NamedTuple):
+    """One head of one sequence of one recorded call."""
 
     id: str
     entry: int
@@ -27,75 +30,79 @@ class Place(NamedTuple):
     head: int
 
 
-class Opened:
-    """A map, when it was last asked, and whether somebody makes it exact."""
+class CachedMap:
+    """A map, the time of its last request, and the job that makes it exact."""
 
-    def __init__(self, found: Any) -> None:
-        self.map, self.asked = found, time.monotonic()
+    def __init__(self, attention_map: AttentionMap) -> None:
+        self.map, self.last_used = attention_map, time.monotonic()
         self.refining: Job[None] | None = None
 
 
-class Atlas:
-    def __init__(self, shelf: Shelf, work: Workshop) -> None:
-        self.tiles = Cache(TILES)
-        self._shelf, self._work = shelf, work
-        self._opened: OrderedDict[Place, Opened] = OrderedDict()
-        self._locks: dict[Place, threading.Lock] = {}
+class MapCache:
+    """Maps by head, least recently used first to go; `tiles` are the exact arrays that were computed."""
+
+    def __init__(self, registry: RecordingRegistry, workers: WorkerPools) -> None:
+        self.tiles = ArrayCache(TILE_BYTES)
+        self._registry, self._workers = registry, workers
+        self._maps: OrderedDict[HeadKey, CachedMap] = OrderedDict()
+        self._map_locks: dict[HeadKey, threading.Lock] = {}
         self._lock = threading.Lock()
 
-    def map(self, place: Place) -> Any:
-        """Called in a thread: the head's tensors are read and its rows tried."""
-        return self._open(place).map
+    def map(self, key: HeadKey) -> AttentionMap:
+        """The map of a head. Call it in a worker thread: it may read the head's tensors from a file."""
+        return self._get(key).map
 
-    def info(self, place: Place) -> dict[str, Any]:
-        """What is known of a map. Whoever asks looks at it, so it is made exact."""
-        opened = self._open(place)
+    def info(self, key: HeadKey) -> dict[str, Any]:
+        """Size and progress of a map. A map that is asked for is made exact in the background."""
+        cached = self._get(key)
         with self._lock:
-            if not opened.map.exact and opened.refining is None:
-                opened.refining = self._begin(opened)
-        return opened.map.info()
+            if not cached.map.exact and cached.refining is None:
+                cached.refining = self._start_refining(cached)
+        return cached.map.info()
 
-    def _open(self, place: Place) -> Opened:
+    def _get(self, key: HeadKey) -> CachedMap:
         with self._lock:
-            own = self._locks.setdefault(place, threading.Lock())
-        with own:  # two who ask for the same head at once make it once
-            opened = self._opened.get(place)
-            if opened is None:
-                opened = Opened(self._make(place))
+            map_lock = self._map_locks.setdefault(key, threading.Lock())
+        with map_lock:  # two requests for the same head at once build it once
+            cached = self._maps.get(key)
+            if cached is None:
+                cached = CachedMap(self._build(key))
             with self._lock:
-                self._opened[place] = opened
-                self._opened.move_to_end(place)
-                self._make_room()
-        opened.asked = time.monotonic()
-        return opened
+                self._maps[key] = cached
+                self._maps.move_to_end(key)
+                self._evict()
+        cached.last_used = time.monotonic()
+        return cached
 
-    def _make(self, place: Place) -> Any:
-        from regard.web.maps.pyramid import Map
+    def _build(self, key: HeadKey) -> AttentionMap:
+        from regard.web.maps.pyramid import AttentionMap  # late: it imports torch
 
-        entry = self._shelf.get(place.id).entry(place.entry)
-        batch, heads = lead(entry.shape)
-        return Map.of_entry(entry, below(place.batch, batch, "batch"), below(place.head, heads, "head"))
+        entry = self._registry.get(key.id).entry(key.entry)
+        batch, heads = batch_and_heads(entry.shape)
+        return AttentionMap.of_entry(
+            entry, check_below(key.batch, batch, "batch"), check_below(key.head, heads, "head")
+        )
 
-    def _make_room(self) -> None:
-        total = sum(opened.map.bytes for opened in self._opened.values())
-        while total > MAPS and len(self._opened) > 1:
-            place, old = self._opened.popitem(last=False)
-            self._locks.pop(place, None)
-            total -= old.map.bytes
-            old.asked = 0.0
+    def _evict(self) -> None:
+        total = sum(cached.map.bytes for cached in self._maps.values())
+        while total > MAP_BYTES and len(self._maps) > 1:
+            key, oldest = self._maps.popitem(last=False)
+            self._map_locks.pop(key, None)
+            total -= oldest.map.bytes
+            oldest.last_used = 0.0
 
-    def _begin(self, opened: Opened) -> Job[None] | None:
+    def _start_refining(self, cached: CachedMap) -> Job[None] | None:
         def run(job: Job[None]) -> None:
-            def unwanted() -> bool:
-                return job.cancelled() or time.monotonic() - opened.asked > LOOKED_AWAY
+            def cancelled() -> bool:
+                return job.cancelled() or time.monotonic() - cached.last_used > IDLE_SECONDS
 
             try:
-                for _ in opened.map.refine(unwanted):
+                for _ in cached.map.refine(cancelled):
                     pass
             finally:
-                opened.refining = None
+                cached.refining = None
 
         try:
-            return self._work.behind.start(run)
-        except Refusal:  # asked again, it tries again
+            return self._workers.background.submit(run)
+        except ApiError:  # the queue is full; the next request tries again
             return None

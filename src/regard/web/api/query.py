@@ -1,116 +1,115 @@
-"""What can be asked about recordings, whoever asks: a browser by HTTP, or a notebook by messages.
+"""All questions about recordings, for a browser (HTTP) and for a notebook (widget messages).
 
-Every answer is made in a thread, from numbers that have been read from somebody's request but not yet compared with
-what there is.
+Every method runs in a worker thread. Its arguments are numbers from a request that have been parsed, but not yet
+compared with the recording.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from regard.errors import ChoiceError
-from regard.web.api.map_cache import Atlas, Place
-from regard.web.api.params import below
-from regard.web.api.profiles import Profiles
-from regard.web.api.registry import Shelf, lead
-from regard.web.server.errors import Refusal
-from regard.web.server.workers import Workshop
+from regard.web.api.map_cache import HeadKey, MapCache
+from regard.web.api.params import check_below
+from regard.web.api.profiles import ProfileJob
+from regard.web.api.registry import RecordingRegistry, batch_and_heads
+from regard.web.maps.arrays import TILE, ArrayResult
+from regard.web.server.errors import ApiError
+from regard.web.server.workers import WorkerPools
 
 POOLS = ("mean", "max")
 
 
-class Numbers(NamedTuple):
-    """Numbers in bulk, and whether they are what the weights say or an estimate from sampled rows."""
+class RecordingQueries:
+    """Answers to every question about the recordings of a registry."""
 
-    values: np.ndarray
-    exact: bool = True
-
-
-class Answers:
-    def __init__(self, shelf: Shelf, work: Workshop) -> None:
-        self.shelf, self.work = shelf, work
-        self.atlas = Atlas(shelf, work)
-        self._profiles: dict[str, Profiles] = {}
+    def __init__(self, registry: RecordingRegistry, workers: WorkerPools) -> None:
+        self.registry, self.workers = registry, workers
+        self.maps = MapCache(registry, workers)
+        self._profiles: dict[str, ProfileJob] = {}
 
     # Whole recordings
 
     def list(self) -> list[dict[str, Any]]:
-        return [one.line() for one in self.shelf]
+        return [registered.summary() for registered in self.registry]
 
-    def meta(self, id: str) -> dict[str, Any]:  # noqa: A002  as the wire calls it
-        return self.shelf.get(id).whole()
+    def metadata(self, id: str) -> dict[str, Any]:  # noqa: A002  as the wire calls it
+        return self.registry.get(id).metadata()
 
     def profiles(self, id: str) -> dict[str, Any]:  # noqa: A002
-        """The rows, or how far they are."""
-        return self.measuring(id).answer()
+        """The head statistics, or how much of them is computed."""
+        return self.profile_job(id).answer()
 
-    def measuring(self, id: str) -> Profiles:  # noqa: A002
-        """Somebody wants to know what the heads do: begin, or go on."""
-        shelved = self.shelf.get(id)
-        found = self._profiles.get(id) or self._profiles.setdefault(id, Profiles(shelved, self.work))
-        found.go_on()
-        return found
+    def profile_job(self, id: str) -> ProfileJob:  # noqa: A002
+        """The computation of a recording's head statistics, started or resumed."""
+        registered = self.registry.get(id)
+        job = self._profiles.get(id) or self._profiles.setdefault(id, ProfileJob(registered, self.workers))
+        job.resume()
+        return job
 
-    def thumbs(self, id: str, entry: int, batch: int, side: int) -> Numbers:  # noqa: A002
-        from regard.web.maps.thumbnails import thumbs
+    def thumbnails(self, id: str, entry: int, batch: int, side: int) -> ArrayResult:  # noqa: A002
+        """A small picture of every head of one call, (heads, side, side)."""
+        from regard.web.maps.thumbnails import thumbnails
 
-        call = self.shelf.get(id).entry(entry)
-        below(batch, lead(call.shape)[0], "batch")
-        return self._keep((id, entry, batch, side), lambda: thumbs(call, batch, side))
+        call = self.registry.get(id).entry(entry)
+        check_below(batch, batch_and_heads(call.shape)[0], "batch")
+        return self._compute_or_cached((id, entry, batch, side), lambda: thumbnails(call, batch, side))
 
     # One head
 
-    def info(self, place: Place) -> dict[str, Any]:
-        return self.atlas.info(place)
+    def info(self, head: HeadKey) -> dict[str, Any]:
+        return self.maps.info(head)
 
-    def tile(self, place: Place, pool: str, level: int, row: int, column: int) -> Numbers:
-        asked = (place, pool, level, row, column)
-        return self._keep(asked, lambda: _among(self.atlas.map(place).tile, pool, level, row, column))
+    def tile(self, head: HeadKey, pool: str, level: int, row: int, column: int) -> ArrayResult:
+        """A tile of a pyramid level, up to (256, 256) pixels."""
+        key = (head, pool, level, row, column)
+        return self._compute_or_cached(key, lambda: _or_404(self.maps.map(head).tile, pool, level, row, column))
 
-    def peaks(self, place: Place, pool: str, level: int, row: int) -> Numbers:
-        """The largest pixel in each line of pixels of a row of tiles, (up to 256,)."""
-        found = self.atlas.map(place)
-        columns = max(1, -(-found.m // (256 << min(level, 32))))
-        tiles = [self.tile(place, pool, level, row, column) for column in range(columns)]
+    def peaks(self, head: HeadKey, pool: str, level: int, row: int) -> ArrayResult:
+        """The largest pixel in each line of a row of tiles, up to (256,)."""
+        columns = max(1, -(-self.maps.map(head).m // (TILE << min(level, 32))))
+        tiles = [self.tile(head, pool, level, row, column) for column in range(columns)]
         peaks = np.stack([np.fmax.reduce(tile.values, axis=1, initial=0.0) for tile in tiles]).max(0)
-        return Numbers(peaks.astype("<f4"), all(tile.exact for tile in tiles))
+        return ArrayResult(peaks.astype("<f4"), all(tile.exact for tile in tiles))
 
-    def row(self, place: Place, i: int) -> Numbers:
-        return Numbers(_among(self.atlas.map(place).row, i))
+    def row(self, head: HeadKey, i: int) -> ArrayResult:
+        return ArrayResult(_or_404(self.maps.map(head).row, i))
 
-    def column(self, place: Place, j: int) -> Numbers:
-        return Numbers(_among(self.atlas.map(place).column, j))
+    def column(self, head: HeadKey, j: int) -> ArrayResult:
+        return ArrayResult(_or_404(self.maps.map(head).column, j))
 
-    def top(self, place: Place, i: int, k: int) -> dict[str, Any]:
-        found = self.atlas.map(place)
-        keys, weights = _among(found.top, i, max(1, min(k, found.m)))
+    def top(self, head: HeadKey, i: int, k: int) -> dict[str, Any]:
+        """The k keys with the largest weights of query i."""
+        attention_map = self.maps.map(head)
+        keys, weights = _or_404(attention_map.top, i, max(1, min(k, attention_map.m)))
         return {"keys": keys, "weights": weights}
 
-    # What is at hand
+    # Cached arrays
 
-    def kept(self, asked: tuple[Any, ...]) -> Numbers | None:
-        """Numbers that were asked for before: for these nobody needs a thread."""
-        kept = self.atlas.tiles.get(asked)
-        return None if kept is None else Numbers(kept)
+    def cached(self, key: tuple[Any, ...]) -> ArrayResult | None:
+        """An exact array that was computed before; reading it needs no worker thread."""
+        values = self.maps.tiles.get(key)
+        return None if values is None else ArrayResult(values)
 
-    def _keep(self, asked: tuple[Any, ...], make: Callable[[], Any]) -> Numbers:
-        found = self.kept(asked) or Numbers(*make())
-        if found.exact:
-            self.atlas.tiles.put(asked, found.values)
-        return found
+    def _compute_or_cached(self, key: tuple[Any, ...], compute: Callable[[], ArrayResult]) -> ArrayResult:
+        result = self.cached(key) or compute()
+        if result.exact:
+            self.maps.tiles.put(key, result.values)
+        return result
 
 
-def pooled(pool: str) -> str:
+def check_pool(pool: str) -> str:
+    """The pooling itself, "mean" or "max"; 404 for any other."""
     if pool not in POOLS:
-        raise Refusal(404, f"tiles are pooled by mean or max, not by {pool[:40]!r}")
+        raise ApiError(404, f"tiles are pooled by mean or max, not by {pool[:40]!r}")
     return pool
 
 
-def _among(ask: Any, *given: Any) -> Any:
+def _or_404(query: Callable[..., Any], *args: Any) -> Any:
     try:
-        return ask(*given)
+        return query(*args)
     except ChoiceError as error:  # a level, row or column beyond the map
-        raise Refusal(404, str(error)) from error
+        raise ApiError(404, str(error)) from error

@@ -1,4 +1,4 @@
-"""A text that somebody types, read by a real model and recorded, step by step."""
+"""Record a real model while it reads a text that a user typed, with progress events."""
 
 from __future__ import annotations
 
@@ -8,65 +8,65 @@ from contextlib import ExitStack, contextmanager
 from functools import cache
 from typing import Any
 
-from regard.web.api.registry import Shelf
-from regard.web.server.errors import Refusal
-from regard.web.server.workers import Cancelled, Job
+from regard.web.api.registry import RecordingRegistry
+from regard.web.server.errors import ApiError
+from regard.web.server.workers import Job, JobCancelled
 
 MODELS = ("minilm", "smollm2")
-LONGEST = 20_000  # characters
-LOOK = 0.1  # seconds between two reports
+MAX_CHARACTERS = 20_000
+REPORT_SECONDS = 0.1  # between two progress events
 
-_one_at_a_time = threading.Lock()  # a model that is recorded is changed for that time
+_recording_lock = threading.Lock()  # one at a time: a model has hooks while it is recorded
 
 
-def check(given: dict[str, Any]) -> tuple[str, str]:
-    """The text and the model of a request, or what is wrong with them."""
-    text, model = given.get("text"), given.get("model", MODELS[0])
-    if set(given) - {"text", "model"}:
-        raise Refusal(422, f"text and model are asked for, and {', '.join(sorted(given))[:80]} came")
+def parse_request(body: dict[str, Any]) -> tuple[str, str]:
+    """The text and the model's name in a request; 422 if they are not valid."""
+    text, model = body.get("text"), body.get("model", MODELS[0])
+    if set(body) - {"text", "model"}:
+        raise ApiError(422, f"text and model are asked for, and {', '.join(sorted(body))[:80]} came")
     if not isinstance(text, str) or not text.strip():
-        raise Refusal(422, f"text must be a text, and {type(text).__name__} came, or nothing but spaces")
-    if len(text) > LONGEST:
-        raise Refusal(422, f"text must have at most {LONGEST:,} characters, and {len(text):,} came")
+        raise ApiError(422, f"text must be a text, and {type(text).__name__} came, or nothing but spaces")
+    if len(text) > MAX_CHARACTERS:
+        raise ApiError(422, f"text must have at most {MAX_CHARACTERS:,} characters, and {len(text):,} came")
     if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise Refusal(422, "text must be text that can be written down, but it has half a character in it")
+        raise ApiError(422, "text must be text that can be written down, but it has half a character in it")
     if model not in MODELS:
-        raise Refusal(422, f"model must be one of {', '.join(MODELS)}, and {str(model)[:40]!r} came")
+        raise ApiError(422, f"model must be one of {', '.join(MODELS)}, and {str(model)[:40]!r} came")
     return text, model
 
 
-def events(shelf: Shelf, text: str, name: str, job: Job[None]) -> Iterator[dict[str, Any]]:
-    """Progress, and at last the id of the recording."""
+def events(registry: RecordingRegistry, text: str, name: str, job: Job[None]) -> Iterator[dict[str, Any]]:
+    """Record the named model: progress events, and at last the id of the recording."""
     yield {"stage": "loading", "progress": 0.0}
     with ExitStack() as stack:
-        while not _one_at_a_time.acquire(timeout=LOOK):
+        while not _recording_lock.acquire(timeout=REPORT_SECONDS):
             job.check()
-        stack.callback(_one_at_a_time.release)
+        stack.callback(_recording_lock.release)
         from regard import models
 
         other = ". Take smollm2, which reads every text" if name == "minilm" else ""
         longer = ", or take smollm2, which reads 8,192" if name == "minilm" else ""
-        given = models.give(name, text, loaded=_loaded(name), instead=other, shorter=longer)
+        given = models.give(name, text, loaded=_load(name), instead=other, shorter=longer)
         job.check()
-        run = _Run(given, shelf.new_file())
+        run = RecordedForwardPass(given, registry.new_file())
         stack.callback(run.stop)
         for progress in run.progress():
             job.check()
             yield {"stage": "recording", "progress": progress, "tokens": given.length}
         title = " ".join(text.split())
-        made = shelf.put(run.opened(), title if len(title) <= 60 else f"{title[:59]}…", run.path)
-    yield {"stage": "done", "progress": 1.0, "id": made.id}
+        registered = registry.add(run.open(), title if len(title) <= 60 else f"{title[:59]}…", run.path)
+    yield {"stage": "done", "progress": 1.0, "id": registered.id}
 
 
 @cache
-def _loaded(name: str) -> Any:
+def _load(name: str) -> Any:
     from regard import models
 
     return models.load(name)
 
 
-class _Run:
-    """The model's pass in a thread of its own, which can be stopped between two of its modules."""
+class RecordedForwardPass:
+    """A model's forward pass in a thread of its own. It can be stopped between two modules."""
 
     def __init__(self, given: Any, path: Any) -> None:
         self.path, self._given = path, given
@@ -78,19 +78,19 @@ class _Run:
 
     def progress(self) -> Iterator[float]:
         while self._thread.is_alive():
-            self._thread.join(LOOK)
+            self._thread.join(REPORT_SECONDS)
             yield self._calls / max(1, self._total)
         if self._error is not None:
             self.path.unlink(missing_ok=True)
             raise self._error
 
-    def opened(self) -> Any:
+    def open(self) -> Any:
         import regard as rg
 
         return rg.open(self.path)
 
     def stop(self) -> None:
-        """Also when all went well; then there is nothing to stop."""
+        """Stop the pass and delete its file; nothing happens if the pass has ended."""
         if self._thread.is_alive():
             self._stopped.set()
             self._thread.join()
@@ -106,23 +106,23 @@ class _Run:
         try:
             with (
                 torch.no_grad(),
-                self._watched(given.model),
+                self._count_calls(given.model),
                 rg.record(given.model, path=self.path, tokenizer=given.tokenizer, about=about),
             ):
                 given.model(**given.inputs)
-        except BaseException as error:  # noqa: BLE001  raised again where somebody waits
+        except BaseException as error:  # noqa: BLE001  raised again by `progress`
             self._error = error
 
     @contextmanager
-    def _watched(self, model: Any) -> Iterator[None]:
-        """Count the model's own modules as they run; torch's small ones are left alone."""
+    def _count_calls(self, model: Any) -> Iterator[None]:
+        """Count the model's own modules as they run, without those of torch."""
         modules = [module for module in model.modules() if not type(module).__module__.startswith("torch.")]
         self._total = len(modules)
 
         def count(*_: Any) -> None:
             self._calls += 1
             if self._stopped.is_set():
-                raise Cancelled
+                raise JobCancelled
 
         hooks = [module.register_forward_pre_hook(count) for module in modules]
         try:

@@ -1,4 +1,4 @@
-"""Recordings over HTTP: what was asked is read from the address, and answered in a thread."""
+"""Routes of the recordings: parameters are read from the address, and the answer is computed in a worker thread."""
 
 from __future__ import annotations
 
@@ -10,92 +10,104 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from regard.web.api import recorder
-from regard.web.api.map_cache import Place
-from regard.web.api.params import in_path, in_query
-from regard.web.api.query import Answers, Numbers, pooled
-from regard.web.api.registry import Shelf
-from regard.web.server.errors import as_json, read_json
-from regard.web.server.events import stream
-from regard.web.server.workers import Workshop, answer
+from regard.web.api.map_cache import HeadKey
+from regard.web.api.params import path_integers, query_integer
+from regard.web.api.query import RecordingQueries, check_pool
+from regard.web.api.registry import RecordingRegistry
+from regard.web.maps.arrays import ArrayResult
+from regard.web.server.errors import json_response, parse_json_object
+from regard.web.server.events import event_stream
+from regard.web.server.workers import WorkerPools, run_in_worker
 
-KEPT = "private, max-age=86400, immutable"  # an id is never given to another recording
-AT_ONCE = 0.8  # seconds for which an answer that takes longer is waited for
+CACHE_FOREVER = "private, max-age=86400, immutable"  # an id is never given to another recording
+PROFILE_WAIT = 0.8  # seconds to wait for profiles before the progress is sent instead
 
 
-class Recordings:
-    def __init__(self, shelf: Shelf, work: Workshop, *, lab: bool) -> None:
-        self.shelf, self.work = shelf, work
-        self._allow = {"allow": "GET, HEAD, POST" if lab else "GET, HEAD"}  # whether a page may offer to record
-        self.answers = Answers(shelf, work)
+class RecordingRoutes:
+    """Handlers of /api/recordings."""
+
+    def __init__(self, registry: RecordingRegistry, workers: WorkerPools, *, lab: bool) -> None:
+        self.registry, self.workers = registry, workers
+        self._allow = {"allow": "GET, HEAD, POST" if lab else "GET, HEAD"}  # tells the page whether it may record
+        self.queries = RecordingQueries(registry, workers)
 
     # Whole recordings
 
-    async def all(self, request: Request) -> Response:
-        return as_json(await self._ask(request, self.answers.list), headers=self._allow)
+    async def get_all(self, request: Request) -> Response:
+        return json_response(await self._run(request, self.queries.list), headers=self._allow)
 
-    async def one(self, request: Request) -> Response:
-        self.shelf.get(request.path_params["id"])
-        return as_json(await self._ask(request, self.answers.meta, request.path_params["id"]))
+    async def get(self, request: Request) -> Response:
+        return json_response(await self._run(request, self.queries.metadata, self._id(request)))
 
     async def record(self, request: Request) -> Response:
-        text, model = recorder.check(read_json(await request.body()))
-        return await stream(request, self.work.long, lambda job: recorder.events(self.shelf, text, model, job))
+        text, model = recorder.parse_request(parse_json_object(await request.body()))
+        return await event_stream(
+            request, self.workers.long, lambda job: recorder.events(self.registry, text, model, job)
+        )
 
-    async def profiles(self, request: Request) -> Response:
-        found = await self._ask(request, self.answers.measuring, request.path_params["id"])
-        await found.wait(AT_ONCE)
-        return as_json(found.answer()) if found.ready else as_json(found.answer(), 202, {"retry-after": "1"})
+    async def get_profiles(self, request: Request) -> Response:
+        job = await self._run(request, self.queries.profile_job, request.path_params["id"])
+        await job.wait(PROFILE_WAIT)
+        return json_response(job.answer()) if job.ready else json_response(job.answer(), 202, {"retry-after": "1"})
 
-    async def thumbs(self, request: Request) -> Response:
-        entry, batch = in_path(request, "entry", "batch")
-        self.shelf.get(request.path_params["id"])
-        asked = (request.path_params["id"], entry, batch, in_query(request, "side", 64, 8, 256))
-        kept = self.answers.kept(asked)
-        return _numbers(kept) if kept is not None else await self._numbers(request, self.answers.thumbs, *asked)
+    async def get_thumbnails(self, request: Request) -> Response:
+        entry, batch = path_integers(request, "entry", "batch")
+        key = (self._id(request), entry, batch, query_integer(request, "side", 64, 8, 256))
+        return await self._cached_array(request, self.queries.thumbnails, key)
 
     # One head
 
-    async def info(self, request: Request) -> Response:
-        return as_json(await self._ask(request, self.answers.info, self._place(request)))
+    async def get_info(self, request: Request) -> Response:
+        return json_response(await self._run(request, self.queries.info, self._head(request)))
 
-    async def tile(self, request: Request) -> Response:
-        place, pool = self._place(request), pooled(request.path_params["pool"])
-        asked = (place, pool, *in_path(request, "level", "row", "column"))
-        kept = self.answers.kept(asked)
-        return _numbers(kept) if kept is not None else await self._numbers(request, self.answers.tile, *asked)
+    async def get_tile(self, request: Request) -> Response:
+        head, pool = self._head(request), check_pool(request.path_params["pool"])
+        key = (head, pool, *path_integers(request, "level", "row", "column"))
+        return await self._cached_array(request, self.queries.tile, key)
 
-    async def peaks(self, request: Request) -> Response:
-        place, pool = self._place(request), pooled(request.path_params["pool"])
-        return await self._numbers(request, self.answers.peaks, place, pool, *in_path(request, "level", "row"))
+    async def get_peaks(self, request: Request) -> Response:
+        head, pool = self._head(request), check_pool(request.path_params["pool"])
+        return await self._array(request, self.queries.peaks, head, pool, *path_integers(request, "level", "row"))
 
-    async def row(self, request: Request) -> Response:
-        return await self._numbers(request, self.answers.row, self._place(request), *in_path(request, "i"))
+    async def get_row(self, request: Request) -> Response:
+        return await self._array(request, self.queries.row, self._head(request), *path_integers(request, "i"))
 
-    async def column(self, request: Request) -> Response:
-        return await self._numbers(request, self.answers.column, self._place(request), *in_path(request, "j"))
+    async def get_column(self, request: Request) -> Response:
+        return await self._array(request, self.queries.column, self._head(request), *path_integers(request, "j"))
 
-    async def top(self, request: Request) -> Response:
-        place, (i,) = self._place(request), in_path(request, "i")
-        return as_json(await self._ask(request, self.answers.top, place, i, in_query(request, "k", 8, 1, 1000)))
+    async def get_top(self, request: Request) -> Response:
+        head, (i,) = self._head(request), path_integers(request, "i")
+        k = query_integer(request, "k", 8, 1, 1000)
+        return json_response(await self._run(request, self.queries.top, head, i, k))
 
-    def _place(self, request: Request) -> Place:
-        entry, batch, head = in_path(request, "entry", "batch", "head")
-        return Place(self.shelf.get(request.path_params["id"]).id, entry, batch, head)
+    def _id(self, request: Request) -> str:
+        return self.registry.get(request.path_params["id"]).id
 
-    async def _numbers(self, request: Request, ask: Callable[..., Numbers], *given: Any) -> Response:
-        return _numbers(await self._ask(request, ask, *given))
+    def _head(self, request: Request) -> HeadKey:
+        entry, batch, head = path_integers(request, "entry", "batch", "head")
+        return HeadKey(self._id(request), entry, batch, head)
 
-    async def _ask(self, request: Request, ask: Callable[..., Any], *given: Any) -> Any:
-        return await answer(request, self.work, lambda _: ask(*given))
+    async def _cached_array(
+        self, request: Request, query: Callable[..., ArrayResult], key: tuple[Any, ...]
+    ) -> Response:
+        """The array of `query(*key)`; one that was computed before needs no worker thread."""
+        cached = self.queries.cached(key)
+        return array_response(cached) if cached is not None else await self._array(request, query, *key)
+
+    async def _array(self, request: Request, query: Callable[..., ArrayResult], *args: Any) -> Response:
+        return array_response(await self._run(request, query, *args))
+
+    async def _run(self, request: Request, query: Callable[..., Any], *args: Any) -> Any:
+        return await run_in_worker(request, self.workers, lambda _: query(*args))
 
 
-def _numbers(found: Numbers) -> Response:
-    """float32, lowest byte first, row by row."""
-    plain = np.ascontiguousarray(found.values, "<f4")
+def array_response(result: ArrayResult) -> Response:
+    """An array as float32, little-endian, row by row; its shape and whether it is exact are headers."""
+    values = np.ascontiguousarray(result.values, "<f4")
     headers = {
-        "regard-shape": ",".join(str(length) for length in plain.shape),
-        "regard-exact": "yes" if found.exact else "no",
-        "cache-control": KEPT if found.exact else "no-store",
+        "regard-shape": ",".join(str(length) for length in values.shape),
+        "regard-exact": "yes" if result.exact else "no",
+        "cache-control": CACHE_FOREVER if result.exact else "no-store",
     }
-    body: Any = plain
-    return Response(memoryview(body).cast("B") if plain.size else b"", 200, headers, "application/octet-stream")
+    body: Any = values
+    return Response(memoryview(body).cast("B") if values.size else b"", 200, headers, "application/octet-stream")

@@ -1,4 +1,4 @@
-"""The recordings that are served, by short names of our own: no path comes from a client."""
+"""The recordings that are served, by ids that the server makes: no path comes from a client."""
 
 from __future__ import annotations
 
@@ -12,24 +12,28 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.web.server.errors import Refusal
+from regard.web.server.errors import ApiError
 
 Texts = dict[int, dict[str, list[list[str]]]]  # step -> input -> sequence -> tokens
-MOST = 8  # recordings made in the lab that are kept; the oldest goes
+MAX_LAB_RECORDINGS = 8  # recordings made in the lab; a new one deletes the oldest
 
 
-class Shelved:
-    """One recording, and what is known of it."""
+class RegisteredRecording:
+    """One recording with its id, its display name and the texts of its tokens.
 
-    def __init__(self, recording: Any, name: str, made: Path | None = None, texts: Texts | None = None) -> None:
-        self.id, self.recording, self.name = _id(recording.path, made), recording, name
-        self.made = made  # the file, if it is ours to delete
-        self._given = texts or {}  # texts of tokens that the recording does not know
+    temporary: the file of a recording that the lab made, which is deleted with it. texts: those of tokens that the
+    recording itself does not know.
+    """
+
+    def __init__(self, recording: Any, name: str, temporary: Path | None = None, texts: Texts | None = None) -> None:
+        self.id, self.recording, self.name = _recording_id(recording.path, temporary), recording, name
+        self.temporary = temporary
+        self._given_texts = texts or {}
         self._lock = threading.Lock()
 
     @property
     def entries(self) -> Sequence[Any]:
-        """With those that were written since, if somebody still writes the file."""
+        """All calls, with those that were written since the file was opened."""
         with self._lock:
             self.recording.refresh()
             return list(self.recording.entries)
@@ -37,11 +41,11 @@ class Shelved:
     def entry(self, number: int) -> Any:
         entries = self.recording.entries
         if number >= len(entries):
-            raise Refusal(404, f"{self.id} has entries 0 to {len(entries) - 1}, and not {number}")
+            raise ApiError(404, f"{self.id} has entries 0 to {len(entries) - 1}, and not {number}")
         return entries[number]
 
-    def line(self) -> dict[str, Any]:
-        """What the list says of it."""
+    def summary(self) -> dict[str, Any]:
+        """One row in the list of recordings."""
         entries = self.entries
         return {
             "id": self.id,
@@ -49,99 +53,106 @@ class Shelved:
             "model": self.recording.about.get("from") or self.recording.about.get("model"),
             "tokens": max((entry.shape[-1] for entry in entries), default=0),
             "layers": len({entry.name for entry in entries}),
-            "heads": max((lead(entry.shape)[1] for entry in entries), default=0),
+            "heads": max((batch_and_heads(entry.shape)[1] for entry in entries), default=0),
         }
 
-    def whole(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
+        """The summary, all calls, and the texts of all tokens."""
         entries, texts = self.entries, self._texts()
         return {
-            **self.line(),
+            **self.summary(),
             "entries": [
                 {
                     "entry": number,
                     "layer": entry.name,
                     "step": entry.step,
-                    "shape": [*lead(entry.shape), *entry.shape[-2:]],
+                    "shape": [*batch_and_heads(entry.shape), *entry.shape[-2:]],
                     "cross": entry.cross,
                     "mask": entry.mask,
                     "heads": None if entry.heads is None else list(entry.heads),
                     "bytes": entry.bytes,
-                    "queries": _source(texts, entry, entry.shape[-2], keys=False),
-                    "keys": _source(texts, entry, entry.shape[-1], keys=True),
+                    "queries": _input_name(texts, entry, entry.shape[-2], keys=False),
+                    "keys": _input_name(texts, entry, entry.shape[-1], keys=True),
                 }
                 for number, entry in enumerate(entries)
             ],
-            "tokens": {str(step): found for step, found in texts.items()},
+            "tokens": {str(step): inputs for step, inputs in texts.items()},
         }
 
     def _texts(self) -> Texts:
-        """Texts of the tokens by step and input; their numbers where no tokenizer was given."""
-        found = {step: dict(texts) for step, texts in (self._given or self.recording.tokens).items()}
+        """Texts of the tokens by step and input; their ids where no tokenizer was given."""
+        texts = {step: dict(inputs) for step, inputs in (self._given_texts or self.recording.tokens).items()}
         for step, inputs in self.recording.inputs.items():
             for name, ids in inputs.items():
-                known = found.setdefault(step, {})
-                if name not in known:
-                    known[name] = [[str(number) for number in row] for row in ids.tolist()]
-        return found
+                of_step = texts.setdefault(step, {})
+                if name not in of_step:
+                    of_step[name] = [[str(number) for number in row] for row in ids.tolist()]
+        return texts
 
 
-class Shelf:
+class RecordingRegistry:
+    """Recordings by id, and the folder of those that the lab makes."""
+
     def __init__(self) -> None:
-        self._all: dict[str, Shelved] = {}
+        self._recordings: dict[str, RegisteredRecording] = {}
         self._lock = threading.Lock()
         self._folder: Path | None = None
 
     def new_file(self) -> Path:
-        """Where a recording that the lab makes is written."""
+        """A path for a recording that the lab is about to make."""
         with self._lock:
             self._folder = self._folder or Path(tempfile.mkdtemp(prefix="regard-"))
         return self._folder / f"{secrets.token_hex(8)}.regard"
 
-    def put(self, recording: Any, name: str, made: Path | None = None, texts: Texts | None = None) -> Shelved:
-        new = Shelved(recording, name, made, texts)
+    def add(
+        self, recording: Any, name: str, temporary: Path | None = None, texts: Texts | None = None
+    ) -> RegisteredRecording:
+        """Register a recording; see `RegisteredRecording`. The oldest beyond MAX_LAB_RECORDINGS is deleted."""
+        new = RegisteredRecording(recording, name, temporary, texts)
         with self._lock:
-            self._all[new.id] = new
-            ours = [shelved for shelved in self._all.values() if shelved.made is not None]
-            for old in ours[:-MOST]:
-                del self._all[old.id]
-                if old.made is not None:
-                    old.made.unlink(missing_ok=True)
+            self._recordings[new.id] = new
+            of_lab = [registered for registered in self._recordings.values() if registered.temporary is not None]
+            for old in of_lab[:-MAX_LAB_RECORDINGS]:
+                del self._recordings[old.id]
+                if old.temporary is not None:
+                    old.temporary.unlink(missing_ok=True)
         return new
 
-    def get(self, name: str) -> Shelved:
-        found = self._all.get(name)
-        if found is None:
-            raise Refusal(404, "there is no such recording")
-        return found
+    def get(self, id: str) -> RegisteredRecording:  # noqa: A002  as the wire calls it
+        """The recording with this id, or 404."""
+        registered = self._recordings.get(id)
+        if registered is None:
+            raise ApiError(404, "there is no such recording")
+        return registered
 
-    def __iter__(self) -> Iterator[Shelved]:
-        return iter(list(self._all.values()))
+    def __iter__(self) -> Iterator[RegisteredRecording]:
+        return iter(list(self._recordings.values()))
 
     def close(self) -> None:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def lead(shape: Sequence[int]) -> tuple[int, int]:
+def batch_and_heads(shape: Sequence[int]) -> tuple[int, int]:
     """(batch, heads) of (..., n, m): heads are the last leading dimension where there are two or more."""
     *before, last = (1, 1, *shape[:-2]) if len(shape) < 4 else shape[:-2]
     return (last, 1) if len(shape) == 3 else (math.prod(before), last)
 
 
-def _id(path: Path | None, made: Path | None) -> str:
-    """The same for the same file, so that an address that was shared works again; never that of another.
+def _recording_id(path: Path | None, temporary: Path | None) -> str:
+    """An id that is stable for one unchanged file, so that a shared address works again, and unique otherwise.
 
-    Browsers keep tiles under it.
+    Browsers cache tiles under it, so two recordings never share one.
     """
-    if path is None or made is not None:
+    if path is None or temporary is not None:
         return secrets.token_hex(6)
-    found = path.resolve().stat()
-    return hashlib.sha256(f"{path.resolve()} {found.st_size} {found.st_mtime_ns}".encode()).hexdigest()[:12]
+    status = path.resolve().stat()
+    return hashlib.sha256(f"{path.resolve()} {status.st_size} {status.st_mtime_ns}".encode()).hexdigest()[:12]
 
 
-def _source(texts: Texts, entry: Any, count: int, *, keys: bool) -> str | None:
-    """Which of a step's inputs an entry's queries or keys stand for, if one has their number."""
-    known = texts.get(entry.step, {})
+def _input_name(texts: Texts, entry: Any, count: int, *, keys: bool) -> str | None:
+    """The model input whose tokens are an entry's queries or keys: the first with as many tokens, or None."""
+    inputs = texts.get(entry.step, {})
     decoder = "decoder" in entry.name and not (keys and entry.cross)
     names = ("decoder_input_ids", "input_ids") if decoder else ("input_ids", "decoder_input_ids")
-    return next((name for name in names if any(len(row) == count for row in known.get(name, []))), None)
+    return next((name for name in names if any(len(row) == count for row in inputs.get(name, []))), None)

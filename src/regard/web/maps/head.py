@@ -1,12 +1,15 @@
-"""One head of a lazy matrix, of which rows, boxes and squares are made on demand."""
+"""The n x m weights of one head: rows, boxes and pooled boxes are computed on demand, n x m is never built."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from threading import Lock
+from typing import ParamSpec, TypeVar
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.engine import index as index_module
@@ -16,35 +19,54 @@ from regard.engine.tiles import Problem
 from regard.errors import ChoiceError
 from regard.normalisers import Softmax
 from regard.operands import NEVER, Axis, Operand, Size, Span, Tile
-from regard.web.maps.pooling import MAX, Statistic, pixels, pooled, runs, square
+from regard.tracing import plain_dtypes
+from regard.web.maps.pooling import RowStatistic, add_pixels, contiguous_runs, n_pixels, pool_2d, pool_axis
+from regard.web.server.priority import GATE
 from regard.weights import Weights
 
-ONE = (slice(0, 1), slice(0, 1))
-BAND = 256  # rows whose statistic is found together
-AT_ONCE = 4  # bands
-BOX = 1 << 20  # cells that are made at a time: they stay in the cache
-CAP = 4 * BOX  # cells of whole rows; longer rows are cut
-FEWEST = 64  # rows that are made together even where they are long: below that a product waits for memory
-WIDE = 4096  # columns of a box of whole bands
-TRIED = 16  # rows by which a statistic that was given is tried
-AGREES = 1e-6  # relative, and twice that absolute: more would show in the weights
+SINGLE_HEAD = (slice(0, 1), slice(0, 1))
+BAND = 256  # rows whose statistic is computed together
+BANDS_PER_LOCK = 4  # bands that one thread computes before another may
+BOX_CELLS = 1 << 20  # cells computed at a time: they stay in the processor's cache
+MAX_ROW_CELLS = 4 * BOX_CELLS  # cells of whole rows computed at a time; longer rows are cut
+MIN_ROWS = 64  # rows computed together even where they are long: with fewer, a product waits for memory
+BOX_COLUMNS = 4096  # columns of a box of whole bands
+CHECKED_ROWS = 16  # rows at which a given log-sum-exp is compared with our own
+LSE_TOLERANCE = 1e-6  # relative, and twice that absolute: a larger difference would show in the weights
+
+Args = ParamSpec("Args")
+Result = TypeVar("Result")
 
 
-class Head:
-    """The n x m weights of one head, and the statistics of its rows as far as they are known."""
+def interactive(query: Callable[Args, Result]) -> Callable[Args, Result]:
+    """Decorate a query that a person waits for: background work pauses; no autograd graph, no autocast."""
+
+    @wraps(query)
+    def wrapped(*args: Args.args, **options: Args.kwargs) -> Result:
+        with GATE.foreground(), torch.no_grad(), plain_dtypes():
+            return query(*args, **options)
+
+    return wrapped
+
+
+class HeadWeights:
+    """The weights of one head, and the statistics (log-sum-exp for softmax) of the rows that were computed.
+
+    statistic (n,): log-sum-exp of every row if somebody has it; it is used if it agrees with the scores.
+    """
 
     def __init__(self, weights: Weights, batch: int, head: int, statistic: Tensor | None = None) -> None:
         weights._check_fresh()  # noqa: SLF001
-        self.problem = alone(weights._problem(), place(tuple(weights.shape[:-2]), batch, head))  # noqa: SLF001
+        self.problem = single_head_problem(weights._problem(), lead_index(tuple(weights.shape[:-2]), batch, head))  # noqa: SLF001
         self.n, self.m = self.problem.size.n, self.problem.size.m
         self.pointwise = self.problem.spec.normaliser.pointwise
-        self.softmax = isinstance(self.problem.spec.normaliser, Softmax)
+        self.is_softmax = isinstance(self.problem.spec.normaliser, Softmax)
         self.statistic = torch.full((1, 1, self.n), math.nan, dtype=self.problem.dtype, device=self.problem.size.device)
-        self.nothing = torch.zeros_like(self.statistic)  # under which weights of softmax are exp(score)
-        self.known = [False] * pixels(self.n, BAND)
+        self.zero_statistic = torch.zeros_like(self.statistic)  # given this statistic, softmax weights are exp(score)
+        self.known_bands = [False] * n_pixels(self.n, BAND)
         self._lock = Lock()
         if statistic is not None:
-            self._believe(statistic)
+            self._accept_given_statistic(statistic)
 
     @property
     def size(self) -> Size:
@@ -57,71 +79,72 @@ class Head:
 
     # Rows
 
-    def rows(self, low: int, high: int, cols: slice | None = None) -> Tensor:
-        """Weights (rows, cols), from whole rows."""
-        wanted = slice(0, self.m) if cols is None else cols
+    def rows(self, low: int, high: int, cols: slice | None = None) -> Float[Tensor, "rows cols"]:
+        """Weights of rows low to high, computed from whole rows."""
+        cols = slice(0, self.m) if cols is None else cols
         picked = index_module.Picked(
-            (0, 0, slice(low, high, 1), slice(wanted.start, wanted.stop, 1)), (1, 1, self.n, self.m)
+            (0, 0, slice(low, high, 1), slice(cols.start, cols.stop, 1)), (1, 1, self.n, self.m)
         )
-        return index_module.block(self.problem, picked, BOX)
+        return index_module.block(self.problem, picked, BOX_CELLS)
 
-    def lines(self, index: Tensor, cols: range, side: int, pool: int) -> Tensor:
-        """Rows picked one by one with their columns pooled, sums or maxima: (rows, pixels)."""
-        out = self.statistic.new_zeros(len(index), pixels(len(cols), side))
-        known = self.pointwise and all(self.known[band] for band in set((index // BAND).tolist()))
-        step, buffers = max(1, 2 * BOX // max(len(cols) if known else self.m, 1)), Buffers(self.problem)
+    def pooled_rows(
+        self, index: Int[Tensor, " rows"], cols: range, side: int, pool: int
+    ) -> Float[Tensor, "rows pixels"]:
+        """The rows at `index`, with their columns pooled by sum or maximum."""
+        out = self.statistic.new_zeros(len(index), n_pixels(len(cols), side))
+        known = self.pointwise and all(self.known_bands[band] for band in set((index // BAND).tolist()))
+        step, buffers = max(1, 2 * BOX_CELLS // max(len(cols) if known else self.m, 1)), Buffers(self.problem)
         for low in range(0, len(index), step):
             rows, target = Span(0, 0, index[low : low + step]), out[low : low + step]
             if known:
                 part = self.box(rows, Span(cols.start, cols.stop), buffers)
                 if part is not None:
-                    target.copy_(pooled(part, -1, 0, side, pool))
+                    target.copy_(pool_axis(part, -1, 0, side, pool))
             else:
-                self._whole_lines(rows, cols, side, pool, buffers, target)
+                self._add_whole_rows(rows, cols, side, pool, buffers, target)
         return out
 
-    def _whole_lines(self, rows: Span, cols: range, side: int, pool: int, buffers: Buffers, out: Tensor) -> None:
-        tile = self.problem.tile(ONE, rows)
+    def _add_whole_rows(self, rows: Span, cols: range, side: int, pool: int, buffers: Buffers, out: Tensor) -> None:
+        tile = self.problem.tile(SINGLE_HEAD, rows)
         if tile is None:
             return
         weights = whole_rows(self.problem, tile, buffers).weights[0, 0]
-        for low, high, start in runs(tile.cols):
+        for low, high, start in contiguous_runs(tile.cols):
             first, last = max(start, cols.start), min(start + high - low, cols.stop)
             if first < last:
-                found = pooled(weights[:, low + first - start : low + last - start], -1, first, side, pool)
-                target = out.narrow(-1, first // side - cols.start // side, found.shape[-1])
-                target.copy_(torch.maximum(target, found)) if pool == MAX else target.add_(found)
+                pixels = pool_axis(weights[:, low + first - start : low + last - start], -1, first, side, pool)
+                add_pixels(out.narrow(-1, first // side - cols.start // side, pixels.shape[-1]), pixels, pool)
 
     def top(self, row: int, k: int) -> tuple[list[int], list[float]]:
-        """The keys with the largest weights of a row, those that it sees, and their weights."""
-        tile = self.problem.tile(ONE, Span(row, row + 1))
+        """The keys with the k largest weights of a row, and the weights; keys that are hidden are left out."""
+        tile = self.problem.tile(SINGLE_HEAD, Span(row, row + 1))
         if tile is None:
             return [], []
         reducer = top(self.problem.spec.normaliser, k)
         values, keys = reducer.finish(reducer.first(whole_rows(self.problem, tile)))
-        seen = keys.flatten() >= 0
-        return keys.flatten()[seen].tolist(), values.flatten()[seen].tolist()
+        visible = keys.flatten() >= 0
+        return keys.flatten()[visible].tolist(), values.flatten()[visible].tolist()
 
     # Boxes
 
-    def squares(self, rows: range, cols: range, side: int, pool: int) -> Tensor:
-        """A box as squares, sums or maxima. It begins at the edge of one."""
-        shape = (pixels(len(rows), side), pixels(len(cols), side))
+    def pooled_box(self, rows: range, cols: range, side: int, pool: int) -> Float[Tensor, "pixel_rows pixel_cols"]:
+        """A box pooled into pixels by sum or maximum. It begins at the edge of a pixel."""
+        shape = (n_pixels(len(rows), side), n_pixels(len(cols), side))
         out = torch.zeros(shape, dtype=self.problem.dtype, device=self.size.device)
         for low, left, part in self._boxes(rows, cols, side):
-            found = square(part, 0, 0, side, pool)
+            pixels = pool_2d(part, 0, 0, side, pool)
             target = out[(low - rows.start) // side :, (left - cols.start) // side :]
-            target[: found.shape[0], : found.shape[1]].copy_(found)
+            target[: pixels.shape[0], : pixels.shape[1]].copy_(pixels)
         return out
 
     def _boxes(self, rows: range, cols: range, side: int) -> Iterator[tuple[int, int, Tensor]]:
-        """The visible parts of a box, as large as the cache likes them, and where they begin."""
-        width = min(len(cols), max(side, math.isqrt(BOX))) if self.pointwise else len(cols)
-        taken = width if self.pointwise else self.m
-        height = max(side, BOX // max(taken, 1) // side * side)
+        """The visible parts of a box, cut to about BOX_CELLS cells: (first row, first column, weights)."""
+        width = min(len(cols), max(side, math.isqrt(BOX_CELLS))) if self.pointwise else len(cols)
+        computed = width if self.pointwise else self.m  # columns
+        height = max(side, BOX_CELLS // max(computed, 1) // side * side)
         buffers = Buffers(self.problem)
         if self.pointwise:
-            self.need(rows.start, rows.stop)
+            self.compute_statistic(rows.start, rows.stop)
         for low in range(rows.start, rows.stop, height):
             high = min(low + height, rows.stop)
             for left in range(cols.start, cols.stop, max(width, 1)):
@@ -134,22 +157,26 @@ class Head:
                 if part is not None:
                     yield low, left, part
 
-    def across(self, rows: range, buffers: Buffers, statistic: Tensor | None = None) -> Iterator[tuple[Span, Tensor]]:
-        """The visible boxes of some rows from left to right: columns, and weights that are gone with the next box."""
-        for left in range(0, self.m, WIDE):
-            cols = Span(left, min(left + WIDE, self.m))
+    def boxes_of_rows(
+        self, rows: range, buffers: Buffers, statistic: Tensor | None = None
+    ) -> Iterator[tuple[Span, Tensor]]:
+        """The visible boxes of these rows from left to right: (columns, weights). The next box reuses the memory."""
+        for left in range(0, self.m, BOX_COLUMNS):
+            cols = Span(left, min(left + BOX_COLUMNS, self.m))
             part = self.box(Span(rows.start, rows.stop), cols, buffers, statistic)
             if part is not None:
                 yield cols, part
 
-    def box(self, rows: Span, cols: Span, buffers: Buffers, statistic: Tensor | None = None) -> Tensor | None:
-        """Weights (rows, cols) from the statistic (1, 1, n), None if all are hidden; gone with the next."""
-        tile = self.problem.box(ONE, rows, cols)
+    def box(
+        self, rows: Span, cols: Span, buffers: Buffers, statistic: Float[Tensor, "1 1 queries"] | None = None
+    ) -> Float[Tensor, "rows cols"] | None:
+        """Weights from the rows' statistic, None if all are hidden. The next box reuses the memory."""
+        tile = self.problem.box(SINGLE_HEAD, rows, cols)
         if tile is None:
             return None
         first, second = buffers.take((1, 1, len(rows), len(cols)))
         scores = self.problem.scores([tile.cut(o) for o in self.problem.operands], tile, out=first)
-        if statistic is self.nothing:
+        if statistic is self.zero_statistic:
             return torch.exp(scores, out=scores if scores.data_ptr() == first.data_ptr() else None).expand(first.shape)[
                 0, 0
             ]
@@ -158,81 +185,88 @@ class Head:
         out = (second if broken else scores) if scores.data_ptr() == first.data_ptr() else None
         weights = self.problem.spec.normaliser.given(scores, statistic, cols, out)
         if broken:
-            weights = weights.masked_fill(scores == NEVER, 0)  # a row that sees NaN is NaN where it sees
+            weights = weights.masked_fill(scores == NEVER, 0)  # a row that attends to NaN is NaN at its visible keys
         return weights.expand(first.shape)[0, 0]
 
     # Statistics
 
-    def need(self, low: int, high: int) -> None:
-        """Know the statistics of these rows."""
-        missing = [band for band in range(low // BAND, pixels(high, BAND)) if not self.known[band]]
-        for some in (missing[i : i + AT_ONCE] for i in range(0, len(missing), AT_ONCE)):
-            with self._lock:  # for some at a time: another thread may need others, and not for long
-                bands = [range(b * BAND, min((b + 1) * BAND, self.n)) for b in some if not self.known[b]]
+    def compute_statistic(self, low: int, high: int) -> None:
+        """Compute the statistics of rows low to high where they are not known."""
+        missing = [band for band in range(low // BAND, n_pixels(high, BAND)) if not self.known_bands[band]]
+        for group in (missing[i : i + BANDS_PER_LOCK] for i in range(0, len(missing), BANDS_PER_LOCK)):
+            with self._lock:  # for a few bands at a time, so that another thread need not wait long
+                bands = [range(b * BAND, min((b + 1) * BAND, self.n)) for b in group if not self.known_bands[b]]
                 for rows in bands:
-                    found = self._sums(rows) if self.softmax else None
-                    self.learn(rows, self._statistics([rows])[rows.start : rows.stop] if found is None else found)
+                    statistic = self._log_sums(rows) if self.is_softmax else None
+                    if statistic is None:
+                        statistic = self._statistics_of_rows([rows])[rows.start : rows.stop]
+                    self.set_statistic(rows, statistic)
 
-    def _sums(self, rows: range) -> Tensor | None:
-        """log sum exp of scores as they are, (rows,), for less than a softmax of whole rows; see `in_range`."""
+    def _log_sums(self, rows: range) -> Float[Tensor, " rows"] | None:
+        """log sum_j exp(score_ij) without subtracting the maximum, None if that loses digits; see `are_safe_sums`.
+
+        It takes less time than a softmax of whole rows.
+        """
         total = torch.zeros(len(rows), dtype=torch.float64, device=self.size.device)
-        for _, part in self.across(rows, Buffers(self.problem), self.nothing):
+        for _, part in self.boxes_of_rows(rows, Buffers(self.problem), self.zero_statistic):
             total += part.sum(-1)
-        return total.log() if in_range(total, self.problem.dtype) else None
+        return total.log() if are_safe_sums(total, self.problem.dtype) else None
 
-    def _statistics(self, parts: list[range]) -> Tensor:
-        """(n,) by a look at whole rows, -inf where there was none."""
+    def _statistics_of_rows(self, parts: list[range]) -> Float[Tensor, " queries"]:
+        """Statistics of these rows, computed from whole rows; -inf for all other rows."""
         whole = torch.full_like(self.statistic, NEVER)
-        tiles = (tile for rows in parts for tile in self.tiles(rows))
-        survey_tiles(self.problem, [Statistic(self.problem.spec.normaliser)], tiles, CAP, [whole])
+        tiles = (tile for rows in parts for tile in self.row_tiles(rows))
+        survey_tiles(self.problem, [RowStatistic(self.problem.spec.normaliser)], tiles, MAX_ROW_CELLS, [whole])
         return whole[0, 0]
 
-    def tiles(self, rows: range, multiple: int = 1) -> Iterator[Tile]:
-        """Whole rows, as many at a time as caches like, if possible a multiple of some number."""
-        step = max(1, 2 * BOX // max(self.m, 1))
-        step = step // multiple * multiple or min(multiple, FEWEST)
+    def row_tiles(self, rows: range, multiple: int = 1) -> Iterator[Tile]:
+        """Tiles of whole rows, about 2 * BOX_CELLS cells each; their rows are a multiple of `multiple` if possible."""
+        step = max(1, 2 * BOX_CELLS // max(self.m, 1))
+        step = step // multiple * multiple or min(multiple, MIN_ROWS)
         for low in range(rows.start, rows.stop, step):
-            tile = self.problem.tile(ONE, Span(low, min(low + step, rows.stop)))
+            tile = self.problem.tile(SINGLE_HEAD, Span(low, min(low + step, rows.stop)))
             if tile is not None:
                 yield tile
 
-    def learn(self, rows: range, statistics: Tensor) -> None:
-        """Take over the statistics (rows,) of whole bands, or of rows that complete them."""
-        plain = statistics.masked_fill(statistics == math.inf, math.nan)  # one infinite score makes NaN of its row
-        self.statistic[0, 0, rows.start : rows.stop] = plain
-        for band in range(pixels(rows.start, BAND), rows.stop // BAND if rows.stop < self.n else len(self.known)):
-            self.known[band] = True
+    def set_statistic(self, rows: range, statistics: Float[Tensor, " rows"]) -> None:
+        """Store the statistics of whole bands, or of rows that complete them."""
+        # An infinite score makes its whole row NaN.
+        self.statistic[0, 0, rows.start : rows.stop] = statistics.masked_fill(statistics == math.inf, math.nan)
+        last = rows.stop // BAND if rows.stop < self.n else len(self.known_bands)
+        for band in range(n_pixels(rows.start, BAND), last):
+            self.known_bands[band] = True
 
-    def _believe(self, given: Tensor) -> None:
-        """Take over statistics from elsewhere, if they have the digits and are those of these scores."""
+    def _accept_given_statistic(self, given: Tensor) -> None:
+        """Store log-sum-exps that the caller has, if their precision is enough and they agree with the scores."""
         given = given.detach().reshape(-1).to(self.size.device)
         if given.numel() != self.n:
             raise ChoiceError(f"lse needs one number for each of {self.n} queries, but it has {given.numel()}")
-        if not self.softmax or not self.n or given.dtype.itemsize < self.problem.dtype.itemsize:
+        if not self.is_softmax or not self.n or given.dtype.itemsize < self.problem.dtype.itemsize:
             return
-        tried = torch.linspace(0, self.n - 1, min(TRIED, self.n)).long().tolist()
-        own = self._statistics([range(row, row + 1) for row in tried])[tried]
-        near = torch.isclose(own, given[tried].to(own.dtype), rtol=AGREES, atol=2 * AGREES, equal_nan=True)
-        if bool((near | (own == NEVER)).all()):  # kernels have a 0 where a row sees nothing
-            self.learn(range(self.n), given.to(self.problem.dtype))
+        checked = torch.linspace(0, self.n - 1, min(CHECKED_ROWS, self.n)).long().tolist()
+        own = self._statistics_of_rows([range(row, row + 1) for row in checked])[checked]
+        tolerance = {"rtol": LSE_TOLERANCE, "atol": 2 * LSE_TOLERANCE}
+        near = torch.isclose(own, given[checked].to(own.dtype), **tolerance, equal_nan=True)
+        if bool((near | (own == NEVER)).all()):  # fused kernels give 0 for a row that sees nothing
+            self.set_statistic(range(self.n), given.to(self.problem.dtype))
             doubtful = (given == 0) | ~given.isfinite()
             for band in set((doubtful.nonzero().flatten() // BAND).tolist()):
-                self.known[band] = False
+                self.known_bands[band] = False
 
 
-def in_range(totals: Tensor, dtype: torch.dtype) -> bool:
-    """Whether sums of exp(score) tell all: no NaN among them, no empty row, none next to the ends of float."""
+def are_safe_sums(totals: Tensor, dtype: torch.dtype) -> bool:
+    """True if no sum of exp(score) is NaN, zero, or near the smallest or largest float: their logs are accurate."""
     ends = torch.finfo(dtype)
     return bool(((totals > ends.tiny**0.25) & (totals < ends.max**0.75)).all())
 
 
-def place(lead: tuple[int, ...], batch: int, head: int) -> tuple[int, ...]:
-    """The entry of each leading dimension: heads are the last where there are two or more."""
+def lead_index(lead: tuple[int, ...], batch: int, head: int) -> tuple[int, ...]:
+    """The index of a head in each leading dimension; heads are the last of two or more leading dimensions."""
     heads = lead[-1] if len(lead) > 1 else 1
     before = lead[:-1] if len(lead) > 1 else lead
-    for name, asked, count in (("batch", batch, math.prod(before)), ("head", head, heads)):
-        if not 0 <= asked < count:
-            raise ChoiceError(f"{name}={asked} is not among the {count} there are (weights {(*lead, 'n', 'm')})")
+    for name, number, count in (("batch", batch, math.prod(before)), ("head", head, heads)):
+        if not 0 <= number < count:
+            raise ChoiceError(f"{name}={number} is not among the {count} there are (weights {(*lead, 'n', 'm')})")
     at: list[int] = []
     for length in reversed(before):
         batch, entry = divmod(batch, length)
@@ -240,8 +274,8 @@ def place(lead: tuple[int, ...], batch: int, head: int) -> tuple[int, ...]:
     return (*at, head) if len(lead) > 1 else tuple(at)
 
 
-def alone(problem: Problem, at: tuple[int, ...]) -> Problem:
-    """The problem of one head, with leading dimensions (1, 1), its rows side by side in memory."""
+def single_head_problem(problem: Problem, at: tuple[int, ...]) -> Problem:
+    """The problem of one head, with leading dimensions (1, 1) and contiguous rows."""
     one = index_module.some_heads(problem, at)
 
     def own(operand: Operand) -> Operand:

@@ -1,4 +1,7 @@
-"""Cells pooled into squares, and two questions for a pass: every square, and the statistic of every row."""
+"""Cells pooled into square pixels, and two reducers for a pass over a head: pooled pixels and row statistics.
+
+A pixel is a square of side x side cells; pixels at the right and bottom edges may be cut.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from regard.engine.reducers import Block, LogSumExp, Reducer
 from regard.normalisers import Normaliser
 from regard.operands import NEVER, Size, Span
 
-GOLDEN = 0.6180339887498949  # its multiples fill the unit interval evenly, in no pattern
-SUM, MAX = 0, 1  # what `Squares` keeps of each square, in this order
+GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo 1 fill the unit interval evenly, without a pattern
+SUM, MAX = 0, 1  # the two poolings, in the order in which `SumMaxPooling` stores them
 
 
-def pixels(length: int, side: int) -> int:
-    """How many squares lie side by side; the last one may be cut."""
+def n_pixels(length: int, side: int) -> int:
+    """Number of pixels along an axis of `length` cells."""
     return -(-length // side)
 
 
-def cells(low: int, high: int, side: int, length: int) -> Tensor:
-    """How many positions there are in pixels low to high."""
-    edges = (torch.arange(low, high + 1) * side).clamp_max(length)
+def pixel_lengths(cells: range, side: int, length: int) -> Int[Tensor, " pixels"]:
+    """Number of cells in each pixel that these cells fall into, along an axis of `length` cells."""
+    edges = (torch.arange(cells.start // side, n_pixels(cells.stop, side) + 1) * side).clamp_max(length)
     return edges.diff()
 
 
-def pooled(x: Tensor, dim: int, start: int, side: int, pool: int) -> Tensor:
-    """Sums or maxima over the pixels that positions `start` and on fall into, along a dimension (-1 or -2)."""
+def pool_axis(x: Tensor, dim: int, start: int, side: int, pool: int) -> Tensor:
+    """Sum or maximum of each pixel along an axis (-1 or -2); the first cell has position `start`."""
     if side == 1:
         return x
     length = x.shape[dim]
@@ -40,29 +45,39 @@ def pooled(x: Tensor, dim: int, start: int, side: int, pool: int) -> Tensor:
         parts.append(x.narrow(dim, head, body).unflatten(dim, (body // side, side)))
     if head + body < length:
         parts.append(x.narrow(dim, head + body, length - head - body).unsqueeze(dim - 1))
-    found = [part.amax(dim) if pool == MAX else part.sum(dim) for part in parts]
-    return found[0] if len(found) == 1 else torch.cat(found, dim)
+    pixels = [part.amax(dim) if pool == MAX else part.sum(dim) for part in parts]
+    return pixels[0] if len(pixels) == 1 else torch.cat(pixels, dim)
 
 
-def square(x: Tensor, rows: int, cols: int, side: int, pool: int) -> Tensor:
-    """A block that begins at (rows, cols), in pixels. Rows go first: they add up whole vectors."""
-    return pooled(pooled(x, -2, rows, side, pool), -1, cols, side, pool)
+def pool_2d(x: Tensor, row: int, column: int, side: int, pool: int) -> Tensor:
+    """Sum or maximum of each pixel of a block that begins at (row, column)."""
+    return pool_axis(pool_axis(x, -2, row, side, pool), -1, column, side, pool)  # rows first: whole vectors are added
 
 
-def sampled(strips: Tensor, each: int) -> Tensor:
-    """Positions, `each` from every strip of the given lengths, spread out but not at even distances.
+def to_float32(tensor: Tensor) -> np.ndarray:
+    """A contiguous array of float32, little-endian."""
+    return np.ascontiguousarray(tensor.to("cpu", torch.float32).numpy(), "<f4")
 
-    A pattern could hide between even ones. The same at every call.
+
+def add_pixels(target: Tensor, pixels: Tensor, pool: int) -> None:
+    """Pool pixels into those that are there already, in place."""
+    target.copy_(torch.maximum(target, pixels)) if pool == MAX else target.add_(pixels)
+
+
+def sample_rows(strips: Int[Tensor, " strips"], each: int) -> Int[Tensor, " rows"]:
+    """Positions of `each` rows from every strip of the given lengths; the same at every call.
+
+    Distances are uneven, because a pattern in the weights could hide between rows at even distances.
     """
-    shares = (torch.arange(strips.numel() * each, dtype=torch.float64) * GOLDEN % 1).reshape(-1, each)
-    shares = (torch.arange(each) + shares) / each
+    offsets = (torch.arange(strips.numel() * each, dtype=torch.float64) * GOLDEN_RATIO % 1).reshape(-1, each)
+    offsets = (torch.arange(each) + offsets) / each
     starts = (strips.cumsum(0) - strips).unsqueeze(-1)
-    return (starts + (shares * strips.unsqueeze(-1)).long()).flatten()
+    return (starts + (offsets * strips.unsqueeze(-1)).long()).flatten()
 
 
 @dataclass
-class Squares(Reducer[Tensor]):
-    """Sum and maximum of every square of side x side cells, those at the edges cut: (..., 2, rows, cols) of squares."""
+class SumMaxPooling(Reducer[Tensor]):
+    """Sum and maximum of every pixel: (..., 2, pixel rows, pixel columns)."""
 
     side: int
 
@@ -70,18 +85,17 @@ class Squares(Reducer[Tensor]):
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
         del rows
-        shape = (*lead, 2, pixels(size.n, self.side), pixels(size.m, self.side))
+        shape = (*lead, 2, n_pixels(size.n, self.side), n_pixels(size.m, self.side))
         return torch.zeros(shape, dtype=dtype, device=size.device)
 
     def step(self, state: Tensor, block: Block) -> Tensor:
         first = block.rows.start // self.side
         for pool in (SUM, MAX):
-            strips = pooled(block.weights, -2, block.rows.start, self.side, pool)
+            strips = pool_axis(block.weights, -2, block.rows.start, self.side, pool)
             target = state.select(-3, pool).narrow(-2, first, strips.shape[-2])
-            for low, high, start in runs(block.cols):
-                found = pooled(strips[..., low:high], -1, start, self.side, pool)
-                part = target.narrow(-1, start // self.side, found.shape[-1])
-                part.copy_(torch.maximum(part, found)) if pool == MAX else part.add_(found)
+            for low, high, start in contiguous_runs(block.cols):
+                pixels = pool_axis(strips[..., low:high], -1, start, self.side, pool)
+                add_pixels(target.narrow(-1, start // self.side, pixels.shape[-1]), pixels, pool)
         return state
 
     def merge(self, one: Tensor, two: Tensor) -> Tensor:
@@ -92,8 +106,8 @@ class Squares(Reducer[Tensor]):
         return state
 
 
-def runs(cols: Span) -> Iterator[tuple[int, int, int]]:
-    """(first column, last + 1, its position) for each run of columns that lie side by side."""
+def contiguous_runs(cols: Span) -> Iterator[tuple[int, int, int]]:
+    """(first, last + 1, position of the first) for each run of consecutive columns."""
     if cols.index is None:
         yield 0, len(cols), cols.start
         return
@@ -103,27 +117,27 @@ def runs(cols: Span) -> Iterator[tuple[int, int, int]]:
         yield low, high, int(cols.index[low])
 
 
-class Statistic(Reducer[Tensor]):
-    """The one number from which all weights of a row follow, (..., n); -inf for a row that sees nothing."""
+class RowStatistic(Reducer[Tensor]):
+    """The normaliser's statistic of each row, from which all its weights follow; -inf for a row that sees nothing."""
 
     def __init__(self, normaliser: Normaliser) -> None:
         self.normaliser = normaliser
-        self.parts = LogSumExp()
+        self.log_sums = LogSumExp()
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
-        return self.parts.empty(lead, rows, size, dtype)
+        return self.log_sums.empty(lead, rows, size, dtype)
 
     def step(self, state: Tensor, block: Block) -> Tensor:
         return self.merge(state, self.first(block))
 
     def first(self, block: Block) -> Tensor:
-        if block.partial:  # only a statistic that merges is ever asked for in parts
+        if block.partial:  # only a statistic that merges is ever computed in parts
             return self.normaliser.statistic(block.scores, block.cols)
         best, weight = block.peak
         return torch.where(best == NEVER, NEVER, self.normaliser.statistic_of(best, weight))
 
     def merge(self, one: Tensor, two: Tensor) -> Tensor:
-        return self.parts.merge(one, two)
+        return self.log_sums.merge(one, two)
 
     def finish(self, state: Tensor) -> Tensor:
         return state

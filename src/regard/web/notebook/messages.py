@@ -1,4 +1,4 @@
-"""The questions of the wire as messages of a notebook: the same answers, without a server.
+"""The questions of the HTTP API as widget messages, answered without a server.
 
 A message is {"number", "question", "given"}; its reply has the same number, and either "json", or "shape" and "exact"
 with one buffer of float32, or "error" and the status that a server would have sent.
@@ -6,78 +6,86 @@ with one buffer of float32, or "error" and the status that a server would have s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from regard.errors import RegardError
-from regard.web.api.map_cache import Place
-from regard.web.api.params import whole
-from regard.web.api.query import Answers, Numbers, pooled
-from regard.web.server.errors import Refusal, dumps
+from regard.lab import strict_json
+from regard.web.api.map_cache import HeadKey
+from regard.web.api.params import parse_integer
+from regard.web.api.query import RecordingQueries, check_pool
+from regard.web.maps.arrays import ArrayResult
+from regard.web.server.errors import ApiError
 
-Given = Mapping[str, Any]
+Args = Mapping[str, Any]
+Question = Callable[[RecordingQueries, Args], Any]
 Reply = tuple[dict[str, Any], list[memoryview]]
 
 
-def reply(answers: Answers, message: Given) -> Reply:
-    """The answer to a message, whatever it is."""
+def reply(queries: RecordingQueries, message: Mapping[str, Any]) -> Reply:
+    """The reply to a message, and its buffers; an error becomes a reply too."""
     number = message.get("number")
     try:
-        found = _find(message)(answers, message.get("given") or {})
-    except Refusal as refusal:
-        return {"number": number, "error": refusal.message, "status": refusal.status}, []
+        result = _question(message)(queries, message.get("given") or {})
+    except ApiError as error:
+        return {"number": number, "error": error.message, "status": error.status}, []
     except RegardError as error:
         return {"number": number, "error": str(error), "status": 500}, []
-    if isinstance(found, Numbers):
-        values: Any = np.ascontiguousarray(found.values, "<f4")
+    if isinstance(result, ArrayResult):
+        values: Any = np.ascontiguousarray(result.values, "<f4")
         body = [memoryview(values).cast("B")] if values.size else []
-        return {"number": number, "shape": list(values.shape), "exact": found.exact}, body
-    return {"number": number, "json": json.loads(dumps(found))}, []  # where NaN is null, as on the wire
+        return {"number": number, "shape": list(values.shape), "exact": result.exact}, body
+    return {"number": number, "json": strict_json.loads(strict_json.dumps(result))}, []  # NaN is null, as over HTTP
 
 
-def _find(message: Given) -> Callable[[Answers, Given], Any]:
-    question = message.get("question")
-    if question not in QUESTIONS:
-        raise Refusal(404, f"there is no question {str(question)[:40]!r}; there are {', '.join(QUESTIONS)}")
-    return QUESTIONS[question]
+def _question(message: Mapping[str, Any]) -> Question:
+    name = message.get("question")
+    if name not in QUESTIONS:
+        raise ApiError(404, f"there is no question {str(name)[:40]!r}; there are {', '.join(QUESTIONS)}")
+    return QUESTIONS[name]
 
 
-def _id(given: Given) -> str:
-    return str(given.get("id"))
+def _id(args: Args) -> str:
+    return str(args.get("id"))
 
 
-def _place(given: Given) -> Place:
-    return Place(_id(given), *_all(given, "entry", "batch", "head"))
+def _head(args: Args) -> HeadKey:
+    return HeadKey(_id(args), *_integers(args, "entry", "batch", "head"))
 
 
-def _all(given: Given, *names: str) -> list[int]:
-    return [_number(given, name) for name in names]
+def _integers(args: Args, *names: str) -> list[int]:
+    return [_integer(args, name) for name in names]
 
 
-def _number(given: Given, name: str) -> int:
-    value = given.get(name)
-    return whole("none" if value is None or isinstance(value, bool) else str(value), name)
+def _integer(args: Args, name: str) -> int:
+    value = args.get(name)
+    return parse_integer("none" if value is None or isinstance(value, bool) else str(value), name)
 
 
-def _between(given: Given, name: str, least: int, most: int) -> int:
-    value = _number(given, name)
+def _integer_between(args: Args, name: str, least: int, most: int) -> int:
+    value = _integer(args, name)
     if not least <= value <= most:
-        raise Refusal(400, f"{name} must be from {least} to {most}, and {value} came")
+        raise ApiError(400, f"{name} must be from {least} to {most}, and {value} came")
     return value
 
 
-QUESTIONS: dict[str, Callable[[Answers, Given], Any]] = {
-    "list": lambda a, _: a.list(),
-    "meta": lambda a, g: a.meta(_id(g)),
-    "profiles": lambda a, g: a.profiles(_id(g)),
-    "thumbs": lambda a, g: a.thumbs(_id(g), _number(g, "entry"), _number(g, "batch"), _between(g, "side", 8, 256)),
-    "info": lambda a, g: a.info(_place(g)),
-    "tile": lambda a, g: a.tile(_place(g), pooled(str(g.get("pool"))), *_all(g, "level", "row", "column")),
-    "peaks": lambda a, g: a.peaks(_place(g), pooled(str(g.get("pool"))), *_all(g, "level", "row")),
-    "row": lambda a, g: a.row(_place(g), _number(g, "i")),
-    "column": lambda a, g: a.column(_place(g), _number(g, "j")),
-    "top": lambda a, g: a.top(_place(g), _number(g, "i"), _between(g, "k", 1, 1000)),
+def _pool(args: Args) -> str:
+    return check_pool(str(args.get("pool")))
+
+
+QUESTIONS: dict[str, Question] = {
+    "list": lambda queries, _: queries.list(),
+    "meta": lambda queries, args: queries.metadata(_id(args)),
+    "profiles": lambda queries, args: queries.profiles(_id(args)),
+    "thumbs": lambda queries, args: queries.thumbnails(
+        _id(args), *_integers(args, "entry", "batch"), _integer_between(args, "side", 8, 256)
+    ),
+    "info": lambda queries, args: queries.info(_head(args)),
+    "tile": lambda queries, args: queries.tile(_head(args), _pool(args), *_integers(args, "level", "row", "column")),
+    "peaks": lambda queries, args: queries.peaks(_head(args), _pool(args), *_integers(args, "level", "row")),
+    "row": lambda queries, args: queries.row(_head(args), _integer(args, "i")),
+    "column": lambda queries, args: queries.column(_head(args), _integer(args, "j")),
+    "top": lambda queries, args: queries.top(_head(args), _integer(args, "i"), _integer_between(args, "k", 1, 1000)),
 }

@@ -1,4 +1,4 @@
-"""Server-sent events: what a thread finds out, step by step, as `data: {json}` lines."""
+"""Server-sent events: what a worker thread yields, sent as `data: {json}` lines."""
 
 from __future__ import annotations
 
@@ -13,67 +13,67 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from regard.errors import RegardError
-from regard.web.server.errors import dumps
-from regard.web.server.workers import Cancelled, Job, Pool
+from regard.lab import strict_json
+from regard.web.server.workers import Job, JobCancelled, WorkerPool
 
-AHEAD = 32  # events that a client may be behind before the work waits for it
+MAX_QUEUED_EVENTS = 32  # a client that is further behind makes the worker wait
 HEADERS = {"cache-control": "no-store", "content-type": "text/event-stream; charset=utf-8"}
 
 Events = Callable[[Job[None]], Iterator[dict[str, Any]]]
 
 
-async def stream(request: Request, pool: Pool, events: Events) -> Response:
-    """Run `events` in a thread and send what it yields. It is closed when the client leaves."""
+async def event_stream(request: Request, pool: WorkerPool, events: Events) -> Response:
+    """Run `events` in a worker thread and send each event it yields. It is closed when the client disconnects."""
     if request.method == "HEAD":
         return Response(headers=HEADERS)
-    belt = _Belt()
-    job = pool.start(lambda job: belt.run(job, events))
+    queue = EventQueue()
+    job = pool.submit(lambda job: queue.run(job, events))
 
     async def lines() -> AsyncIterator[bytes]:
         try:
-            async for event in belt:
-                yield b"data: " + dumps(event) + b"\n\n"
+            async for event in queue:
+                yield b"data: " + strict_json.dumps(event) + b"\n\n"
         finally:
             job.cancel()
 
     return StreamingResponse(lines(), headers=HEADERS)
 
 
-class _Belt:
-    """From a thread to the event loop, a few events long."""
+class EventQueue:
+    """A bounded queue from a worker thread to the event loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._queue = asyncio.Queue[dict[str, Any] | None]()
-        self._room = threading.Semaphore(AHEAD)
+        self._free_slots = threading.Semaphore(MAX_QUEUED_EVENTS)
 
     def run(self, job: Job[None], events: Events) -> None:
+        """Put all events of `events(job)`; an error becomes the last event."""
         try:
-            with closing(cast("Generator[dict[str, Any]]", events(job))) as found:
-                for event in found:
-                    self._put(job, event)
-        except Cancelled:
+            with closing(cast("Generator[dict[str, Any]]", events(job))) as generator:
+                for event in generator:
+                    self._put_when_free(job, event)
+        except JobCancelled:
             pass
         except RegardError as error:
-            self._last({"error": str(error)})
+            self._put({"error": str(error)})
         except Exception:
             logging.getLogger("regard.web").exception("an event stream failed")
-            self._last({"error": "this failed inside regard; the terminal says how"})
+            self._put({"error": "this failed inside regard; the terminal says how"})
         finally:
-            self._last(None)
+            self._put(None)
 
-    def _put(self, job: Job[None], event: dict[str, Any]) -> None:
-        """Waits for room, and looks up while it waits."""
-        while not self._room.acquire(timeout=0.1):
+    def _put_when_free(self, job: Job[None], event: dict[str, Any]) -> None:
+        while not self._free_slots.acquire(timeout=0.1):
             job.check()
         job.check()
-        self._last(event)
+        self._put(event)
 
-    def _last(self, event: dict[str, Any] | None) -> None:
+    def _put(self, event: dict[str, Any] | None) -> None:
         with suppress(RuntimeError):  # the loop has ended, and with it everybody who could listen
             self._loop.call_soon_threadsafe(self._queue.put_nowait, event)
 
     async def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
         while (event := await self._queue.get()) is not None:
-            self._room.release()
+            self._free_slots.release()
             yield event

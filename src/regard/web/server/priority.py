@@ -1,57 +1,38 @@
-"""Who goes first: what a person waits for, before what fills in the picture behind it."""
+"""Priority between threads: background work pauses while a person waits for an answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import wraps
 from threading import Condition
-from typing import ParamSpec, TypeVar
 
-import torch
-
-from regard.tracing import plain_dtypes
-
-PATIENCE = 0.25  # seconds after which the work behind goes on all the same: it must end too
-Question = ParamSpec("Question")
-Answer = TypeVar("Answer")
+MAX_PAUSE = 0.25  # seconds after which background work goes on although somebody still waits: it must end too
 
 
-class Turns:
-    """A count of people waiting. Long work asks between its steps whether it should step back."""
+class PriorityGate:
+    """A count of foreground requests in progress. Background work calls `pause` between its steps."""
 
     def __init__(self) -> None:
-        self._quiet = Condition()
-        self._waiting = 0
+        self._idle = Condition()
+        self._foreground = 0
 
     @contextmanager
-    def first(self) -> Iterator[None]:
-        """Somebody is waiting for what happens in here."""
-        with self._quiet:
-            self._waiting += 1
+    def foreground(self) -> Iterator[None]:
+        """Mark the body as work that somebody waits for."""
+        with self._idle:
+            self._foreground += 1
         try:
             yield
         finally:
-            with self._quiet:
-                self._waiting -= 1
-                if not self._waiting:
-                    self._quiet.notify_all()
+            with self._idle:
+                self._foreground -= 1
+                if not self._foreground:
+                    self._idle.notify_all()
 
-    def give_way(self) -> None:
-        """Wait until nobody is waiting."""
-        with self._quiet:
-            self._quiet.wait_for(lambda: not self._waiting, PATIENCE)
-
-
-TURNS = Turns()  # one for all maps: they share the cores
+    def pause(self) -> None:
+        """Wait until no foreground work is in progress, for at most MAX_PAUSE seconds."""
+        with self._idle:
+            self._idle.wait_for(lambda: not self._foreground, MAX_PAUSE)
 
 
-def awaited(ask: Callable[Question, Answer]) -> Callable[Question, Answer]:
-    """A question that somebody waits for: no graph, no autocast, and the work behind steps back."""
-
-    @wraps(ask)
-    def asked(*args: Question.args, **options: Question.kwargs) -> Answer:
-        with TURNS.first(), torch.no_grad(), plain_dtypes():
-            return ask(*args, **options)
-
-    return asked
+GATE = PriorityGate()  # one for the process: all work shares the same cores

@@ -1,4 +1,4 @@
-"""Connections that end: uvicorn waits for ever for the rest of a request, and for a client to read its answer."""
+"""HTTP/1.1 with timeouts for slow clients: uvicorn alone waits for ever for a request, or for a client to read."""
 
 from __future__ import annotations
 
@@ -8,120 +8,119 @@ from typing import Any, cast
 import h11
 from uvicorn.protocols.http.h11_impl import STATUS_PHRASES, H11Protocol
 
-from regard.web.server.errors import dumps
+from regard.lab import strict_json
 from regard.web.server.guard import HEADER_LIMIT, HEADERS
 
-RECEIVE_SECONDS = 8.0  # for a whole request, headers and body: however it trickles
-SEND_SECONDS = 8.0  # in which at least SEND_BYTES are read
-SEND_BYTES = 64 * 1024
-MOST_CONNECTIONS = 200
+RECEIVE_SECONDS = 8.0  # for a whole request, headers and body, however it trickles
+SEND_SECONDS = 8.0  # in which a client must read at least MIN_READ_BYTES
+MIN_READ_BYTES = 64 * 1024
+MAX_CONNECTIONS = 200
 
 
-class CountedTransport:
-    """A transport that knows how many bytes it was given."""
+class CountingTransport:
+    """A transport that counts the bytes written to it."""
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self.given = 0
+        self.bytes_written = 0
 
     def write(self, data: bytes) -> None:
-        self.given += len(data)
+        self.bytes_written += len(data)
         self._transport.write(data)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 
 
-class Impatient(H11Protocol):
-    """Half a request is closed after RECEIVE_SECONDS, an answer that nobody reads after SEND_SECONDS."""
+class TimeoutProtocol(H11Protocol):
+    """Closes a request that is incomplete after RECEIVE_SECONDS, and a response not read for SEND_SECONDS."""
 
-    since: float | None = None  # when the request that is not complete began
-    read: tuple[float, int] | None = None  # when how many bytes had left, of an answer that is not all gone
+    request_began: float | None = None  # time at which a request began that is still incomplete
+    last_read: tuple[float, int] | None = None  # (time, bytes sent by then) while a response waits to be read
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        self.counted = CountedTransport(transport)
+        self.counted = CountingTransport(transport)
         super().connection_made(cast("asyncio.Transport", self.counted))
-        self.since = self.loop.time()
-        if len(self.connections) > MOST_CONNECTIONS:
-            self._make_room()
+        self.request_began = self.loop.time()
+        if len(self.connections) > MAX_CONNECTIONS:
+            self._evict_idle_connection()
 
-    def _make_room(self) -> None:
-        """Somebody who sits and says nothing goes first."""
-        others = [c for c in self.connections if isinstance(c, Impatient) and c is not self]
+    def _evict_idle_connection(self) -> None:
+        """Close the connection that has been idle longest; if none is idle, refuse this one."""
+        others = [c for c in self.connections if isinstance(c, TimeoutProtocol) and c is not self]
         alive = [other for other in others if not other.transport.is_closing()]
-        idle = [other for other in alive if not other.is_answering]
-        if len(alive) < MOST_CONNECTIONS:
+        idle = [other for other in alive if not other.is_responding]
+        if len(alive) < MAX_CONNECTIONS:
             return
         if idle:
-            min(idle, key=lambda other: other.since or 0.0).transport.abort()
+            min(idle, key=lambda other: other.request_began or 0.0).transport.abort()
         else:
-            self.refuse(503, f"{MOST_CONNECTIONS} connections are open, and all of them are in use", "retry-after: 1")
+            self.refuse(503, f"{MAX_CONNECTIONS} connections are open, and all of them are in use", "retry-after: 1")
 
     @property
-    def is_answering(self) -> bool:
+    def is_responding(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete and not self._is_receiving
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._look()
+        self._update_request_timer()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._look()
+        self._update_request_timer()
 
-    def _look(self) -> None:
-        """Whether a request has begun and is not complete."""
+    def _update_request_timer(self) -> None:
         if not self._is_receiving:
-            self.since = None
-        elif self.since is None:
-            self.since = self.loop.time()
+            self.request_began = None
+        elif self.request_began is None:
+            self.request_began = self.loop.time()
 
     @property
     def _is_receiving(self) -> bool:
         state = self.conn.their_state
         return state is h11.SEND_BODY or (state is h11.IDLE and bool(self.conn.trailing_data[0]))
 
-    def sweep(self, now: float) -> None:
-        """Called twice a second for every connection."""
-        if self._is_not_read(now):
+    def enforce_timeouts(self, now: float) -> None:
+        """Close the connection if its client is too slow. The server calls this twice a second."""
+        if self._is_unread(now):
             self.transport.abort()
-        elif self.since is not None and now - self.since > RECEIVE_SECONDS:
-            self._too_slow()
+        elif self.request_began is not None and now - self.request_began > RECEIVE_SECONDS:
+            self._time_out_request()
 
-    def _is_not_read(self, now: float) -> bool:
-        waiting = self.transport.get_write_buffer_size()
-        left = self.counted.given - waiting
-        if not waiting:
-            self.read = None
-        elif self.read is None or left - self.read[1] >= SEND_BYTES:
-            self.read = (now, left)
-        return self.read is not None and now - self.read[0] > SEND_SECONDS
+    def _is_unread(self, now: float) -> bool:
+        buffered = self.transport.get_write_buffer_size()
+        sent = self.counted.bytes_written - buffered
+        if not buffered:
+            self.last_read = None
+        elif self.last_read is None or sent - self.last_read[1] >= MIN_READ_BYTES:
+            self.last_read = (now, sent)
+        return self.last_read is not None and now - self.last_read[0] > SEND_SECONDS
 
-    def _too_slow(self) -> None:
-        self.since = None
+    def _time_out_request(self) -> None:
+        self.request_began = None
         if self.transport.is_closing():
             self.transport.abort()
         elif not self._is_receiving:
-            self.transport.close()  # nothing was asked
+            self.transport.close()  # no request was begun
         else:
             self.refuse(408, f"a request has to arrive within {RECEIVE_SECONDS:.0f} seconds")
 
     def send_400_response(self, msg: str) -> None:
-        """What h11 cannot read. It does not say whether it was too long, so we look."""
-        begun = self.conn.trailing_data[0]
-        if len(begun) <= HEADER_LIMIT:
+        """Refuse what h11 cannot parse. It does not say whether the head was too long, so that is looked up."""
+        unparsed = self.conn.trailing_data[0]
+        if len(unparsed) <= HEADER_LIMIT:
             self.refuse(400, "this is not HTTP/1.1 as RFC 9112 has it")
-        elif b"\n" not in begun:
+        elif b"\n" not in unparsed:
             self.refuse(414, "an address is not as long as this")
         else:
             self.refuse(431, f"headers have at most {HEADER_LIMIT} bytes")
 
     def refuse(self, status: int, message: str, *more: str) -> None:
-        """Answer below the application, and close."""
-        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # in the middle of an answer
+        """Send an error without the application, and close; more: header lines."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):  # in the middle of a response
             self.transport.abort()
             return
-        body = dumps({"error": message})
+        body = strict_json.dumps({"error": message})
         extra = [tuple(line.split(": ", 1)) for line in more]
         fixed = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
         headers = [*HEADERS.items(), *fixed.items(), *extra]

@@ -1,4 +1,4 @@
-"""Work that takes longer than an event loop may wait: a few threads, a queue with an end, and a way to give up."""
+"""Worker threads behind the event loop: bounded queues, and jobs that can be cancelled."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
-from regard.web.server.errors import Refusal
-from regard.web.server.priority import TURNS
+from regard.web.server.errors import ApiError
+from regard.web.server.priority import GATE
 
 T = TypeVar("T")
 
-WORKERS = 2
-LONGEST = 60.0  # seconds for one answer
+WORKERS = 2  # threads of a pool
+ANSWER_SECONDS = 60.0  # a request that takes longer is answered with 503
 
 
-class Cancelled(Exception):  # noqa: N818  it is no error
-    """Nobody waits for this any more."""
+class JobCancelled(Exception):  # noqa: N818  it is no error
+    """A job ended because nobody waits for its result any more."""
 
 
 class Job(Generic[T]):
-    """Something to do. It is handed to its function, which asks `job.cancelled()` now and then."""
+    """A function to run in a worker thread. It is called with its job, and asks `job.cancelled()` now and then."""
 
-    def __init__(self, run: Callable[[Job[T]], T]) -> None:
-        self._run = run
+    def __init__(self, function: Callable[[Job[T]], T]) -> None:
+        self._function = function
         self._cancelled = threading.Event()
         self.future: Future[T] = Future()
 
@@ -36,128 +36,129 @@ class Job(Generic[T]):
         return self._cancelled.is_set()
 
     def check(self) -> None:
+        """Raise JobCancelled if the job was cancelled."""
         if self.cancelled():
-            raise Cancelled
+            raise JobCancelled
 
     def cancel(self) -> None:
         self._cancelled.set()
-        self.future.cancel()  # one that has not begun never will
+        self.future.cancel()  # a job that has not begun never will
 
-    def work(self) -> None:
+    def run(self) -> None:
         if not self.future.set_running_or_notify_cancel():
             return
         try:
-            self.future.set_result(self._run(self))
-        except BaseException as error:  # noqa: BLE001  whoever waits for it decides
+            self.future.set_result(self._function(self))
+        except BaseException as error:  # noqa: BLE001  raised again where the result is awaited
             self.future.set_exception(error)
 
 
-class Pool:
-    """Daemon threads, so that a model half loaded does not keep Ctrl-C waiting."""
+class WorkerPool:
+    """Daemon threads with a bounded queue. Daemons, so that a model half loaded does not keep Ctrl-C waiting."""
 
-    def __init__(self, name: str, workers: int, waiting: int, *, newest_first: bool = False) -> None:
-        self._waiting, self._most, self._newest_first = deque[Job[Any]](), waiting, newest_first
+    def __init__(self, name: str, workers: int, max_queued: int, *, newest_first: bool = False) -> None:
+        self._queue, self._max_queued, self._newest_first = deque[Job[Any]](), max_queued, newest_first
         self._running: set[Job[Any]] = set()
         self._changed = threading.Condition()
         self._stopped = False
         for number in range(workers):
             threading.Thread(target=self._work, name=f"regard-{name}-{number}", daemon=True).start()
 
-    def start(self, run: Callable[[Job[T]], T]) -> Job[T]:
-        """Do it when a thread is free; 503 where too much waits already."""
-        job = Job(run)
+    def submit(self, function: Callable[[Job[T]], T]) -> Job[T]:
+        """Run a function when a thread is free; 503 if the queue is full."""
+        job = Job(function)
         with self._changed:
-            self._waiting = deque(one for one in self._waiting if not one.cancelled())
-            if len(self._waiting) >= self._most or self._stopped:
-                raise Refusal(503, "too much is asked at once: try again in a moment", {"retry-after": "1"})
-            self._waiting.append(job)
+            self._queue = deque(queued for queued in self._queue if not queued.cancelled())
+            if len(self._queue) >= self._max_queued or self._stopped:
+                raise ApiError(503, "too much is asked at once: try again in a moment", {"retry-after": "1"})
+            self._queue.append(job)
             self._changed.notify()
         return job
 
     @property
     def is_busy(self) -> bool:
-        return bool(self._running or self._waiting)
+        return bool(self._running or self._queue)
 
     def stop(self) -> None:
-        """Everything is cancelled, and nothing more is taken."""
+        """Cancel all jobs and accept no more."""
         with self._changed:
             self._stopped = True
-            for job in (*self._waiting, *self._running):
+            for job in (*self._queue, *self._running):
                 job.cancel()
             self._changed.notify_all()
 
     def _work(self) -> None:
         while True:
             with self._changed:
-                while not self._waiting:
+                while not self._queue:
                     if self._stopped:
                         return
                     self._changed.wait()
-                job = self._waiting.pop() if self._newest_first else self._waiting.popleft()
+                job = self._queue.pop() if self._newest_first else self._queue.popleft()
                 self._running.add(job)
-            job.work()
+            job.run()
             with self._changed:
                 self._running.discard(job)
 
 
-class Workshop:
-    """Quick answers have their own threads: a training that runs does not keep a tile waiting."""
+class WorkerPools:
+    """Three pools, so that a training that runs for a minute does not keep a tile waiting."""
 
     def __init__(self) -> None:
-        self.quick = Pool("quick", WORKERS, waiting=128)
-        self.long = Pool("long", WORKERS, waiting=4)
-        self.behind = Pool("behind", WORKERS, waiting=64, newest_first=True)  # what fills in a picture that is shown
+        self.quick = WorkerPool("quick", WORKERS, max_queued=128)
+        self.long = WorkerPool("long", WORKERS, max_queued=4)
+        self.background = WorkerPool("background", WORKERS, max_queued=64, newest_first=True)
 
     @property
-    def _pools(self) -> tuple[Pool, ...]:
-        return (self.quick, self.long, self.behind)
+    def _all(self) -> tuple[WorkerPool, ...]:
+        return (self.quick, self.long, self.background)
 
-    def warm(self) -> None:
-        """Load torch while the browser loads the page, and share the cores between the threads."""
-        self.long.start(_prepare)
+    def load_torch(self) -> None:
+        """Import torch while the browser loads the page, and divide the cores between the workers."""
+        self.long.submit(_load_torch)
 
     def stop(self) -> None:
-        for pool in self._pools:
+        for pool in self._all:
             pool.stop()
 
-    def wait(self, seconds: float) -> bool:
-        """Whether all threads have come to an end within this time."""
+    def wait_until_idle(self, seconds: float) -> bool:
+        """True if all jobs ended within this time."""
         end = time.monotonic() + seconds
-        while any(pool.is_busy for pool in self._pools) and time.monotonic() < end:
+        while any(pool.is_busy for pool in self._all) and time.monotonic() < end:
             time.sleep(0.02)
-        return not any(pool.is_busy for pool in self._pools)
+        return not any(pool.is_busy for pool in self._all)
 
 
-def _prepare(_: Job[None]) -> None:
+def _load_torch(_: Job[None]) -> None:
     import torch
 
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // WORKERS))
 
 
-async def answer(request: Any, work: Workshop, run: Callable[[Job[T]], T]) -> T:
-    """The result of work in a thread, given up when the client leaves or it takes too long."""
+async def run_in_worker(request: Any, workers: WorkerPools, function: Callable[[Job[T]], T]) -> T:
+    """The result of `function` in a worker thread. It is cancelled when the client disconnects or time is up."""
 
-    def run_first(job: Job[T]) -> T:
-        with TURNS.first():  # long work steps back
-            return run(job)
+    def run_in_foreground(job: Job[T]) -> T:
+        with GATE.foreground():
+            return function(job)
 
-    job = work.quick.start(run_first)
+    job = workers.quick.submit(run_in_foreground)
     result = asyncio.wrap_future(job.future)
-    leaving = asyncio.ensure_future(_left(request))
+    disconnected = asyncio.ensure_future(_wait_for_disconnect(request))
     try:
-        await asyncio.wait({result, leaving}, timeout=LONGEST, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({result, disconnected}, timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if result.done():
             return result.result()
-        if leaving.done():
-            raise Refusal(499, "the client has left")  # nobody reads it
-        raise Refusal(503, f"this takes longer than {LONGEST:.0f} seconds", {"retry-after": "10"})
-    except Cancelled:
-        raise Refusal(503, "the server stops", {"retry-after": "1"}) from None
+        if disconnected.done():
+            raise ApiError(499, "the client has left")  # nobody reads it
+        raise ApiError(503, f"this takes longer than {ANSWER_SECONDS:.0f} seconds", {"retry-after": "10"})
+    except JobCancelled:
+        raise ApiError(503, "the server stops", {"retry-after": "1"}) from None
     finally:
-        leaving.cancel()
+        disconnected.cancel()
         job.cancel()
 
 
-async def _left(request: Any) -> None:
+async def _wait_for_disconnect(request: Any) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass

@@ -1,19 +1,29 @@
-"""Arrays in memory within a budget of bytes, the one used longest ago leaving first."""
+"""Arrays as the API sends them, and a cache of them within a budget of bytes."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
+TILE = 256  # pixels of a tile's side
 
-class Cache:
-    """Arrays by key, for many threads. One that is larger than the whole budget is not kept.
+
+class ArrayResult(NamedTuple):
+    """An array of float32, and False if it is an estimate from sampled rows."""
+
+    values: np.ndarray
+    exact: bool = True
+
+
+class ArrayCache:
+    """Least recently used cache of arrays, for many threads. An array above the whole budget is not kept.
 
     >>> import numpy as np
-    >>> cache = Cache(budget=8)
+    >>> cache = ArrayCache(budget=8)
     >>> cache.put("one", np.zeros(1, "<f4")); cache.put("two", np.ones(1, "<f4"))
     >>> cache.get("one"), cache.bytes
     (array([0.], dtype=float32), 8)
@@ -24,7 +34,7 @@ class Cache:
 
     def __init__(self, budget: int) -> None:
         self.budget = budget
-        self._kept: OrderedDict[Hashable, np.ndarray] = OrderedDict()
+        self._arrays: OrderedDict[Hashable, np.ndarray] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
@@ -33,14 +43,14 @@ class Cache:
         return self._bytes
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._arrays)
 
     def get(self, key: Hashable) -> np.ndarray | None:
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
-                self._kept.move_to_end(key)
-            return found
+            array = self._arrays.get(key)
+            if array is not None:
+                self._arrays.move_to_end(key)
+            return array
 
     def put(self, key: Hashable, array: np.ndarray) -> None:
         if array.base is not None:
@@ -49,17 +59,17 @@ class Cache:
             self._drop(key)
             if array.nbytes > self.budget:
                 return
-            self._kept[key] = array
+            self._arrays[key] = array
             self._bytes += array.nbytes
             while self._bytes > self.budget:
-                self._drop(next(iter(self._kept)))
+                self._drop(next(iter(self._arrays)))
 
     def clear(self) -> None:
         with self._lock:
-            self._kept.clear()
+            self._arrays.clear()
             self._bytes = 0
 
     def _drop(self, key: Hashable) -> None:
-        gone = self._kept.pop(key, None)
-        if gone is not None:
-            self._bytes -= gone.nbytes
+        dropped = self._arrays.pop(key, None)
+        if dropped is not None:
+            self._bytes -= dropped.nbytes
