@@ -43,7 +43,7 @@ def parse() -> Namespace:
     parser.add_argument(
         "--readme",
         action="store_true",
-        help="fill the tables of README.md and README.zh.md from the stored results, run nothing",
+        help="fill the tables of the READMEs and of docs/*/benchmarks.md from the stored results, run nothing",
     )
     return parser.parse_args()
 
@@ -104,7 +104,7 @@ def main() -> int:
         list_lines(console, select(options.names, quick=options.quick))
         return 0
     if options.readme:
-        report.fill_readmes(ROOT, read_all(options.out or RESULTS, GROUPS))
+        report.fill_pages(ROOT, read_all(options.out or RESULTS, GROUPS))
         return 0
     return run(options, console)
 

@@ -65,7 +65,7 @@ Contestant = Callable[[Tensors], Results]
 
 @dataclass(frozen=True)
 class Family:
-    """Lines that share a row in the README: the work and the peer, in words."""
+    """Lines that share a row of a table: the work and the peer, in words."""
 
     work: Text
     peer: Text

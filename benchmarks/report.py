@@ -1,4 +1,4 @@
-"""Records as tables: on the terminal, in results/README.md, and in the READMEs between two comments."""
+"""Records as tables: on the terminal, in results/README.md, in docs/*/benchmarks.md and, five rows, in the READMEs."""
 
 from __future__ import annotations
 
@@ -32,14 +32,22 @@ HEADS = {
     "zh": ("任务", "对照", "目标", "实测", "结论"),
 }
 VERDICTS = {"en": {PASS: "PASS", SHORT: "FALLS SHORT"}, "zh": {PASS: "达标", SHORT: "未达标"}}
-PAGE = "[benchmarks/results](benchmarks/results/README.md)"
+HIGHLIGHTS = (  # the rows of the READMEs: the beginning of a line's name
+    "attend/",
+    "window/n8192",
+    "questions/n8192/causal",
+    "record/n4096/eager",
+    "regression_bandwidth/n10000",
+)
+HIGHLIGHT_HEADS = {"en": ("work", "against", "measured"), "zh": ("任务", "对照", "实测")}
+RESULTS_LINK = "[benchmarks/results](../../benchmarks/results/README.md)"
 NOTES = {
     "en": f"""{{cpu}}, {{threads}} threads, torch {{torch}}, {{date}}; H = 8, d = 64 unless said otherwise. Matrix
 products reach {{gflops:.0f}} GFLOP/s on this machine. Medians over interleaved rounds of the ratio within a round; a
-range spans several sizes. Every line with its times, memory and share of the machine's limit: {PAGE}.""",
+range spans several sizes. Every line with its times, memory and share of the machine's limit: {RESULTS_LINK}.""",
     "zh": f"""{{cpu}}，{{threads}} 线程，torch {{torch}}，{{date}}；未注明时 H = 8，d = 64。
 本机矩阵乘法可达 {{gflops:.0f}} GFLOP/s。数字为交错轮次中轮内之比的中位数，
-区间涵盖多种规模。各行的耗时、内存及占机器极限的比例见 {PAGE}。""",
+区间涵盖多种规模。各行的耗时、内存及占机器极限的比例见 {RESULTS_LINK}。""",
 }
 INTRODUCTION = """Made by `python -m benchmarks` from the JSON files beside it; do not edit. Figures are medians over
 interleaved rounds of the ratio within a round, with the quartiles beside them. Memory is the peak above inputs and
@@ -135,14 +143,30 @@ def provenance(document: Record) -> str:
     return f"{document['date']}; {machine}; {versions}; {show_limits(rates)}.{quick}"
 
 
-def summary(documents: list[Record], language: str) -> str:
-    """The README's table: a row for lines that share work, peer and goals; those without goals stay in results/."""
+def grouped(documents: list[Record], language: str) -> dict[tuple[str, str, tuple[str, ...]], list[Record]]:
+    """Lines with goals, grouped by work, peer and goals: each group is one row of a table."""
     rows: dict[tuple[str, str, tuple[str, ...]], list[Record]] = {}
     for record in (record for document in documents for record in document["lines"] if record["goals"]):
         key = (record["work"][language], record["against"][language], tuple(record["goals"]))
         rows.setdefault(key, []).append(record)
-    table = markdown(HEADS[language], (summary_row(*key, records, language) for key, records in rows.items()))
-    return table + "\n\n" + note(documents, language)
+    return rows
+
+
+def summary(documents: list[Record], language: str) -> str:
+    """The table of docs/*/benchmarks.md: all rows, with goals and verdicts. Lines without goals stay in results/."""
+    rows = (summary_row(*key, records, language) for key, records in grouped(documents, language).items())
+    return markdown(HEADS[language], rows) + "\n\n" + note(documents, language)
+
+
+def highlights(documents: list[Record], language: str) -> str:
+    """The table of the READMEs: the rows of HIGHLIGHTS, without goals."""
+    rows: dict[str, tuple[str, ...]] = {}
+    for key, records in grouped(documents, language).items():
+        for start in HIGHLIGHTS:
+            if records[0]["name"].startswith(start):
+                work, peer, _, measured, _ = summary_row(*key, records, language)
+                rows[start] = (work, peer, measured)
+    return markdown(HIGHLIGHT_HEADS[language], (rows[start] for start in HIGHLIGHTS if start in rows))
 
 
 def summary_row(work: str, peer: str, goals: tuple[str, ...], records: list[Record], language: str) -> tuple[str, ...]:
@@ -183,7 +207,7 @@ def note(documents: list[Record], language: str) -> str:
 
 
 def fill(text: str, table: str) -> str:
-    """`text` with the table between the two comments, whatever stood there before."""
+    """Return `text` with the table between the two comments, in place of what was there."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -193,11 +217,16 @@ def fill(text: str, table: str) -> str:
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
-def fill_readmes(root: Path, documents: list[Record]) -> list[Path]:
-    """Renew the table in README.md and README.zh.md; quick runs are refused."""
+def fill_pages(root: Path, documents: list[Record]) -> list[Path]:
+    """Renew the tables of both READMEs and both pages docs/*/benchmarks.md; results of a quick run are refused."""
     if not documents or any(document["quick"] for document in documents):
         raise ValueError("the READMEs take results of a full run; run `python -m benchmarks` without --quick first")
-    paths = {"en": root / "README.md", "zh": root / "README.zh.md"}
-    for language, path in paths.items():
-        path.write_text(fill(path.read_text(encoding="utf-8"), summary(documents, language)), encoding="utf-8")
-    return list(paths.values())
+    tables = {
+        root / "README.md": highlights(documents, "en"),
+        root / "README.zh.md": highlights(documents, "zh"),
+        root / "docs" / "en" / "benchmarks.md": summary(documents, "en"),
+        root / "docs" / "zh" / "benchmarks.md": summary(documents, "zh"),
+    }
+    for path, table in tables.items():
+        path.write_text(fill(path.read_text(encoding="utf-8"), table), encoding="utf-8")
+    return list(tables)

@@ -1,4 +1,4 @@
-"""Markdown read as a test reads it: headings, fenced blocks, and the results that the blocks promise."""
+"""Parser for Markdown pages: headings, links, code blocks, and the results that code blocks promise."""
 
 import ast
 import contextlib
@@ -42,20 +42,20 @@ def links(text: str) -> list[str]:
 
 
 def meaning(block: Block) -> str:
-    """What a block does, without its comments: those are translated."""
+    """Return the code of a block without its comments, which are translated."""
     if block.language == "python":
         return ast.dump(ast.parse(block.code))
     return re.sub(r"[ ]+# .*", "", block.code)
 
 
 def promises(code: str) -> dict[int, str]:
-    """Line number -> the result that a comment `# -> ...` on that line promises."""
+    """Line number -> the result that a comment `# -> ...` on that line promises, also behind another comment."""
     comments = (t for t in tokenize.generate_tokens(io.StringIO(code).readline) if t.type == tokenize.COMMENT)
-    return {t.start[0]: match[1] for t in comments if (match := PROMISE.match(t.string))}
+    return {t.start[0]: match[1] for t in comments if (match := PROMISE.search(t.string))}
 
 
 def run(block: Block, namespace: dict[str, object], path: Path) -> list[str]:
-    """Run a block line by line; returns the promises that were not kept."""
+    """Run a block statement by statement; return the promises that were not kept."""
     promised = promises(block.code)
     broken = []
     for statement in ast.parse(block.code).body:
@@ -70,7 +70,7 @@ def run(block: Block, namespace: dict[str, object], path: Path) -> list[str]:
 
 
 def _shown(statement: ast.stmt, namespace: dict[str, object], name: str) -> str:
-    """What a notebook would show under the statement: what it printed, or else the value of an expression."""
+    """Run a statement and return its printed text, or else the repr of its value, as a notebook would show it."""
     printed = io.StringIO()
     value = None
     with contextlib.redirect_stdout(printed):
@@ -83,7 +83,7 @@ def _shown(statement: ast.stmt, namespace: dict[str, object], name: str) -> str:
 
 
 def _refusals(statement: ast.stmt) -> contextlib.AbstractContextManager[None]:
-    """Where a page shows a refusal, REGARD_TYPECHECK=1 may refuse first."""
+    """Allow a type error in a `try` statement: with REGARD_TYPECHECK=1 it comes before our own error."""
     return contextlib.suppress(TypeCheckError) if isinstance(statement, ast.Try) else contextlib.nullcontext()
 
 

@@ -16,6 +16,7 @@ from benchmarks.tasks import make_tensors, maker, pairs_causal, pairs_window
 
 LIMITS = {threads: Limits(matrix_gflops=100.0, copy_gb_per_second=10.0, exp_per_ns=1.0) for threads in (1, 2)}
 SETTINGS = Settings(rounds=3, memory=False)
+PAGES = ("README.md", "README.zh.md", "docs/en/benchmarks.md", "docs/zh/benchmarks.md")
 
 
 def pooled(x):
@@ -233,17 +234,34 @@ class TestReport:
         with pytest.raises(ValueError, match="benchmark:begin"):
             report.fill(f"{report.END} {report.BEGIN}", "table")
 
-    def test_both_readmes_are_filled_in_their_language(self, document, tmp_path):
-        for name in ("README.md", "README.zh.md"):
+    def test_readmes_and_pages_are_filled_in_their_language(self, document, tmp_path, monkeypatch):
+        monkeypatch.setattr(report, "HIGHLIGHTS", ("trivial/",))
+        for name in PAGES:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / name).write_text(f"{report.BEGIN}{report.END}", encoding="utf-8")
-        english, chinese = (path.read_text(encoding="utf-8") for path in report.fill_readmes(tmp_path, [document]))
-        assert "| work | against | goal | measured | verdict |" in english
-        assert "| 任务 | 对照 | 目标 | 实测 | 结论 |" in chinese
-        assert "| 平凡 | 自身 |" in chinese
+        written = report.fill_pages(tmp_path, [document])
+        english, chinese, english_page, chinese_page = (path.read_text(encoding="utf-8") for path in written)
+        assert "| work | against | measured |" in english
+        assert "| 任务 | 对照 | 实测 |" in chinese
+        assert "| work | against | goal | measured | verdict |" in english_page
+        assert "| 任务 | 对照 | 目标 | 实测 | 结论 |" in chinese_page
+        assert "| 平凡 | 自身 |" in chinese and "| 平凡 | 自身 |" in chinese_page
+
+    def test_readmes_and_pages_show_the_stored_results(self, tmp_path):
+        before = {name: (memory.ROOT / name).read_text(encoding="utf-8") for name in PAGES}
+        for name, text in before.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text, encoding="utf-8")
+        report.fill_pages(tmp_path, records.read_all(memory.ROOT / "benchmarks" / "results", suite.GROUPS))
+        assert {name: (tmp_path / name).read_text(encoding="utf-8") for name in PAGES} == before
+
+    def test_every_highlight_is_a_row(self):
+        stored = records.read_all(memory.ROOT / "benchmarks" / "results", suite.GROUPS)
+        assert report.highlights(stored, "en").count("\n") == 1 + len(report.HIGHLIGHTS)
 
     def test_quick_results_do_not_reach_the_readmes(self, document, tmp_path):
         with pytest.raises(ValueError, match="full run"):
-            report.fill_readmes(tmp_path, [document | {"quick": True}])
+            report.fill_pages(tmp_path, [document | {"quick": True}])
 
     def test_a_range_spans_the_lines_that_share_a_row(self, document):
         (record,) = document["lines"]

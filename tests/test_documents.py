@@ -1,4 +1,4 @@
-"""Every page runs, keeps its promises, points to things that exist, and says the same in both languages."""
+"""Documentation: code blocks run and keep their promises, links resolve, and both languages have one structure."""
 
 import doctest
 import importlib
@@ -47,6 +47,11 @@ def test_the_examples_in_docstrings_hold(name, tmp_path, monkeypatch):
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS).failed == 0
 
 
+@pytest.mark.parametrize("name", ["README.md", "README.zh.md"])
+def test_a_readme_has_at_most_150_lines(name):
+    assert len(read(ROOT / name).splitlines()) <= 150
+
+
 def test_every_page_has_its_translation():
     assert [chinese_of(path) for path in ENGLISH] == CHINESE
 
@@ -74,5 +79,7 @@ def test_links_lead_somewhere(path):
 def test_a_broken_promise_is_noticed():
     block = documents.Block("python", "x = 2\nx + 2  # -> 5\nprint(x)  # -> 2\n[x, x]  # -> [2, ...]\n", 1)
     assert documents.run(block, {}, Path("page.md")) == ["page.md:2: promised 5, came 4"]
+    commented = documents.Block("python", "2 + 2  # a sum  # -> 5\n", 1)
+    assert documents.run(commented, {}, Path("page.md")) == ["page.md:1: promised 5, came 4"]
     orphan = documents.Block("python", "# -> 5\n", 1)
     assert len(documents.run(orphan, {}, Path("page.md"))) == 1
