@@ -9,11 +9,12 @@ from torch import Tensor
 from torch.compiler import is_compiling
 
 from regard.engine import fast_path, inputs, plan_cache, pooling
+from regard.engine.lazy_matrix import LazyMatrix
 from regard.masks import Mask
 from regard.normalisers import Normaliser
 from regard.scores import Score
 from regard.tracing import plain_dtypes
-from regard.weights import Weights
+from regard.weights import Weights, weights_of
 
 
 class Attention(NamedTuple):
@@ -48,9 +49,10 @@ def attend(
     """
     if not is_compiling():
         if score is None and normaliser is None and not dropout_p and plan == "auto" and budget is None:
-            found = fast_path.attend(query, key, value, mask)
-            if found is not None:
-                return tuple.__new__(Attention, found)  # as Attention(*found), in half the steps
+            result = fast_path.attend(query, key, value, mask)
+            if result is not None:
+                output, matrix = result
+                return tuple.__new__(Attention, (output, weights_of(matrix)))  # as Attention(...), in half the steps
         if torch._C._is_any_autocast_enabled():  # noqa: SLF001
             with plain_dtypes():
                 return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
@@ -59,7 +61,6 @@ def attend(
     shape = call.shape
     q, k, v = inputs.working(query), inputs.working(key), inputs.working(value)
     k, v = inputs.ungrouped(k, shape.group), inputs.ungrouped(v, shape.group)
-    weights = object.__new__(Weights)._set(query, key, spec, shape, call.plan, call.budget, None, None)  # noqa: SLF001
-    output, lse = pooling.pool(spec, q, k, v, shape.lead, call.plan, dropout_p=dropout_p, draws=weights._draws)  # noqa: SLF001
-    weights._lse = lse  # noqa: SLF001
-    return Attention(output.to(query.dtype), weights)
+    matrix = LazyMatrix.of_call(query, key, call)
+    output, matrix.lse = pooling.pool(spec, q, k, v, shape.lead, call.plan, dropout_p=dropout_p, draws=matrix.draws)
+    return Attention(output.to(query.dtype), weights_of(matrix))

@@ -10,6 +10,7 @@ from largest import Largest
 import regard as rg
 from regard import errors, masks, normalisers, scores
 from regard.scores import _additive
+from regard.weights import matrix_of
 
 PLANS = ("auto", "dense", "tiled")
 
@@ -464,7 +465,7 @@ def test_hard_attention_chooses_once(plan, sample, mask):
     output, weights = rg.attend(
         q, k, v, mask=mask, normaliser=normalisers.hard(sample, generator), plan=plan, budget=1 << 14
     )
-    assert weights._precise()[0].dtype == torch.float64
+    assert matrix_of(weights).precise_operands()[0].dtype == torch.float64
     assert torch.equal(weights.dense(), output)
     assert torch.equal(weights.top(1).indices.squeeze(-1), output.argmax(-1))
     assert torch.equal(weights @ v, output) and torch.equal(weights.mT.dense(), output.mT)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import regard as rg
-from regard import masks, normalisers, scores, weights
+from regard import masks, normalisers, scores
 from regard.engine import inputs, pooling
 from regard.engine.plan import BUFFERS, BUFFERS_WITH_GRADIENT, Request, plan
 from regard.engine.tiles import Problem
@@ -167,7 +167,7 @@ def test_float64_gets_the_whole_budget_in_a_survey(monkeypatch: pytest.MonkeyPat
 def test_mass_counts_the_bytes_it_computes_with(monkeypatch: pytest.MonkeyPatch) -> None:
     tiles: list[int] = []
     original = pooling.pool
-    monkeypatch.setattr(weights._pool, "pool", lambda *a, **o: (tiles.append(a[5].tile), original(*a, **o))[1])
+    monkeypatch.setattr(pooling, "pool", lambda *a, **o: (tiles.append(a[5].tile), original(*a, **o))[1])
     q = 100 * torch.randn(9, 3)  # scores so large that float64 is needed
     rg.Weights(q, q, plan="tiled", budget=BUFFERS * 8 * 20).mass(torch.zeros(9, dtype=torch.int64))
     assert tiles == [20]

@@ -17,6 +17,7 @@ from regard.analysis._table import Table
 from regard.engine.reducers import LogSumExp, MeanDistance, MeanScore, Reducer, SquaredWeight, Surprise
 from regard.normalisers import Softmax
 from regard.operands import NEVER
+from regard.weights import matrix_of
 
 MEASURES = ("entropy", "saturation", "distance", "first", "previous", "itself", "separators")
 
@@ -134,7 +135,7 @@ def _answers(matrix: Matrix, where: Places, marks: Tensor | None) -> dict[str, T
         asked |= {"lse": LogSumExp(), "score": MeanScore()} if softmax else {"entropy": Surprise()}
     if marks is not None:
         asked = {"separators": Among(marks), **asked}
-    found = dict(zip(asked, weights._ask_all(list(asked.values())), strict=True))  # noqa: SLF001
+    found = dict(zip(asked, matrix_of(weights).survey(list(asked.values())), strict=True))
     if softmax:
         lse = found.pop("lse")
         found["entropy"] = torch.where(lse == NEVER, 0.0, (lse - found.pop("score")).clamp_min(0))

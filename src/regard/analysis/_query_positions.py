@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.operands import Span, Tile
-from regard.weights import Weights
+from regard.weights import Weights, matrix_of
 
 BLOCK = 256  # queries whose mask is looked at together
 
@@ -63,7 +63,7 @@ def visible(weights: Weights, rows: Span, cols: Span) -> Tensor:
     shape = (*weights.shape[:-2], len(rows), len(cols))
     if weights.spec.mask is None:
         return torch.ones(shape, dtype=torch.bool, device=weights.device)
-    problem = weights._problem()  # noqa: SLF001
+    problem = matrix_of(weights).problem()
     tile = Tile(tuple(slice(0, length) for length in problem.lead), rows, cols)
     tensors = [tile.cut(operand) for operand in problem.operands]
     return problem.visible(tensors, tile, 0, len(cols)).expand(shape)

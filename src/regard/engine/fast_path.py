@@ -17,33 +17,28 @@ from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
 
 from regard.engine import inputs, plan_cache, versions
-from regard.engine.fused import kernel
 from regard.engine.fused.kernel import flash
-from regard.engine.plan import Plan
+from regard.engine.lazy_matrix import LazyMatrix
+from regard.engine.plan_cache import PlannedCall
 from regard.masks import Band, Mask
 from regard.scores import Dot
-from regard.spec import Spec
-from regard.weights import Weights
 
 
-class Way(NamedTuple):
-    """A kind of call that is one call of the kernel."""
+class KernelCall(NamedTuple):
+    """A planned call that is one call of the fused kernel, with the arguments that the kernel needs."""
 
     causal: bool
     scale: float
-    spec: Spec
-    shape: inputs.Shape
-    plan: Plan
-    budget: int
+    call: PlannedCall
 
 
-_ways: dict[Hashable, Way | None] = {}
+_kernel_calls: dict[Hashable, KernelCall | None] = {}  # None: that kind of call is not for the fast path
 UNKNOWN: Any = object()
 
 
 def attend(  # noqa: C901  flat on purpose
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None
-) -> tuple[Tensor, Weights] | None:
+) -> tuple[Tensor, LazyMatrix] | None:
     """Output and weights, or None where more steps are needed: the long way takes them."""
     if peek_interpreter_stack() is not None or forward_ad._current_level >= 0:  # noqa: SLF001  as `transformed` has it
         return None
@@ -58,13 +53,14 @@ def attend(  # noqa: C901  flat on purpose
         kind = (query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, left, right, align)
     except AttributeError:  # not tensors: the checks say so in words
         return None
-    way = _ways.get(kind, UNKNOWN)
-    if way is UNKNOWN:
-        way = _find(query, key, value, mask)
-        plan_cache.remember(_ways, kind, way)
-    if way is None or not query.stride(-1) == key.stride(-1) == value.stride(-1) == 1:  # the kernel reads rows so
+    kernel_call = _kernel_calls.get(kind, UNKNOWN)
+    if kernel_call is UNKNOWN:
+        kernel_call = _kernel_call(query, key, value, mask)
+        plan_cache.remember(_kernel_calls, kind, kernel_call)
+    # The kernel takes the numbers of a row to lie side by side.
+    if kernel_call is None or not query.stride(-1) == key.stride(-1) == value.stride(-1) == 1:
         return None
-    causal, scale, spec, shape, plan, budget = way
+    causal, scale, call = kernel_call
     if query.dim() == 4:
         out, lse = flash(query, key, value, 0.0, causal, scale=scale)
     else:
@@ -83,23 +79,19 @@ def attend(  # noqa: C901  flat on purpose
             seen = out.sum().item()
         if not isfinite(seen):
             return None
-    weights: Weights = object.__new__(Weights)
-    weights.query, weights.key, weights._lse, weights._memo, weights._drawn = query, key, lse, None, None  # noqa: SLF001
-    weights._spec, weights._shape, weights._plan, weights._budget = spec, shape, plan, budget  # noqa: SLF001
     try:
-        weights._versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001
+        seen_versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001  torch's own
     except RuntimeError:  # one was made in inference mode, and keeps no count
-        weights._versions = versions.versions({"query": query, "key": key})  # noqa: SLF001
-    return out, weights
+        seen_versions = versions.versions({"query": query, "key": key})
+    return out, LazyMatrix(query, key, call, seen_versions, lse)
 
 
-def _find(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> Way | None:
-    spec = inputs.make_spec(None, mask, None)
-    shape, plan, budget = plan_cache.make(query, key, value, spec, 0.0, "auto", None)
+def _kernel_call(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> KernelCall | None:
+    call = plan_cache.make(query, key, value, inputs.make_spec(None, mask, None), 0.0, "auto", None)
+    score, form = call.spec.score, call.plan.form
     same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
-    if plan.executor != "fused" or not same or value.shape[-1] != key.shape[-1] or query.element_size() < 4:
+    if not same or value.shape[-1] != key.shape[-1] or query.element_size() < 4:
         return None
-    form = kernel.form(spec, shape.lead, shape.n, shape.m, plan.tile)
-    if form not in ("whole", "causal") or not isinstance(spec.score, Dot):
+    if form not in ("whole", "causal") or not isinstance(score, Dot):
         return None
-    return Way(form == "causal", spec.score.scale_for(key.shape[-1]), spec, shape, plan, budget)
+    return KernelCall(form == "causal", score.scale_for(key.shape[-1]), call)

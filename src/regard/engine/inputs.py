@@ -8,21 +8,18 @@ from numbers import Real
 import torch
 from torch import Tensor
 
-from regard.engine.fused.kernel import form
-from regard.engine.plan import Request, tile_size
 from regard.errors import ChoiceError, DeviceError, DtypeError, MaskError, ShapeError
 from regard.masks import Mask
-from regard.normalisers import Normaliser, Softmax, softmax
-from regard.scores import Dot, Score, scaled_dot
+from regard.normalisers import Normaliser, softmax
+from regard.scores import Score, scaled_dot
 from regard.spec import Spec
-from regard.tracing import traced
 
 BUDGET = 64 << 20
 GROUPED_FROM = 4  # dimensions a tensor needs for its heads (axis -3) to be grouped
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MatrixShape:
     """Sizes that fit together."""
 
     lead: tuple[int, ...]  # of the weights
@@ -50,7 +47,7 @@ def make_spec(score: Score | None, mask: Mask | None, normaliser: Normaliser | N
     return Spec(score or scaled_dot(), mask, normaliser or softmax())
 
 
-def check(query: Tensor, key: Tensor, value: Tensor | None, spec: Spec) -> Shape:
+def check(query: Tensor, key: Tensor, value: Tensor | None, spec: Spec) -> MatrixShape:
     """All that must hold of the inputs, or an error that says what does not."""
     named = {"query": query, "key": key} | ({} if value is None else {"value": value})
     _check_tensors(named)
@@ -123,7 +120,7 @@ def _check_tensors(named: dict[str, Tensor]) -> None:
         raise DeviceError(msg)
 
 
-def _shape(query: Tensor, key: Tensor) -> Shape:
+def _shape(query: Tensor, key: Tensor) -> MatrixShape:
     q_lead, k_lead = tuple(query.shape[:-2]), tuple(key.shape[:-2])
     group = 1
     if min(query.dim(), key.dim()) >= GROUPED_FROM and k_lead[-1] not in (1, q_lead[-1]):
@@ -142,10 +139,10 @@ def _shape(query: Tensor, key: Tensor) -> Shape:
             f"may be grouped): query {tuple(query.shape)}, key {tuple(key.shape)}"
         )
         raise ShapeError(msg)
-    return Shape(lead, query.shape[-2], key.shape[-2], group)
+    return MatrixShape(lead, query.shape[-2], key.shape[-2], group)
 
 
-def _check_value_lead(shape: Shape, key: Tensor, value: Tensor) -> None:
+def _check_value_lead(shape: MatrixShape, key: Tensor, value: Tensor) -> None:
     lead = tuple(value.shape[:-2])
     if shape.group > 1:
         if value.dim() < GROUPED_FROM or lead[-1] != key.shape[-3]:
@@ -160,7 +157,7 @@ def _check_value_lead(shape: Shape, key: Tensor, value: Tensor) -> None:
         raise ShapeError(msg)
 
 
-def has_own_heads(shape: Shape, value: Tensor) -> bool:
+def has_own_heads(shape: MatrixShape, value: Tensor) -> bool:
     """Whether the values have leading dimensions that the weights do not have."""
     lead = tuple(value.shape[:-2])
     if shape.group > 1:
@@ -168,7 +165,7 @@ def has_own_heads(shape: Shape, value: Tensor) -> bool:
     return together(shape.lead, lead) != shape.lead
 
 
-def _check_score_tensors(spec: Spec, shape: Shape, query: Tensor) -> None:
+def _check_score_tensors(spec: Spec, shape: MatrixShape, query: Tensor) -> None:
     for name, tensor in spec.tensors().items():
         if tensor.device != query.device:
             msg = f"{name} must be on the device of query, {query.device}, but it is on {tensor.device}"
@@ -186,38 +183,3 @@ def _kind(value: object) -> str:
 def _list(named: dict[str, Tensor]) -> str:
     names = list(named)
     return f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def request(
-    query: Tensor,
-    key: Tensor,
-    spec: Spec,
-    shape: Shape,
-    *,
-    forced: str,
-    budget: int,
-    dropout: bool = False,
-    grad: bool | None = None,
-) -> Request:
-    """What a plan needs to know."""
-    if grad is None:
-        tensors = (query, key, *spec.tensors().values())
-        grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    itemsize = max(4, query.element_size())
-    return Request(
-        forced=forced,
-        formula=repr(spec),
-        obstacle=spec.score.obstacle(grad=grad),
-        form=form(spec, shape.lead, shape.n, shape.m, tile_size(budget, itemsize, grad=grad)),
-        softmax=isinstance(spec.normaliser, Softmax),
-        lead=shape.lead,
-        n=shape.n,
-        m=shape.m,
-        itemsize=itemsize,
-        budget=budget,
-        grad=grad,
-        dropout=dropout,
-        device=query.device.type,
-        plain=isinstance(spec.score, Dot),
-        traced="compile" if torch.compiler.is_compiling() else "transform" if traced() else "no",
-    )

@@ -50,7 +50,8 @@ class Plan:
     executor: Executor
     tile: int
     reason: str
-    forced: str = "auto"  # what was asked for
+    forced: str = "auto"  # the caller's choice
+    form: Form | None = None  # how the fused kernel is called; None for the other executors
 
     def __str__(self) -> str:
         return f"{self.executor}: {self.reason}"
@@ -64,13 +65,13 @@ def plan(request: Request) -> Plan:
         if obstacle is not None:
             msg = f"plan='fused' cannot serve {request.formula}: {obstacle}; plan='auto' would"
             raise PlanError(msg)
-        return Plan("fused", tile, _fused_reason(request), "fused")
+        return Plan("fused", tile, _fused_reason(request), "fused", request.form)
     if request.forced == "dense":
         return Plan("dense", max(1, request.scores), f"asked for; one tile of {_sizes(request)} scores", "dense")
     if request.forced == "tiled":
         return Plan("tiled", tile, f"asked for; {_tiles(request, tile)}", "tiled")
     if obstacle is None:
-        return Plan("fused", tile, _fused_reason(request))
+        return Plan("fused", tile, _fused_reason(request), form=request.form)
     if request.scores <= min(DENSE, tile):
         return Plan("dense", max(1, request.scores), f"{_sizes(request)} scores are one tile ({obstacle})")
     return Plan("tiled", tile, f"{_tiles(request, tile)}, because {obstacle}")

@@ -1,44 +1,47 @@
-"""What has been found out of a kind of call: it holds for every call with the same sizes and words."""
+"""Checked and planned calls, remembered: a plan holds for every call with the same sizes, dtypes and terms."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from regard.engine import inputs
-from regard.engine.plan import Plan
+from regard.engine.fused.kernel import form
+from regard.engine.plan import Plan, Request, tile_size
 from regard.engine.plan import plan as choose
+from regard.normalisers import Softmax
+from regard.scores import Dot
 from regard.spec import Spec
 from regard.tracing import traced
 
 
-class Call(NamedTuple):
-    """The sizes that were checked, the plan that was chosen, and the bytes it may use."""
+class PlannedCall(NamedTuple):
+    """A call whose inputs have been checked: its formula, its sizes, the plan, and the bytes that it may use."""
 
-    shape: inputs.Shape
+    spec: Spec
+    shape: inputs.MatrixShape
     plan: Plan
     budget: int
 
 
-_known: dict[Hashable, Call] = {}
-MOST_CALLS = 4096
+_plans: dict[Hashable, tuple[inputs.MatrixShape, Plan, int]] = {}
+MOST_CALLS = 4096  # remembered at a time
 
 
-def remember(known: dict[Hashable, Any], kind: Hashable, found: Any) -> None:
-    """Keep what was found, and not without end."""
-    if len(known) >= MOST_CALLS:
-        known.clear()
-    known[kind] = found
+def remember(cache: dict[Hashable, Any], kind: Hashable, value: Any) -> None:
+    """Store a value under a kind of call, in a cache that starts anew when it is full."""
+    if len(cache) >= MOST_CALLS:
+        cache.clear()
+    cache[kind] = value
 
 
 def find(
     query: Tensor, key: Tensor, value: Tensor, spec: Spec, dropout_p: float, plan: str, budget: int | None
-) -> Call:
-    """The checks and the plan, made once for each kind of call."""
+) -> PlannedCall:
+    """Check and plan a call, once for each kind of call."""
     if torch.compiler.is_compiling():
         return make(query, key, value, spec, dropout_p, plan, budget)
     try:
@@ -47,24 +50,58 @@ def find(
             query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, query.device, key.device,
             value.device, spec.signature, dropout_p, plan, budget, grad, torch.is_grad_enabled(), traced(),
         )  # fmt: skip
-        found = _known.get(kind)
+        known = _plans.get(kind)
     except (AttributeError, TypeError):  # not tensors, or not hashable: the checks say so in words
         return make(query, key, value, spec, dropout_p, plan, budget)
-    if found is None:
-        found = make(query, key, value, spec, dropout_p, plan, budget)
-        remember(_known, kind, found)
-    return found
+    if known is None:
+        call = make(query, key, value, spec, dropout_p, plan, budget)
+        remember(_plans, kind, call[1:])  # not the spec: it holds the caller's tensors
+        return call
+    return PlannedCall(spec, *known)
 
 
 def make(
-    query: Tensor, key: Tensor, value: Tensor, spec: Spec, dropout_p: float, plan: str, budget: int | None
-) -> Call:
-    """The checks and the plan."""
+    query: Tensor, key: Tensor, value: Tensor | None, spec: Spec, dropout_p: float, plan: str, budget: int | None
+) -> PlannedCall:
+    """Check and plan a call. Without a value, only the matrix of weights is wanted."""
     shape = inputs.check(query, key, value, spec)
     limit = inputs.check_options(dropout_p, plan, budget)
-    tensors = (query, key, value, *spec.tensors().values())
+    return PlannedCall(spec, shape, plan_for(query, key, spec, shape, plan, limit, value, dropout_p), limit)
+
+
+def plan_for(
+    query: Tensor,
+    key: Tensor,
+    spec: Spec,
+    shape: inputs.MatrixShape,
+    forced: str,
+    budget: int,
+    value: Tensor | None = None,
+    dropout_p: float = 0.0,
+) -> Plan:
+    """The plan for inputs that have been checked."""
+    tensors = (query, key, *(() if value is None else (value,)), *spec.tensors().values())
     grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-    asked = inputs.request(query, key, spec, shape, forced=plan, budget=limit, dropout=dropout_p > 0, grad=grad)
-    if inputs.has_own_heads(shape, value):
-        asked = replace(asked, obstacle="the values have leading dimensions of their own")
-    return Call(shape, choose(asked), limit)
+    itemsize = max(4, query.element_size())
+    obstacle = spec.score.obstacle(grad=grad)
+    if value is not None and inputs.has_own_heads(shape, value):
+        obstacle = "the values have leading dimensions of their own"
+    return choose(
+        Request(
+            forced=forced,
+            formula=repr(spec),
+            obstacle=obstacle,
+            form=form(spec, shape.lead, shape.n, shape.m, tile_size(budget, itemsize, grad=grad)),
+            softmax=isinstance(spec.normaliser, Softmax),
+            lead=shape.lead,
+            n=shape.n,
+            m=shape.m,
+            itemsize=itemsize,
+            budget=budget,
+            grad=grad,
+            dropout=dropout_p > 0,
+            device=query.device.type,
+            plain=isinstance(spec.score, Dot),
+            traced="compile" if torch.compiler.is_compiling() else "transform" if traced() else "no",
+        )
+    )

@@ -41,10 +41,10 @@ def pool(
     """(output, log-sum-exp if it came for free). The inputs are of one dtype, at least float32."""
     careful = must_be_careful(spec, query, key, value)
     out_lead = tuple(torch.broadcast_shapes(lead, value.shape[:-2]))
-    fused = plan.executor == "fused" and out_lead == lead  # values with heads of their own are for tiles
-    if fused and not careful:
-        return kernel.pool(spec, query, key, value, lead, plan.tile)
-    if fused and torch.compiler.is_compiling() and isinstance(spec.score, Dot):
+    form = plan.form if out_lead == lead else None  # values with heads of their own are for tiles
+    if form is not None and not careful:
+        return kernel.pool(spec, query, key, value, lead, form, plan.tile)
+    if form is not None and torch.compiler.is_compiling() and isinstance(spec.score, Dot):
         q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
         return causal(q, k, v, spec.score.scale_for(key.shape[-1]), plan.tile)[0], None
     problem = Problem.build(spec, query, key, lead, careful=careful, draws=draws)
@@ -182,7 +182,7 @@ def causal(query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int) -
     """Causal attention for torch.compile, which cannot branch on whether a number is NaN; in here one can."""
     spec = Spec(Dot(scale), causal_mask("top-left"), softmax())
     lead = tuple(query.shape[:-2])
-    out, lse = pool(spec, query, key, value, lead, Plan("fused", tile, "compiled"))
+    out, lse = pool(spec, query, key, value, lead, Plan("fused", tile, "compiled", form="causal"))
     return out.contiguous(), query.new_zeros(query.shape[:-1]) if lse is None else lse.contiguous()
 
 
@@ -201,7 +201,8 @@ def causal_backward(
     spec = Spec(Dot(scale), causal_mask("top-left"), softmax())
     # Inside an operator torch records no graph; the dispatcher's ordinary state brings recording back.
     with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), OUTSIDE), torch.enable_grad():  # noqa: SLF001
-        out, _ = pool(spec, leaves[0], leaves[1], leaves[2], tuple(query.shape[:-2]), Plan("fused", tile, "compiled"))
+        plan = Plan("fused", tile, "compiled", form="causal")
+        out, _ = pool(spec, leaves[0], leaves[1], leaves[2], tuple(query.shape[:-2]), plan)
         found = torch.autograd.grad(out, leaves, grad)
     return tuple(part.contiguous() for part in found)  # pyright: ignore[reportReturnType]
 

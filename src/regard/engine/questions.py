@@ -229,7 +229,12 @@ def chosen(problem: Problem, cap: int) -> tuple[Operand, ...]:
     else:
         tiles = tuple(problem.tiles(cap))
     (keys,) = run(Job(program, problem.operands, outputs, tiles, problem.lead, problem.size, torch.int64))
-    positions = torch.arange(problem.size.m, device=problem.size.device).unsqueeze(-1)
+    return chosen_operands(keys, problem.size.m)
+
+
+def chosen_operands(keys: Tensor, m: int) -> tuple[Operand, ...]:
+    """Operands of a normaliser that took these keys, (..., n, 1), among m."""
+    positions = torch.arange(m, device=keys.device).unsqueeze(-1)
     return Operand(keys, Axis.QUERY), Operand(positions, Axis.KEY)
 
 

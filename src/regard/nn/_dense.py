@@ -9,15 +9,15 @@ import torch
 from torch import Tensor
 
 from regard.tracing import traced
-from regard.weights import Weights
+from regard.weights import Weights, matrix_of
 
 BLOCK = 1 << 22  # weights of all heads that are averaged at a time
 
 
 def dense(weights: Weights, *, average: bool) -> Tensor:
     """(..., heads, n, m), or (..., n, m) for the average over heads."""
-    if traced() or weights._wants_gradient():  # noqa: SLF001
-        whole = weights._dense_with_graph()  # noqa: SLF001
+    if traced() or matrix_of(weights).wants_gradient():
+        whole = matrix_of(weights).dense_with_graph()
         return whole.mean(-3) if average else whole
     if not average:
         return weights.dense(limit=sys.maxsize)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor
 
+from regard.engine.lazy_matrix import LazyMatrix
 from regard.errors import ChoiceError
-from regard.operands import Axis, Operand
 from regard.recording._describe import describe
 from regard.recording._heads import of_head
 from regard.spec import Spec
-from regard.weights import Weights
+from regard.weights import Weights, matrix_of, weights_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +32,7 @@ class Call:
     def of_weights(cls, name: str, step: int, weights: Weights) -> Call:
         """What a layer returned as its weights, of whatever formula."""
         kept = weights.snapshot()
-        drawn = kept._draws if kept.spec.normaliser.chooses else None  # noqa: SLF001
-        chosen = drawn[0].tensor if drawn and len(drawn) == 2 else None
+        chosen = matrix_of(kept).chosen_keys()  # what was drawn stays drawn
         return cls(name, step, kept.query, kept.key, kept.spec, chosen=chosen)
 
     @property
@@ -59,13 +57,7 @@ class Call:
 
     def weights(self) -> Weights:
         """The lazy matrix (batch, heads, n, m)."""
-        weights = Weights(self.query, self.key, self.spec.score, self.spec.mask, self.spec.normaliser)
-        if self.lse is not None:  # the model's own kernel has seen the rows already
-            weights._lse = self.lse  # noqa: SLF001
-        if self.chosen is not None:  # what was drawn stays drawn
-            places = torch.arange(self.key.shape[-2], device=self.key.device).unsqueeze(-1)
-            weights._drawn = (Operand(self.chosen, Axis.QUERY), Operand(places, Axis.KEY))  # noqa: SLF001
-        return weights
+        return weights_of(LazyMatrix.build(self.query, self.key, self.spec, lse=self.lse, chosen=self.chosen))
 
     def load(self, head: int | None = None) -> Call:
         """The call itself, as one in a file is asked for it."""

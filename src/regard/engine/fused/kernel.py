@@ -69,7 +69,7 @@ def _is_written_out(spec: Spec, lead: tuple[int, ...], pairs: int, most: int) ->
 
 
 def pool(
-    spec: Spec, query: Tensor, key: Tensor, value: Tensor, lead: tuple[int, ...], cap: int
+    spec: Spec, query: Tensor, key: Tensor, value: Tensor, lead: tuple[int, ...], called: Form, cap: int
 ) -> tuple[Tensor, Tensor]:
     """The output and the log-sum-exp (..., n), which has no gradient."""
     features = spec.score.features(query, key)
@@ -78,7 +78,6 @@ def pool(
         features = spec.score.features(query.double(), key.double())
     q, k, bias, scale = absorb(features, query, key)
     kind = q.dtype
-    called = form(spec, lead, n, m, cap)
     cap = max(1, cap * query.element_size() // q.element_size())  # float64 where float32 would cancel
     wide = called in ("whole", "causal") and bias is None and wide_values.serves(q, k, value)
     width = q.shape[-1] if wide else _width(q.shape[-1], value.shape[-1])

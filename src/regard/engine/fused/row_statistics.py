@@ -52,7 +52,8 @@ class Asked:
         return questions.differentiable(self.problem(q, k), self.question, self.cap)
 
     def pool(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        return kernel.pool(self.spec, q, k, v, self.lead, self.kernel_tile)
+        form = kernel.form(self.spec, self.lead, q.shape[-2], k.shape[-2], self.kernel_tile)
+        return kernel.pool(self.spec, q, k, v, self.lead, form, self.kernel_tile)
 
 
 def differentiable(

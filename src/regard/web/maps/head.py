@@ -22,7 +22,7 @@ from regard.operands import NEVER, Axis, Operand, Size, Span, Tile
 from regard.tracing import plain_dtypes
 from regard.web.maps.pooling import RowStatistic, add_pixels, contiguous_runs, n_pixels, pool_2d, pool_axis
 from regard.web.server.priority import GATE
-from regard.weights import Weights
+from regard.weights import Weights, matrix_of
 
 SINGLE_HEAD = (slice(0, 1), slice(0, 1))
 BAND = 256  # rows whose statistic is computed together
@@ -56,8 +56,9 @@ class HeadWeights:
     """
 
     def __init__(self, weights: Weights, batch: int, head: int, statistic: Tensor | None = None) -> None:
-        weights._check_fresh()  # noqa: SLF001
-        self.problem = single_head_problem(weights._problem(), lead_index(tuple(weights.shape[:-2]), batch, head))  # noqa: SLF001
+        matrix = matrix_of(weights)
+        matrix.check_fresh()
+        self.problem = single_head_problem(matrix.problem(), lead_index(matrix.lead, batch, head))
         self.n, self.m = self.problem.size.n, self.problem.size.m
         self.pointwise = self.problem.spec.normaliser.pointwise
         self.is_softmax = isinstance(self.problem.spec.normaliser, Softmax)

@@ -24,7 +24,7 @@ from regard.web.maps.head import BAND, HeadWeights, interactive
 from regard.web.maps.pooling import MAX, SUM, n_pixels, pixel_lengths, sample_rows, to_float32
 from regard.web.maps.refine import Cancelled, ExactPass, never
 from regard.web.maps.thumbnails import Entry
-from regard.weights import Weights
+from regard.weights import Weights, matrix_of
 
 FIRST_COARSE_LEVEL = 5  # up to level 4, 16 x 16 cells a pixel, a tile is computed on its own
 MAX_PASS_PIXELS = 1 << 23  # pixels that the exact pass keeps, for each pooling
@@ -176,7 +176,7 @@ class AttentionMap:
 
     def _check(self) -> None:
         """Raise if the caller's tensors have changed: cached statistics would belong to other weights."""
-        self._weights._check_fresh()  # noqa: SLF001
+        matrix_of(self._weights).check_fresh()
 
     def _peek(self) -> None:
         """Estimate the largest weight from a few rows."""

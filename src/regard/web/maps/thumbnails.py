@@ -21,6 +21,7 @@ from regard.recording._call import Call
 from regard.web.maps.arrays import ArrayResult
 from regard.web.maps.head import BOX_CELLS, interactive, lead_index
 from regard.web.maps.pooling import contiguous_runs, sample_rows, to_float32
+from regard.weights import matrix_of
 
 EXACT_CELLS = 1 << 25  # cells of a call that are all computed; of a larger one, rows are sampled
 
@@ -54,7 +55,7 @@ def thumbnails(entry: Entry, batch: int = 0, side: int = 64) -> ArrayResult:
     lead = tuple(weights.shape[:-2])
     index = lead_index(lead, batch, 0)
     heads = (*index[:-1], slice(0, lead[-1], 1)) if len(lead) > 1 else index
-    problem = some_heads(weights._problem(), heads)  # noqa: SLF001
+    problem = some_heads(matrix_of(weights).problem(), heads)
     reducer = Heatmap(side, "mean", problem.size)
     if not problem.size.n or not problem.size.m:
         return ArrayResult(np.zeros((lead[-1] if len(lead) > 1 else 1, side, side), "<f4"))
