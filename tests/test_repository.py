@@ -118,6 +118,7 @@ def test_exported_names():
         "scores",
         "masks",
         "normalisers",
+        "kernels",
         "nn",
         "plot",
         "regression",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         analysis,
         datasets,
         errors,
+        kernels,
         masks,
         models,
         nn,
@@ -46,6 +47,7 @@ __all__ = [
     "scores",
     "masks",
     "normalisers",
+    "kernels",
     "nn",
     "plot",
     "regression",
@@ -69,7 +71,19 @@ _HOMES = {
     "Relation": "regard.relation",
 }
 _MODULES = frozenset(
-    {"analysis", "datasets", "errors", "masks", "models", "nn", "normalisers", "plot", "regression", "scores"}
+    {
+        "analysis",
+        "datasets",
+        "errors",
+        "kernels",
+        "masks",
+        "models",
+        "nn",
+        "normalisers",
+        "plot",
+        "regression",
+        "scores",
+    }
 )
 
 

@@ -8,7 +8,9 @@ from statsmodels.nonparametric.kernel_regression import KernelReg
 
 import regard as rg
 from regard.errors import ChoiceError, DataError, RegardError, ShapeError
-from regard.regression.validation import KERNELS
+from regard.kernels import names
+
+KERNELS = names()
 
 
 def mixed(n=71, seed=0):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import regard as rg
-from regard.regression.validation import KERNELS
+from regard.kernels import names
+
+KERNELS = names()
 
 
 def data(n=61, features=2, seed=0):

@@ -18,7 +18,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import regard as rg
 from regard import scores
 from regard.errors import ChoiceError, DataError, RegardError, ShapeError
-from regard.regression.validation import KERNELS
+from regard.kernels import names
+
+KERNELS = names()
 
 
 @parametrize_with_checks(

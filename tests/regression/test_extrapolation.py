@@ -5,7 +5,9 @@ import pytest
 
 import regard as rg
 from regard.errors import OutsideError
-from regard.regression.validation import KERNELS
+from regard.kernels import names
+
+KERNELS = names()
 
 COMPACT = [kernel for kernel in KERNELS if kernel not in ("gaussian", "laplace")]
 

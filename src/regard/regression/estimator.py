@@ -15,7 +15,9 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from regard import kernels
 from regard.errors import DataError, ShapeError, UnsupportedError
+from regard.kernels import Kernel
 from regard.regression import confidence, cross_validation, encoding, validation
 from regard.regression.kernel_sums import clamp, engine
 from regard.regression.kernel_sums.clamp import Limits
@@ -43,7 +45,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     that are not all whole numbers say how much a row is worth: to leave it out then leaves out all of it.
 
     `kernel`: "gaussian", "laplace", or one that ends at one bandwidth: "boxcar", "epanechnikov", "biweight",
-    "triweight", "triangular", "tricube", "cosine".
+    "triweight", "triangular", "tricube", "cosine"; or a record of `regard.kernels`, which may be your own.
     `bandwidth`: a number, one a feature, "scott" (a rule of thumb) or "cv": each row is predicted by the others, and
     the widths are those that do it best; a feature that does not help gets an infinite one.
     `degree`: 0, local constant, or 1, local linear. A direction in which the points that count differ by less than a
@@ -76,7 +78,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
 
     def __init__(
         self,
-        kernel: str = "gaussian",
+        kernel: Kernel | str = "gaussian",
         bandwidth: float | Sequence[float] | np.ndarray | str = "cv",
         degree: int = 0,
         tol: float = 1e-6,
@@ -316,7 +318,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
             tensor(self.X_),
             y if unit is None else y / unit,
             tensor(self.bandwidth_ if bandwidth is None else bandwidth),
-            self.kernel,
+            kernels.get(self.kernel).name,
             None if self.sample_weight_ is None else tensor(self.sample_weight_).log(),
         )
         data = Data(sample, self.tol, self.plan, self.outside)

@@ -12,8 +12,9 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from regard import kernels
 from regard.engine.files import whole_file
-from regard.errors import FormatError
+from regard.errors import ChoiceError, FormatError
 
 IN_WORDS = ("device", "plan_")  # objects whose text says everything
 Model = TypeVar("Model", bound=Any)
@@ -61,6 +62,7 @@ def load(kind: type[Model], path: str | Path) -> Model:
         if text["class"] != kind.__name__:
             msg = f"{path} holds a {text['class']}, and a {kind.__name__} is wanted"
             raise FormatError(msg)
+        _check_kernel(text["parameters"], path)
         model = kind(**{name: _restored(value) for name, value in text["parameters"].items()})
         learned = {name: _restored(value) for name, value in text["learned"].items()} | content.arrays
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
@@ -70,6 +72,14 @@ def load(kind: type[Model], path: str | Path) -> Model:
             raise FormatError(foreign(path))
         setattr(model, name, value)
     return model
+
+
+def _check_kernel(parameters: dict[str, Any], path: str | Path) -> None:
+    """Refuse a file whose kernel is not defined in this process: a file holds its name alone."""
+    try:
+        kernels.get(parameters["kernel"])
+    except ChoiceError as error:
+        raise FormatError(f"{path} cannot be read before its kernel is defined: {error}") from None
 
 
 def is_learned(name: str) -> bool:
@@ -96,6 +106,8 @@ def _plain(name: str, value: Any) -> Any:
         return {"columns": [[_plain(name, key), _plain(name, part)] for key, part in value.items()]}
     if isinstance(value, list | tuple):
         return [_plain(name, part) for part in value]
+    if isinstance(value, kernels.Kernel):
+        return value.name
     if name in IN_WORDS:
         return str(value)
     msg = f"{name} cannot be saved: it is a {type(value).__name__}, and a file holds numbers, texts and arrays"

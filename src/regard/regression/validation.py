@@ -13,10 +13,9 @@ import numpy as np
 import torch
 from sklearn.utils.validation import validate_data
 
+from regard import kernels
 from regard.errors import ChoiceError, DataError, ShapeError
-from regard.scores._distance import LOG_KERNELS
 
-KERNELS = ("gaussian", *sorted(LOG_KERNELS))
 RULES = ("cv", "scott")
 NEARLY = 1e-12
 OUTSIDE = ("nearest", "nan", "raise")
@@ -26,7 +25,8 @@ T = TypeVar("T")
 
 def choices(model: Any) -> None:
     """The parameters of an estimator that are words and numbers; its bandwidth is looked at by `bandwidth`."""
-    _one_of("kernel", model.kernel, KERNELS)
+    if not isinstance(model.kernel, kernels.Kernel):
+        _one_of("kernel", model.kernel, kernels.names())
     _one_of("outside", model.outside, OUTSIDE)
     if isinstance(model.degree, bool) or model.degree not in (0, 1):
         msg = f"degree must be 0 (local constant) or 1 (local linear), but it is {model.degree!r}"

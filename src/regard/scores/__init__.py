@@ -15,11 +15,12 @@ import math
 
 from torch import Tensor
 
+from regard import kernels
 from regard.errors import ChoiceError, DtypeError, ShapeError
 from regard.scores._additive import Additive, Concat
 from regard.scores._base import Features, Score
 from regard.scores._compose import Alibi, Bias, Relative, Softcap
-from regard.scores._distance import LOG_KERNELS, Gaussian, Kernel
+from regard.scores._distance import Gaussian, Kernel
 from regard.scores._linear import Cosine, Dot, General, Location, Uniform
 from regard.term import came
 
@@ -104,18 +105,14 @@ def gaussian(w: Tensor | float = 1.0) -> Score:
     return Gaussian(_width(w, "w of gaussian"))
 
 
-def kernel(name: str, bandwidth: Tensor | float = 1.0) -> Score:
-    """log K(|q - k| / bandwidth), and -inf where a compact kernel does not reach."""
+def kernel(kernel: kernels.Kernel | str, bandwidth: Tensor | float = 1.0) -> Score:
+    """log K(|q - k| / bandwidth), and -inf where a compact kernel does not reach: K by name, or from regard.kernels."""
     width = _width(bandwidth, "bandwidth of kernel")
     if isinstance(width, float) and not width > 0:
         msg = f"kernel needs a positive bandwidth, but it is {width:g}"
         raise ChoiceError(msg)
-    if name == "gaussian":
-        return Gaussian(width, inverse=True)
-    if name not in LOG_KERNELS:
-        msg = f"there is no kernel {name!r}; there are: gaussian, {', '.join(sorted(LOG_KERNELS))}"
-        raise ChoiceError(msg)
-    return Kernel(name, width)
+    record = kernels.get(kernel)
+    return Gaussian(width, inverse=True) if record is kernels.gaussian else Kernel(record.name, width)
 
 
 def uniform() -> Score:

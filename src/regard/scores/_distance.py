@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from regard import kernels
 from regard.errors import ShapeError
-from regard.operands import NEVER, Axis, Operand, Span
+from regard.operands import Axis, Operand, Span
 from regard.scores._base import Features, Score, norm_product, same_width
 
 MIDDLE_OF = 512  # keys
@@ -105,32 +105,6 @@ def _check_width(asks: str, w: Tensor | float, d: int) -> None:
         raise ShapeError(msg)
 
 
-def _log_inside(inside: Tensor, value: Tensor) -> Tensor:
-    # Both branches of a `where` are differentiated: keep the one outside away from log(0).
-    return torch.where(inside, torch.log(torch.where(inside, value, 1.0)), NEVER)
-
-
-def _root(square: Tensor) -> Tensor:
-    zero = square <= 0
-    return torch.where(zero, 0.0, torch.where(zero, 1.0, square).sqrt())
-
-
-def _compact(value: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    return lambda square: _log_inside(~(square >= 1), value(square.clamp_max(1)))  # NaN is not outside: it shows
-
-
-LOG_KERNELS: dict[str, Callable[[Tensor], Tensor]] = {  # of u^2, up to a constant, which softmax removes
-    "laplace": lambda square: -_root(square),
-    "boxcar": lambda square: torch.where(square > 1, NEVER, 0.0 * square),
-    "epanechnikov": _compact(lambda square: 1 - square),
-    "biweight": _compact(lambda square: (1 - square) ** 2),
-    "triweight": _compact(lambda square: (1 - square) ** 3),
-    "triangular": _compact(lambda square: 1 - _root(square)),
-    "tricube": _compact(lambda square: (1 - _root(square) ** 3) ** 3),
-    "cosine": _compact(lambda square: torch.cos(math.pi / 2 * _root(square))),
-}
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Kernel(Distance):
     name: str
@@ -138,7 +112,7 @@ class Kernel(Distance):
 
     @property
     def compact(self) -> bool:
-        return self.name != "laplace"
+        return kernels.get(self.name).compact
 
     def weight(self) -> Tensor | float:
         return 1 / self.bandwidth
@@ -149,13 +123,14 @@ class Kernel(Distance):
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
         del rows, cols, out
-        return LOG_KERNELS[self.name](squared_distance(*tensors))
+        return kernels.get(self.name).log_kernel(squared_distance(*tensors))
 
     def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
-        left, right = self.scaled(query, key)
         if self.compact:
             return query.new_zeros(())
-        return norm_product(left, left).sqrt() + norm_product(right, right).sqrt()
+        left, right = self.scaled(query, key)
+        farthest = norm_product(left, left).sqrt() + norm_product(right, right).sqrt()
+        return kernels.get(self.name).log_kernel(farthest.square()).abs()
 
     def __repr__(self) -> str:
         return f"log {self.name}(|q - k| / h)"

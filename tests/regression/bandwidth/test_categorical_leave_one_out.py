@@ -10,19 +10,17 @@ from hypothesis import strategies as st
 from kernel_average import mixed
 
 import regard as rg
+from regard import kernels
 from regard.regression import encoding
 from regard.regression.bandwidth import objective, search
 from regard.regression.bandwidth.leave_one_out import pairwise
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
 from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.bandwidth.optimise import Ways
-from regard.regression.bandwidth.rules import CANONICAL
 from regard.regression.kernel_sums.categorical import Kinds
-from regard.regression.kernel_sums.kernel_derivatives import SLOPES
 from regard.regression.kernel_sums.sample import Sample
-from regard.scores._distance import LOG_KERNELS
 
-KERNELS = ("gaussian", *SLOPES)
+KERNELS = kernels.names()
 COUNTS = torch.tensor([3.0, 2.0], dtype=torch.float64)
 
 
@@ -48,7 +46,7 @@ def refits(x, y, codes, weight, bandwidth, kernel, degree):
     for i in range(len(x)):
         others = torch.arange(len(x)) != i
         square = ((x[others] - x[i]) / h).square().sum(1)
-        near = torch.exp(square / -2) if kernel == "gaussian" else torch.exp(LOG_KERNELS[kernel](square))
+        near = torch.exp(kernels.get(kernel).log_kernel(square))
         differs = codes[others] != codes[i]
         k = weight[others] * near
         for column in (chance > 0).nonzero().flatten():
@@ -69,7 +67,9 @@ def refits(x, y, codes, weight, bandwidth, kernel, degree):
 @pytest.mark.parametrize("chance", [(0.3, 0.1), (0.0, 0.2), (0.0, 0.0)])
 def test_residuals_are_refits_without_the_row(kernel, degree, chance):
     x, y, codes, weight = data(outputs=2)
-    bandwidth = torch.cat((of(2.0, 40.0) * CANONICAL[kernel] * (1.5 if degree else 0.4), of(*chance)))
+    bandwidth = torch.cat(
+        (of(2.0, 40.0) * kernels.get(kernel).canonical_bandwidth * (1.5 if degree else 0.4), of(*chance))
+    )
     found = Pairs(Problem.of(x, y, kernel, degree, weight.log(), kinds=Kinds(codes, COUNTS, of(0, 0))))(bandwidth)
     expected = refits(x, y, codes, weight, bandwidth, kernel, degree)
     torch.testing.assert_close(found.residuals, expected, rtol=1e-7, atol=1e-8)
@@ -81,7 +81,9 @@ def test_residuals_are_refits_without_the_row(kernel, degree, chance):
 def test_gradient_is_the_derivative_in_log_widths_and_lambdas(kernel, degree, outputs):
     x, y, codes, weight = data(outputs=outputs, seed=3)
     function = Pairs(Problem.of(x, y, kernel, degree, weight.log(), kinds=Kinds(codes, COUNTS, of(0, 0))))
-    place = torch.cat((of(2.0, 40.0) * CANONICAL[kernel] * (1.5 if degree else 0.5), of(0.2, 0.35)))
+    place = torch.cat(
+        (of(2.0, 40.0) * kernels.get(kernel).canonical_bandwidth * (1.5 if degree else 0.5), of(0.2, 0.35))
+    )
     found, step = function(place).gradient, 1e-6
     for k in range(4):
         up, down = place.clone(), place.clone()

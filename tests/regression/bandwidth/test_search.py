@@ -9,18 +9,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard import kernels
 from regard.regression.bandwidth import objective
 from regard.regression.bandwidth.leave_one_out.fourier import Fast
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
 from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.bandwidth.objective import Objective
-from regard.regression.bandwidth.rules import CANONICAL, scott
+from regard.regression.bandwidth.rules import scott
 from regard.regression.bandwidth.search import Progress, select
-from regard.regression.kernel_sums.kernel_derivatives import SLOPES
 from regard.regression.kernel_sums.sample import Sample
-from regard.scores._distance import LOG_KERNELS
 
-KERNELS = ("gaussian", *SLOPES)
+KERNELS = kernels.names()
 INF = math.inf
 
 
@@ -39,7 +38,7 @@ def weights_of(n, seed=1):
 
 
 def kernel_of(kernel, square):
-    return torch.exp(square / -2) if kernel == "gaussian" else torch.exp(LOG_KERNELS[kernel](square))
+    return torch.exp(kernels.get(kernel).log_kernel(square))
 
 
 def refits(x, y, h, kernel="gaussian", degree=0, weight=None):
@@ -83,7 +82,7 @@ def test_residuals_are_refits_without_the_point(kernel, degree, outputs):
     x, y, unit = data(41, outputs=outputs)
     weight = weights_of(41)
     # A line needs points in reach: the flat edges of a compact kernel are another test.
-    h = unit * CANONICAL[kernel] * (3.0 if degree else 0.5)
+    h = unit * kernels.get(kernel).canonical_bandwidth * (3.0 if degree else 0.5)
     found = Pairs(Problem.of(x, y, kernel, degree, weight.log()))(h)
     expected = refits(x, y, h, kernel, degree, weight)
     torch.testing.assert_close(found.residuals, expected, rtol=1e-8, atol=1e-9)
@@ -99,7 +98,7 @@ def test_residuals_are_refits_without_the_point(kernel, degree, outputs):
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_gradient_is_the_derivative(kernel, degree, outputs):
     x, y, unit = data(53, outputs=outputs, seed=3)
-    h = unit * CANONICAL[kernel] * (2.0 if degree else 0.7)
+    h = unit * kernels.get(kernel).canonical_bandwidth * (2.0 if degree else 0.7)
     function = Pairs(Problem.of(x, y, kernel, degree, weights_of(53).log()))
     torch.testing.assert_close(function(h).gradient, by_differences(function, h), rtol=2e-5, atol=1e-7)
 
@@ -404,7 +403,7 @@ def test_canonical_factors_are_those_of_the_kernels():
         return (squares / variance**2) ** 0.2
 
     for kernel in KERNELS:
-        assert delta(kernel) / delta("gaussian") == pytest.approx(CANONICAL[kernel], abs=2e-3)
+        assert delta(kernel) / delta("gaussian") == pytest.approx(kernels.get(kernel).canonical_bandwidth, abs=2e-3)
 
 
 # statsmodels, live.

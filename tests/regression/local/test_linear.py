@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 import regard as rg
 from regard.errors import DtypeError, ShapeError, TooLargeError
-from regard.regression.validation import KERNELS
+from regard.kernels import names
+
+KERNELS = names()
 
 
 def fitted(n=47, features=2, seed=0, **options):

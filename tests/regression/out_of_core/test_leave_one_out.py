@@ -7,16 +7,16 @@ import pytest
 import torch
 
 import regard as rg
+from regard import kernels
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
 from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.out_of_core import fit as bandwidth_module
 from regard.regression.out_of_core.leave_one_out import Question, evaluate, residuals
 from regard.regression.out_of_core.source import ArrayBlocks
 from regard.regression.out_of_core.summary import summarise
-from regard.scores._distance import LOG_KERNELS
 
 N = 67
-KERNELS = ("gaussian", *sorted(LOG_KERNELS))
+KERNELS = kernels.names()
 
 
 def made(dim, outputs, weights, n=N):

@@ -32,15 +32,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard import datasets, scores
+from regard import datasets, kernels, scores
 from regard.attention import attend
 from regard.lab import lessons
 from regard.lab.pages._numbers import literal, short
 from regard.lab.pages._state import Choice, Many, Maybe, Pair, Real, Whole, of
 from regard.lab.strict_json import plain
-from regard.scores._distance import LOG_KERNELS
 
-KERNELS = ("gaussian", *LOG_KERNELS)
 MODES = ("average", "fixed", "learned")
 WIDTH = Real(*lessons.WIDTHS)
 MOST = 100  # training points
@@ -54,7 +52,7 @@ class State:
     seed: int = of(0, Whole(0, 2**31 - 1))
     noise: float = of(0.5, Real(0, 3))
     mode: str = of("fixed", Choice(MODES))
-    kernel: str = of("gaussian", Choice(KERNELS))
+    kernel: str = of("gaussian", Choice(kernels.names()))
     w: float = of(1.0, WIDTH)  # of a fixed width, and where learning starts; 1 / w is the bandwidth
     learned: float | None = of(None, Maybe(WIDTH))  # what learning came to, if it is known
     steps: int = of(100, Whole(1, 200))

@@ -9,11 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard import kernels
 from regard.regression.bandwidth.leave_one_out.problem import Problem
-from regard.regression.bandwidth.rules import CANONICAL
 
 LOOSE, TIGHT = 1e-5, 1e-10  # a step that gains less than this part ends a descent
-COMPASS = {"boxcar"}  # its derivative is 0 wherever it exists
 STEPS = (0.5, 0.25, 0.12, 0.06, 0.03, 0.015)
 
 Function = Callable[..., tuple[float, Tensor]]
@@ -35,7 +34,9 @@ class Ways(NamedTuple):
     @classmethod
     def of(cls, problem: Problem, which: Tensor) -> Ways:
         largest = problem.no_help
-        unit = torch.where(torch.isinf(largest), CANONICAL[problem.kernel], largest / (1 - largest))
+        unit = torch.where(
+            torch.isinf(largest), kernels.get(problem.kernel).canonical_bandwidth, largest / (1 - largest)
+        )
         widths = torch.isinf(largest)[which]
         return cls(which, widths, unit[which], bool(widths.all()))
 

@@ -8,19 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-# How much wider than a Gaussian a kernel must be to smooth as much: the ratio of (R(K) / mu_2(K)^2)^(1/5), with R the
-# integral of K^2 and mu_2 its variance in one dimension (Marron and Nolan 1988, "Canonical kernels").
-CANONICAL = {
-    "gaussian": 1.0,
-    "laplace": 0.7398,
-    "boxcar": 1.7401,
-    "triangular": 2.4320,
-    "epanechnikov": 2.2138,
-    "biweight": 2.6226,
-    "triweight": 2.9781,
-    "tricube": 2.6098,
-    "cosine": 2.2750,
-}
+from regard import kernels
 
 
 def scott(
@@ -41,7 +29,7 @@ def scott(
         share = weight / weight.sum()
     concentration = float(share.square().sum()) if count is None else 1 / count
     points = 1 / concentration if concentration > 0 else 1.0
-    factor = CANONICAL[kernel] * points ** (-1 / (x.shape[1] + 4))
+    factor = kernels.get(kernel).canonical_bandwidth * points ** (-1 / (x.shape[1] + 4))
     middle = share @ x
     variance = share @ (x - middle).square() / max(1 - concentration, math.ulp(1.0))
     sigma = (

@@ -12,15 +12,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard import kernels
 from regard.engine import threads
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.bandwidth.objective import Objective
 from regard.regression.bandwidth.objective import residuals as residuals_at
-from regard.regression.bandwidth.optimise import COMPASS, LOOSE, TIGHT, Ways, by_compass, by_gradient
-from regard.regression.bandwidth.rules import CANONICAL
+from regard.regression.bandwidth.optimise import LOOSE, TIGHT, Ways, by_compass, by_gradient
 from regard.regression.bandwidth.starts import another_chance, bounds, carried, starts
 from regard.regression.kernel_sums.categorical import Kinds
-from regard.regression.kernel_sums.sample import INFINITE, Sample
+from regard.regression.kernel_sums.sample import Sample
 
 REFINED, COARSELY = 5, 3  # starts, of those tried, from which a descent begins; the same with few of the points
 NOTHING = 1e-6  # of the total variance: below this a descent takes a value for 0
@@ -164,7 +164,7 @@ class Search:
         self.scale = self.problem.total_variance or 1.0
         self.dim = self.problem.x.shape[1]
         # A kernel that ends has many small valleys, and categories leave each row fewer points to fill them.
-        self.rough = self.problem.kinds is not None and self.problem.kernel not in INFINITE
+        self.rough = self.problem.kinds is not None and kernels.get(self.problem.kernel).compact
 
     def undecided(self) -> bool:
         """Whether no bandwidth can change anything: one point, constant outputs or no feature that changes."""
@@ -264,9 +264,10 @@ class Search:
         # The first step is as long as the gradient, which is about right where the value is about 1.
         scale = max(min(self.known().value, self.scale), NOTHING * self.scale)
         start = torch.minimum(torch.maximum(ways.there(h), low), high)
-        if not only_lambdas and (self.problem.kernel in COMPASS or (self.rough and tolerance == TIGHT)):
+        no_gradient = kernels.get(self.problem.kernel).piecewise_constant
+        if not only_lambdas and (no_gradient or (self.rough and tolerance == TIGHT)):
             start = by_compass(at, start, low, high, tolerance)
-        if only_lambdas or self.problem.kernel not in COMPASS:
+        if only_lambdas or not no_gradient:
             by_gradient(at, start, low, high, tolerance)
 
     def at_ends(self, h: Tensor) -> Tensor:
@@ -288,7 +289,7 @@ class Search:
         """Give up all features, or each one, without which it is not worse, the widest first."""
         self._give_up(self.problem.no_help)
         # With many points, a width that shrank so far would have grown were the feature of no use.
-        narrow = NARROW * CANONICAL[self.problem.kernel] if len(self.problem.x) > FEWEST else 0.0
+        narrow = NARROW * kernels.get(self.problem.kernel).canonical_bandwidth if len(self.problem.x) > FEWEST else 0.0
         for feature in torch.argsort(self.known().h[: self.dim], descending=True).tolist():
             without = self.known().h.clone()
             if narrow < float(without[feature]) < math.inf:

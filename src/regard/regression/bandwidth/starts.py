@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard import kernels
 from regard.regression.bandwidth.leave_one_out.problem import Problem
-from regard.regression.bandwidth.rules import CANONICAL
 
 SCAN = tuple(2.0**k for k in range(3, -10, -1))  # one feature: Scott's width times these, until the lower bound
 FACTORS = (1.06, 0.5, 0.25, 2.0, 4.0)  # several features: together; 1.06 is where statsmodels starts
@@ -36,7 +36,7 @@ class Bounds(NamedTuple):
 def bounds(problem: Problem) -> Bounds:
     """Below `low` every point sees its nearest neighbours only; above `high` all alike."""
     free = problem.spread > 0
-    reach = CANONICAL[problem.kernel]
+    reach = kernels.get(problem.kernel).canonical_bandwidth
     middle = _robust(problem)
     low = NARROWEST * reach * middle / len(problem.x)
     high = WIDEST * reach * problem.spread
@@ -84,7 +84,7 @@ def carried(problem: Problem, bandwidth: Float[Tensor, " features"], share: floa
 def _widths(problem: Problem, limits: Bounds) -> list[Float[Tensor, " dim"]]:
     """Widths in the problem's units; features that never change have an infinite one."""
     dim = int(limits.free.sum())
-    reach = CANONICAL[problem.kernel]
+    reach = kernels.get(problem.kernel).canonical_bandwidth
     rule = torch.where(limits.free, reach * len(problem.x) ** (-1 / (dim + 4)), math.inf)
     robust = torch.where(limits.free, rule * _robust(problem), math.inf)
     simple = problem.kernel == "gaussian" and not problem.degree and problem.kinds is None
@@ -123,7 +123,7 @@ def _looked_at(problem: Problem, limits: Bounds, rule: Tensor) -> list[Float[Ten
 
 def wide(problem: Problem) -> float:
     """A width at which a feature still says something."""
-    return 3.0 * CANONICAL[problem.kernel]
+    return 3.0 * kernels.get(problem.kernel).canonical_bandwidth
 
 
 def another_chance(problem: Problem) -> Float[Tensor, " features"]:

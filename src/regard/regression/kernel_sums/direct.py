@@ -6,10 +6,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard import kernels
 from regard.operands import NEVER
 from regard.regression.kernel_sums.scaled import Scaled
 from regard.regression.kernel_sums.state import Pooled, empty, merge
-from regard.scores._distance import LOG_KERNELS
 
 TILE = 1 << 18  # pairs: a few buffers of them stay in the cache
 KEYS = 1 << 15  # points at once
@@ -17,7 +17,7 @@ KEYS = 1 << 15  # points at once
 
 def log_kernel(square: Tensor, kernel: str) -> Tensor:
     """log K from squared distances."""
-    return square * -0.5 if kernel == "gaussian" else LOG_KERNELS[kernel](square)
+    return kernels.get(kernel).log_kernel(square)
 
 
 def pool(problem: Scaled) -> Pooled:

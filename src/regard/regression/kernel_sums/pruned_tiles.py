@@ -25,12 +25,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard import kernels
 from regard.engine import threads
 from regard.regression.kernel_sums import direct, inner_products, pruned_region, pruning
 from regard.regression.kernel_sums.kd_tree import Tiles, tiles
 from regard.regression.kernel_sums.pruned_region import ROUNDING, Ready, Region, with_all
 from regard.regression.kernel_sums.pruning import SQUARES
-from regard.regression.kernel_sums.sample import INFINITE
 from regard.regression.kernel_sums.scaled import Scaled
 from regard.regression.kernel_sums.state import Pooled, empty
 
@@ -110,7 +110,7 @@ def by_tiles(
     span = problem.span
     log_weights = tile_weights(there, near.log_weight)
     delta = max(tol, ROUNDING) / span
-    faint = by_point and problem.kernel in INFINITE
+    faint = by_point and not kernels.get(problem.kernel).compact
     parts: list[Pooled] = []
     for some in _groups(len(asked), max(1, BOXES // len(there))):
         reach = reach_of(asked, some, there, log_weights, problem.kernel, FOR_TILES * delta)
@@ -147,7 +147,7 @@ def reach_of(
     low, high = (side[some.start : some.stop].unsqueeze(1) for side in (asked.low, asked.high))
     gap = torch.maximum(points.low - high, low - points.high).clamp_min(0)
     nearest = gap.square().sum(-1) * (1 - SQUARES)
-    if kernel not in INFINITE:
+    if kernels.get(kernel).compact:
         kept = ~(nearest > COMPACT_REACH)
         nothing = log_weights.new_zeros(len(some))
         return Reach(kept, nothing, nothing)

@@ -19,6 +19,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard import kernels
 from regard.engine import threads
 from regard.operands import NEVER
 from regard.regression.kernel_sums import pruned_tiles
@@ -26,7 +27,7 @@ from regard.regression.kernel_sums.cloud import ROUNDING
 from regard.regression.kernel_sums.direct import log_kernel
 from regard.regression.kernel_sums.kd_tree import Tiles, tiles
 from regard.regression.kernel_sums.plan import EXACT_PAIRS
-from regard.regression.kernel_sums.sample import INFINITE, Sample, scale_of
+from regard.regression.kernel_sums.sample import Sample, scale_of
 from regard.regression.kernel_sums.scaled import scaled
 from regard.regression.kernel_sums.state import Pooled
 
@@ -69,7 +70,7 @@ def mended(sample: Sample, query: Float[Tensor, "q dim"], found: Pooled, tol: fl
 
     Where all pairs are taken three digits are too many, elsewhere what can be seen beside `tol`.
     """
-    if sample.kernel not in INFINITE or not len(sample.x):
+    if kernels.get(sample.kernel).compact or not len(sample.x):
         return found
     heaviest = 0.0 if sample.log_weight is None else float(sample.log_weight.max())
     exact = len(query) * len(sample.x) <= EXACT_PAIRS
@@ -171,7 +172,7 @@ def _seen(sample: Sample, unit: Tensor, query: Tensor, some: Tensor, points: Ten
         square.masked_fill_(hidden, torch.inf)
     apart, gap = _from(square.argmin(1), x, at, unit)
     best = square.amin(1, keepdim=True)
-    if sample.kernel in INFINITE:
+    if not kernels.get(sample.kernel).compact:
         logits = _nearer(sample.kernel, apart, ways, gap, told, square, best)
         for _ in told:  # squares far away are all the same: the nearest is found one feature at a time
             nearer = logits.masked_fill(square == torch.inf, NEVER)
@@ -213,6 +214,4 @@ def _nearer(
     found = torch.zeros_like(square)
     for axis, way in zip(told, ways, strict=True):
         found.addcmul_(apart[:, axis], way + gap[:, axis : axis + 1], value=0.5)
-    if kernel == "laplace":
-        found /= ((square.sqrt() + best.sqrt()) / 2).clamp_min(torch.finfo(square.dtype).tiny)
-    return found
+    return kernels.get(kernel).log_relative(found, square, best)

@@ -11,8 +11,6 @@ from torch import Tensor
 from regard import scores
 from regard.scores import Score
 
-INFINITE = ("gaussian", "laplace")  # kernels without an edge
-
 
 @dataclass(frozen=True, eq=False)
 class Sample:

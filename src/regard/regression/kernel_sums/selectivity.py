@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard import kernels
 from regard.regression.kernel_sums import direct, pairwise_float32, pruned_region, pruned_tiles, pruning
 from regard.regression.kernel_sums.plan import SINGLE_TOL
 from regard.regression.kernel_sums.pruned_region import ROUNDING
-from regard.regression.kernel_sums.sample import INFINITE
 from regard.regression.kernel_sums.scaled import Scaled
 
 SOME_TILES = 8
@@ -55,7 +55,7 @@ def _around(
 def _kept(points: Scaled, asked: Float[Tensor, "tiles members dim"], tol: float) -> float:
     """How many points matter to a tile, on average."""
     low, high = asked.amin(1), asked.amax(1)
-    if points.kernel not in INFINITE:
+    if kernels.get(points.kernel).compact:
         return float((pruning.nearest(points.x, low, high) <= pruned_tiles.COMPACT_REACH).double().sum(1).mean())
     looked_at = asked[:, :: max(1, asked.shape[1] // pruned_region.LOOKED_AT)]
     floor = direct.pool(points.asking(looked_at.flatten(0, 1))).lse.view(looked_at.shape[:2]).amin(1)

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard import scores
+from regard import kernels, scores
 from regard.attention import attend
 from regard.regression.kernel_sums import categorical, clamp, engine, relative_weights
 from regard.regression.kernel_sums.categorical import Kinds
@@ -90,7 +90,7 @@ class Data:
     def told(self, points: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim"]:
         """Points in units of the bandwidth, from no farther than what the kernel is told of them keeps digits."""
         sample = self.sample
-        far, beside = clamp.BY_DISTANCES if sample.kernel == "laplace" else clamp.BY_SQUARES
+        far, beside = clamp.BY_DISTANCES if kernels.get(sample.kernel).tail_power <= 1 else clamp.BY_SQUARES
         box = clamp.ends(sample.x)
         return sample.scaled(clamp.brought(points, box, far * sample.bandwidth, beside * sample.bandwidth))
 

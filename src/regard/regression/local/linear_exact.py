@@ -21,7 +21,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression.kernel_sums.kernel_derivatives import steepness
+from regard import kernels
 from regard.regression.kernel_sums.relative_weights import Answer, Seen, units
 from regard.regression.kernel_sums.sample import Sample
 
@@ -149,7 +149,7 @@ def derivative(sample: Sample, values: Float[Tensor, "n outputs"]) -> Answer:
     def answer(seen: Seen) -> tuple[Tensor]:
         found = of(seen, values)
         y = values[seen.points]
-        steep = steepness(sample.kernel, seen.square, seen.weights, seen.lse, seen.log_weight)
+        steep = kernels.get(sample.kernel).weight_derivative(seen.square, seen.weights, seen.lse, seen.log_weight)
         steep = steep * (1 + (found.tilt.unsqueeze(1) @ found.around).squeeze(1))
         toward = torch.where(told.unsqueeze(1), seen.apart - seen.gap.unsqueeze(2), 0.0)  # (q, dim, n)
         pull = steep.unsqueeze(1) * toward

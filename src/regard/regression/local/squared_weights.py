@@ -10,23 +10,17 @@ the engine; otherwise blocks of the weights are squared, one after another.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard import kernels
 from regard.operands import NEVER
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local.data import Data
 
-SQUARES = {  # kernel -> the kernel that is its square, and how much narrower
-    "gaussian": ("gaussian", math.sqrt(2)),
-    "laplace": ("laplace", 2.0),
-    "boxcar": ("boxcar", 1.0),
-    "epanechnikov": ("biweight", 1.0),
-}
 BLOCK = 2**20  # weights that are held at a time
 FAR = -1e6  # the log of a total weight from which the digits behind the point no longer tell
 
@@ -48,9 +42,10 @@ def pool(
 ) -> Pooled:
     """The log of sum_i p_i^2 / s_i, and the mean of the values under these; `lse` is that of the unsquared kernel."""
     sample = data.sample
-    if sample.kernel not in SQUARES:
+    square = kernels.get(sample.kernel).square
+    if square is None:
         return _by_blocks(data, query, values)
-    kernel, narrower = SQUARES[sample.kernel]
+    kernel, narrower = square
     found = data.squared(kernel, narrower, values).pool(query, tol=tol)
     found = found._replace(lse=torch.where(lse == NEVER, NEVER, found.lse - 2 * lse))
     far = ((lse < FAR) & (lse != NEVER)).nonzero().flatten()

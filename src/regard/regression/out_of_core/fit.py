@@ -13,13 +13,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard import kernels
 from regard.engine import threads
 from regard.errors import ChoiceError, DataError, UnsupportedError
 from regard.regression import validation
 from regard.regression.bandwidth.duplicates import as_counts
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.bandwidth.optimise import LOOSE
-from regard.regression.bandwidth.rules import CANONICAL
 from regard.regression.bandwidth.search import Counter, Listener, Search, Selection, show
 from regard.regression.bandwidth.search import select as select_in_memory
 from regard.regression.bandwidth.starts import wide
@@ -114,7 +114,7 @@ def scott(blocks: Blocks, summary: Summary, kernel: str = "gaussian") -> Float[T
     unit = unit_of_counts(blocks)
     rows = summary.effective_rows() if unit is None else float(summary.x.total)
     variance = summary.x.squares / summary.x.total / max(1 - 1 / rows, math.ulp(1.0))
-    width = CANONICAL[kernel] * variance.sqrt() * rows ** (-1 / (len(variance) + 4))
+    width = kernels.get(kernel).canonical_bandwidth * variance.sqrt() * rows ** (-1 / (len(variance) + 4))
     return torch.where((summary.x.high > summary.x.low) & (width > 0), width, math.inf)
 
 
@@ -148,8 +148,8 @@ def question(model: Any) -> Question:
     """Leave-one-out at the bandwidth of a fitted estimator."""
     bandwidth, unit = torch.from_numpy(model.bandwidth_), unit_of_counts(model.blocks_)
     if model.degree:
-        return OfLines(model.summary_, bandwidth, model.kernel, unit=unit)
-    return Question(model.summary_, bandwidth, model.kernel, gradient=False, unit=unit)
+        return OfLines(model.summary_, bandwidth, kernels.get(model.kernel).name, unit=unit)
+    return Question(model.summary_, bandwidth, kernels.get(model.kernel).name, gradient=False, unit=unit)
 
 
 def cross_validation(model: Any) -> float:
@@ -237,9 +237,11 @@ def fit(model: Any, blocks: Blocks) -> None:
 def _choose(model: Any, rule: str) -> np.ndarray:
     blocks, summary = model.blocks_, model.summary_
     if rule == "scott" or summary.rows < 2:
-        return scott(blocks, summary, model.kernel).numpy()
+        return scott(blocks, summary, kernels.get(model.kernel).name).numpy()
     tell: Any = model.verbose if callable(model.verbose) else None
-    found = select(blocks, summary, model.kernel, model.degree, verbose=model.verbose is True, tell=tell)
+    found = select(
+        blocks, summary, kernels.get(model.kernel).name, model.degree, verbose=model.verbose is True, tell=tell
+    )
     if not math.isnan(found.value):
         model._cv = found.value  # noqa: SLF001  what the search has found anyway
     return found.bandwidth.numpy()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,19 +9,18 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard import kernels
 from regard.operands import NEVER
 from regard.regression.kernel_sums import engine
-from regard.regression.kernel_sums.kernel_derivatives import SLOPES
 from regard.regression.kernel_sums.nearest import Nearest
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.out_of_core.average import Lines
 from regard.regression.out_of_core.source import Block, Blocks
 from regard.regression.out_of_core.summary import Summary
-from regard.scores._distance import LOG_KERNELS, squared_distance
+from regard.scores._distance import squared_distance
 
 TILE = 2**20  # pairs at a time
-ENDLESS = ("gaussian", "laplace")
 
 
 class Own(NamedTuple):
@@ -66,12 +64,12 @@ def _tile(kernel: str, query: Tensor, x: Tensor, weight: Tensor | None, columns:
     square = squared_distance(query, x) if x.shape[1] else query.new_zeros(len(query), len(x))
     hidden = _hidden(square, weight, own)
     log_weight = None if weight is None else weight.log()
-    inside = square * -0.5 if kernel == "gaussian" else LOG_KERNELS[kernel](square)
+    inside = kernels.get(kernel).log_kernel(square)
     average = _average(inside, hidden, log_weight, columns, own)
     if kernel == "gaussian":
         return Seen(average)
-    slope = _average(_log_slope(kernel, square, inside), hidden, log_weight, columns)
-    if kernel in ENDLESS:
+    slope = _average(kernels.get(kernel).log_of_derivative(square, inside), hidden, log_weight, columns)
+    if not kernels.get(kernel).compact:
         return Seen(average, slope)
     return Seen(average, slope, Nearest.of(square.masked_fill(hidden, torch.inf), weight, columns))
 
@@ -95,13 +93,6 @@ def _average(
     # Their sum is 1 to the last bit, however far away: see `merge`.
     weights = torch.softmax(score, 1).masked_fill((lse == NEVER).unsqueeze(1), 0.0)
     return Pooled(lse, weights @ columns, torch.zeros_like(lse))
-
-
-def _log_slope(kernel: str, square: Tensor, inside: Tensor) -> Tensor:
-    if kernel == "laplace":  # through the logarithm: far from everything the kernel itself is 0 in float64
-        return torch.where(square > 0, inside - 0.5 * torch.where(square > 0, square, 1.0).log(), NEVER)
-    slope: Callable[[Tensor], Tensor] = SLOPES[kernel]
-    return torch.where(inside > NEVER, slope(square.clamp_max(1.0)).log(), NEVER)
 
 
 def _together(parts: list[Seen]) -> Seen:

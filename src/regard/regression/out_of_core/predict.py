@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from regard import kernels
 from regard.errors import DataError, OutsideError, ShapeError, UnsupportedError
 from regard.operands import NEVER
 from regard.regression import encoding, validation
@@ -24,8 +25,6 @@ from regard.regression.out_of_core.dask import DaskBlocks, Delayed, apart, is_da
 from regard.regression.out_of_core.parquet import Names, Parquet, ParquetBlocks
 from regard.regression.out_of_core.source import ArrayBlocks, Block, Blocks, ahead, reduced
 from regard.regression.out_of_core.summary import Moments
-
-ENDLESS = ("gaussian", "laplace")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +42,10 @@ class Streamed:
         recipe = Recipe(
             torch.from_numpy(model.bandwidth_).to(model.device or "cpu"),
             summary.scale(),
-            model.kernel,
+            kernels.get(model.kernel).name,
             float(model.tol),
             model.plan,
-            look_for_nearest=model.kernel not in ENDLESS and outside == "nearest",
+            look_for_nearest=kernels.get(model.kernel).compact and outside == "nearest",
         )
         if not model.degree:
             return Streamed(model.blocks_, recipe, outside, summary.span())

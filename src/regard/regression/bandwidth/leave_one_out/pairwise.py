@@ -19,13 +19,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.engine import threads
+from regard.kernels import get as get_kernel
 from regard.operands import NEVER
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.kernel_sums.categorical import Kinds
-from regard.regression.kernel_sums.kernel_derivatives import steepness
 from regard.regression.local.linear_exact import FLAT, TINY
 from regard.regression.local.linear_exact import line as exact_line
-from regard.scores._distance import LOG_KERNELS, squared_distance
+from regard.scores._distance import squared_distance
 
 
 class Unlike(NamedTuple):
@@ -116,7 +116,7 @@ def kernels(
         torch.softmax(scores, 1, out=weights)
         return Kernels(weights, weights, None)
     square = squared_distance(x[rows], x) if x.shape[1] else x.new_zeros(len(rows), len(x))
-    scores = LOG_KERNELS[kernel](square)
+    scores = get_kernel(kernel).log_kernel(square)
     if unlike is not None:
         log_weight = unlike.weights() if log_weight is None else unlike.weights() + log_weight
     if log_weight is not None:
@@ -127,7 +127,7 @@ def kernels(
     total = torch.logsumexp(scores, 1, keepdim=True)
     alone = total == NEVER
     weights = torch.exp(scores - total.where(~alone, 0.0))
-    steep = steepness(kernel, square, weights, total.squeeze(1), log_weight) if slopes else weights
+    steep = get_kernel(kernel).weight_derivative(square, weights, total.squeeze(1), log_weight) if slopes else weights
     lonely = alone.squeeze(1)
     if not lonely.any():
         return Kernels(weights, steep, None)
