@@ -1,4 +1,4 @@
-"""Pictures: what is drawn where, asserted on the figure itself."""
+"""Heatmaps, labels and fonts, asserted on the artists of the figure."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 import regard as rg
 from regard import analysis, masks, plot
 from regard.errors import ChoiceError, DtypeError, ShapeError
-from regard.plot import _fonts, _labels, _pick
+from regard.plot import _fonts, _labels, _matrix_part
 
 SEGMENTS = ["他爸有 2 米高", "他从小的数学成绩并不好", "经常旷课", "他爱吃苹果", "他血型是 A"]
 needs_font = pytest.mark.skipif(_fonts.find_cjk_family() is None, reason="no Chinese font is installed")
@@ -35,8 +35,8 @@ def grid_of(figure):
     return [axes[i : i + columns] for i in range(0, len(axes), columns)]
 
 
-def weights(n=7, m=11, **words):
-    return rg.Weights(torch.randn(n, 3), torch.randn(m, 3), **words)
+def weights(n=7, m=11, **terms):
+    return rg.Weights(torch.randn(n, 3), torch.randn(m, 3), **terms)
 
 
 # The grid
@@ -97,9 +97,12 @@ def test_scale_of_negative_numbers_reaches_down_to_them():
     assert figure.axes[0].images[0].get_clim() == (-2.0, 3.0)
 
 
-@pytest.mark.parametrize("constant", [0.0, 1.0, -1.0])
-def test_constant_matrix_can_be_drawn(constant):
-    render(plot.show_heatmaps(torch.full((1, 1, 5, 7), constant), "k", "q"))
+@pytest.mark.parametrize(("constant", "limits"), [(0.0, (0, 1)), (2.0, (0, 2)), (-1.0, (-1, 0))])
+def test_constant_matrix_has_a_colour_scale_that_is_not_empty(constant, limits):
+    figure = render(plot.show_heatmaps(torch.full((1, 1, 5, 7), constant), "k", "q"))
+    image = figure.axes[0].images[0]
+    assert image.get_clim() == limits
+    assert (image.get_array() == constant).all()
 
 
 def test_nan_is_grey_and_not_zero():
@@ -112,7 +115,7 @@ def test_figsize_is_the_whole_figure(heads):
     assert plot.show_heatmaps(torch.rand(1, 1, 5, 7), "k", "q").get_size_inches().tolist() == [2.5, 2.5]
 
 
-def test_colours_are_reds_unless_said():
+def test_default_colour_map_is_reds():
     matrix = torch.rand(1, 1, 5, 7)
     assert plot.show_heatmaps(matrix, "k", "q").axes[0].images[0].get_cmap().name == "Reds"
     assert plot.show_heatmaps(matrix, "k", "q", cmap="viridis").axes[0].images[0].get_cmap().name == "viridis"
@@ -131,7 +134,7 @@ def test_colours_are_reds_unless_said():
     ],
     ids=["grad", "bfloat16", "bool", "numpy", "list of tensors", "lists", "weights"],
 )
-def test_matrices_may_be_anything_with_numbers(matrices):
+def test_grid_takes_tensors_arrays_lists_and_weights(matrices):
     np.testing.assert_allclose(
         plot.show_heatmaps(matrices, "k", "q").axes[0].images[0].get_array(), np.eye(5), atol=1e-9
     )
@@ -148,7 +151,7 @@ def test_matrices_may_be_anything_with_numbers(matrices):
         (torch.rand(2, 3, 5, 7), "abc", "the one text 'abc' came"),
     ],
 )
-def test_grid_refuses_what_is_no_grid(matrices, titles, message):
+def test_grid_refuses_matrices_and_titles_of_wrong_shape(matrices, titles, message):
     with pytest.raises(ShapeError, match=message):
         plot.show_heatmaps(matrices, "k", "q", titles=titles)
 
@@ -264,7 +267,7 @@ def test_clip_leaves_the_darkest_cells_off_the_scale():
     assert plot.heatmap(matrix, limits=(0, 200), gamma=0.5).images[0].get_clim() == (0.0, 200.0)
 
 
-def test_axes_of_the_user_are_used():
+def test_heatmap_draws_on_the_given_axes():
     mine = Figure().subplots()
     assert plot.heatmap(torch.eye(3), ax=mine) is mine
 
@@ -275,16 +278,19 @@ def test_axes_of_the_user_are_used():
         ({"tokens": ["a"] * 7}, "tokens must have one label for each of the 11 keys, 7 came"),
         ({"query_tokens": ["a"]}, "query_tokens must have one label for each of the 7 queries, 1 came"),
         ({"head": 0}, r"draws one matrix \(queries, keys\), these weights have shape \(7, 11\)"),
-        ({"annotate": ".2f", "keys": slice(0, 200)}, None),
     ],
 )
-def test_heatmap_refuses_what_does_not_fit(options, message):
-    if message is None:
-        with pytest.raises(ShapeError, match="up to 400 cells, this picture has 30 x 30"):
-            plot.heatmap(torch.rand(30, 30), annotate=".2f")
-    else:
-        with pytest.raises(ShapeError, match=message):
-            plot.heatmap(weights(), **options)
+def test_heatmap_refuses_labels_and_heads_that_do_not_fit(options, message):
+    with pytest.raises(ShapeError, match=message):
+        plot.heatmap(weights(), **options)
+
+
+def test_heatmap_refuses_numbers_in_too_many_cells():
+    large = weights(30, 200)
+    with pytest.raises(ShapeError, match="up to 400 cells, this picture has 30 x 200"):
+        plot.heatmap(large, annotate=".2f")
+    part = plot.heatmap(large, annotate=".2f", queries=slice(0, 5), keys=slice(0, 7))
+    assert len(part.texts) == 35
 
 
 def test_many_heads_are_refused_with_an_example():
@@ -352,7 +358,7 @@ def test_zooming_in_brings_back_the_labels_between():
     ("token", "shown"),
     [("$x$", r"\$x\$"), ("\n", "↵"), ("a\tb", "a⇥b"), ("x" * 40, "x" * 27 + "…"), ("</script>", "</script>")],
 )
-def test_tokens_are_shown_as_they_are(token, shown):
+def test_special_characters_of_tokens_are_shown_as_signs(token, shown):
     ax = plot.heatmap(torch.eye(2), [token, "b"])
     render(ax)
     assert ax.get_yticklabels()[0].get_text() == shown
@@ -377,7 +383,7 @@ def test_chinese_labels_have_all_their_glyphs():
 
 
 @needs_font
-def test_global_settings_are_left_alone():
+def test_rc_params_of_matplotlib_stay_unchanged():
     import matplotlib as mpl
 
     before = dict(mpl.rcParams)
@@ -488,5 +494,5 @@ def test_missing_matplotlib_names_the_extra():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_empty_bins_are_merged_into_runs():
-    assert _pick._empty_runs(np.array([1, 1, 0, 1], dtype=bool), np.arange(5)) == [(0, 2), (3, 4)]
+def test_neighbouring_empty_bins_are_merged_into_spans():
+    assert _matrix_part._empty_spans(np.array([1, 1, 0, 1], dtype=bool), np.arange(5)) == [(0, 2), (3, 4)]

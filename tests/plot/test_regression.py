@@ -36,7 +36,7 @@ def line(ax, label):
     return found.get_xdata(), found.get_ydata()
 
 
-def test_truth_prediction_dots_and_band():
+def test_truth_prediction_dots_and_band_are_drawn():
     x = torch.linspace(0, 5, 13)
     ax = plot.regression(
         x, x.sin()[:, None], truth=x.cos(), train=([1, 2, 3], [2, 1, 0]), band=(x.sin() - 1, x.sin() + 1)
@@ -51,7 +51,7 @@ def test_truth_prediction_dots_and_band():
     assert (low, high) == pytest.approx((float(x.sin().min()) - 1, float(x.sin().max()) + 1))
 
 
-def test_limits_are_the_ones_given_and_else_show_everything():
+def test_given_limits_are_kept_and_default_limits_show_everything():
     x = torch.linspace(-20, 20, 13)
     ax = plot.regression(x, x, xlim=(0, 5), ylim=(-1, 5))
     assert (ax.get_xlim(), ax.get_ylim()) == ((0, 5), (-1, 5))
@@ -115,7 +115,7 @@ def test_a_feature_of_categories_has_a_mark_for_each(kind):
 
 
 @pytest.mark.parametrize("kind", [str, float])
-def test_categories_are_drawn_where_it_is_told(kind):
+def test_categories_are_drawn_at_the_given_x(kind):
     x, model = categories(kind)
     ax = plot.regression(x[[2, 0]], model, train=(x[[1]], [7.0]), levels=["one", "two", "three"])
     assert [one.tolist() for one in line(ax, "Pred")] == [[0, 2], [10, 30]]
@@ -133,7 +133,7 @@ def test_the_name_of_the_feature_names_the_axis():
     assert plot.regression(MODEL).get_xlabel() == "x"
 
 
-def test_it_is_drawn_where_it_should_and_never_shown(monkeypatch):
+def test_regression_draws_on_the_given_axes_and_shows_nothing(monkeypatch):
     monkeypatch.setattr(plt, "show", lambda *_: pytest.fail("shown by force"))
     ax = plt.figure().subplots()
     assert plot.regression([0, 1], [0, 1], ax=ax) is ax
@@ -143,7 +143,7 @@ def test_it_is_drawn_where_it_should_and_never_shown(monkeypatch):
 
 
 @pytest.mark.skipif(_fonts.find_cjk_family() is None, reason="no Chinese font here")
-def test_chinese_has_its_glyphs():
+def test_chinese_texts_have_all_their_glyphs():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ax = plot.regression(
@@ -154,7 +154,7 @@ def test_chinese_has_its_glyphs():
     assert _fonts.find_cjk_family() in ax.get_legend().get_texts()[0].get_fontfamily()
 
 
-def test_a_million_dots_are_small():
+def test_many_dots_are_drawn_small():
     many = np.linspace(0, 1, 3_000)
     assert plot.regression([0, 1], [0, 1], train=(many, many)).lines[0].get_markersize() < 2
     assert plot.regression([0, 1], [0, 1], train=(many[:9], many[:9])).lines[0].get_markersize() > 2
@@ -184,11 +184,11 @@ def without_data():
         (lambda: plot.regression(without_data()), ChoiceError, r"regression\(x, model\)"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(draw, error, message):
+def test_regression_refuses_wrong_arguments(draw, error, message):
     with pytest.raises(error, match=message):
         draw()
 
 
-def test_a_model_without_its_data_is_drawn_where_it_is_told():
+def test_a_model_without_its_data_is_drawn_at_the_given_x():
     ax = plot.regression([1, 2, 3], without_data())
     assert line(ax, "Pred")[1].tolist() == [1, 4, 9]

@@ -12,13 +12,13 @@ from regard.errors import MissingExtraError
 if find_spec("matplotlib") is None:
     raise MissingExtraError("regard.plot draws with matplotlib, which is not installed: pip install 'regard[plot]'")
 
-from regard.plot._curves import saturation
 from regard.plot._figure import Picture
 from regard.plot._heads import heads
 from regard.plot._heatmaps import heatmap, show_heatmaps
-from regard.plot._profiles import depths, profiles, similar
 from regard.plot._regression import regression
 from regard.plot._relations import relations
+from regard.plot._saturation import saturation
+from regard.plot._tables import depths, profiles, similar
 from regard.plot._zoom import zoom
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The figure that every picture is drawn on, and numbers made ready for it."""
+"""The figure and axes of every picture, and the conversion of its data to numpy."""
 
 import warnings
 from collections.abc import Iterator, Sequence
@@ -13,21 +13,25 @@ from matplotlib.figure import Figure
 
 from regard.errors import DtypeError, ShapeError
 
-INK, FAINT = "0.25", "0.6"
+INK, GREY = "0.25", "0.6"
 RED, BLUE = "#c0282d", "#2f6db3"
-SIZE = 8.0  # of tick labels, in points
+TICK_POINTS = 8.0  # font size of tick labels
 
 
 class Picture(Figure):
-    """A figure that pyplot does not know.
+    """A matplotlib `Figure` outside pyplot: freed with its last reference, and displayed by notebooks.
 
-    pyplot keeps every figure alive until it is closed, and shows it when a cell or a script says so. Without pyplot a
-    notebook has no way to display a figure, hence `_repr_png_`.
+    pyplot would keep every figure alive until it is closed. Without pyplot a notebook cannot display a figure by
+    itself, hence `_repr_png_`. The arguments are those of `matplotlib.figure.Figure`.
+
+    >>> from regard import plot
+    >>> figure = plot.Picture(figsize=(6, 3), layout="constrained")
+    >>> ax = plot.heatmap([[0.9, 0.1], [0.5, 0.5]], ax=figure.add_subplot())
     """
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         buffer = BytesIO()
-        self.savefig(buffer, format="png", dpi=2 * self.dpi)  # two pixels for one: sharp on today's screens
+        self.savefig(buffer, format="png", dpi=2 * self.dpi)  # sharp on screens with two pixels for one
         width, height = (round(inches * self.dpi) for inches in self.get_size_inches())
         return buffer.getvalue(), {"width": width, "height": height}
 
@@ -42,14 +46,14 @@ class Picture(Figure):
 
 @contextmanager
 def no_glyph_warnings() -> Iterator[None]:
-    # Characters without a glyph are reported once, by regard, with the remedy; matplotlib would repeat itself for each.
+    """Silence matplotlib's warning for each missing glyph: regard warns once, and names a font to install."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield
 
 
 class PictureAxes(Axes):
-    """Axes that a notebook shows as the picture they belong to."""
+    """Axes that a notebook displays as their whole picture."""
 
     def _repr_png_(self) -> Any:
         picture: Any = self.figure.figure  # the root, also from within a subfigure
@@ -60,18 +64,18 @@ def new_axes(figsize: tuple[float, float]) -> Axes:
     return Picture(figsize=figsize, layout="compressed").add_subplot(axes_class=PictureAxes)
 
 
-def numbers(values: Any) -> np.ndarray:
-    """A tensor, an array, a lazy matrix or nested lists of them, as a numpy array of floats."""
+def to_array(values: Any) -> np.ndarray:
+    """Return a tensor, an array, a lazy matrix or nested lists of them as a float64 array."""
     if hasattr(values, "dense"):
         values = values.dense()
     if isinstance(values, torch.Tensor):
         return values.detach().to("cpu", torch.float64).numpy()
     if isinstance(values, Sequence) and not isinstance(values, str):
-        parts = [numbers(value) for value in values]
-        shapes = [part.shape for part in parts]
+        arrays = [to_array(value) for value in values]
+        shapes = [array.shape for array in arrays]
         if len(set(shapes)) > 1:
             raise ShapeError(f"matrices in one list must have one shape, these have {shapes}")
-        return np.stack(parts) if parts else np.empty(0)
+        return np.stack(arrays) if arrays else np.empty(0)
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -84,15 +88,15 @@ def name_axes(ax: Axes, xlabel: str, ylabel: str, title: str) -> None:
     ax.set_title(title, fontsize=10, color=INK)
 
 
-def quiet(ax: Axes) -> None:
-    """Take away the frame and the tick marks, which carry no information around a matrix."""
-    ax.tick_params(length=0, labelsize=SIZE, labelcolor=INK)
+def hide_frame(ax: Axes) -> None:
+    """Remove the frame and the tick marks, which carry no information around a matrix."""
+    ax.tick_params(length=0, labelsize=TICK_POINTS, labelcolor=INK)
     for spine in ax.spines.values():
         spine.set_visible(False)
 
 
 def open_frame(ax: Axes) -> None:
-    """Two sides instead of a box."""
+    """Keep the left and the bottom side of the frame only."""
     ax.spines[["top", "right"]].set_visible(False)
-    ax.spines[["left", "bottom"]].set_color(FAINT)
-    ax.tick_params(labelsize=SIZE, labelcolor=INK, color=FAINT)
+    ax.spines[["left", "bottom"]].set_color(GREY)
+    ax.tick_params(labelsize=TICK_POINTS, labelcolor=INK, color=GREY)

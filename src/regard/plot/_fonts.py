@@ -1,4 +1,4 @@
-"""Chinese labels without missing glyphs: a fallback font for the texts of our own pictures, never a global setting."""
+"""Fonts with Chinese characters: a fallback for the texts of our own pictures, never a global setting."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties, findfont, findSystemFonts, fontManager, get_font
 
-# In the order we like them: simplified Chinese first, then any that has the characters at all.
+# In order of preference: simplified Chinese first, then any font that has the characters.
 FAMILIES = (
     "Noto Sans CJK SC",
     "Noto Sans SC",
@@ -39,16 +39,16 @@ FIRST_CJK = "\u2e80"
 
 
 def find_cjk_family() -> str | None:
-    """The name of an installed font with Chinese characters, or None."""
-    known = _first_known()
-    if known is None:
+    """Return the name of an installed font with Chinese characters, or None."""
+    family = _first_installed()
+    if family is None:
         # matplotlib keeps its list of fonts on disk, so it does not notice a font installed after its first run.
         _register_new_files()
-        known = _first_known()
-    return known
+        family = _first_installed()
+    return family
 
 
-def _first_known() -> str | None:
+def _first_installed() -> str | None:
     names = {entry.name for entry in fontManager.ttflist}
     return next((family for family in FAMILIES if family in names), None)
 
@@ -61,7 +61,7 @@ def _register_new_files() -> None:
 
 
 def families_for(texts: Iterable[str]) -> list[str] | None:
-    """The font families with which `texts` can be drawn; None where the user's own will do, or none would."""
+    """Return font families that can draw `texts`; None if the user's own can, or if none is installed."""
     families = list(rcParams["font.family"])
     missing = _missing({c for text in texts for c in text if c.isprintable()}, families)
     if not missing:
@@ -69,7 +69,7 @@ def families_for(texts: Iterable[str]) -> list[str] | None:
     fallback = find_cjk_family()
     if fallback is not None:
         return [*families, fallback]
-    if any(c >= FIRST_CJK for c in missing):  # the words are always the same, so that Python says them once
+    if any(c >= FIRST_CJK for c in missing):  # one text for all warnings, so that Python shows it once
         warnings.warn(
             "no installed font has Chinese characters: they will be drawn as boxes. "
             "Install one, e.g. `apt-get install fonts-noto-cjk` or `dnf install google-noto-sans-cjk-fonts`",
@@ -86,15 +86,15 @@ def _missing(characters: set[str], families: list[str]) -> set[str]:
 
 
 def _level_of_caller() -> int:
-    """The stack level of the first frame outside regard: a warning should point at the user's own line."""
+    """Return the stack level of the first frame outside regard, so that a warning points at the user's line."""
     level, frame = 0, sys._getframe(1)  # noqa: SLF001  (warnings.warn can skip a package only from Python 3.12 on)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("regard."):
         level, frame = level + 1, frame.f_back
     return level + 1
 
 
-def make_legible(axes: Iterable[Axes], families: list[str] | None) -> None:
-    """Give the texts of `axes` the families that `families_for` found."""
+def set_families(axes: Iterable[Axes], families: list[str] | None) -> None:
+    """Set the font families of all texts of `axes`; None leaves them as they are."""
     if families is None:
         return
     for ax in axes:

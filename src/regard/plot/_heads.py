@@ -1,18 +1,17 @@
-"""Every head of a model in one picture: layers down, heads across, and the verdicts as marks."""
+"""Heads of a model: layers down, heads across, and a mark on saturated and uniform heads."""
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 
 from regard.analysis import HeadTable
 from regard.errors import ChoiceError, ShapeError
-from regard.plot._cells import add_colour_bar, part_cells, size, tail
-from regard.plot._figure import INK, SIZE, name_axes, new_axes, quiet
-from regard.plot._fonts import families_for, make_legible
-from regard.plot._labels import label_positions, label_tokens, stand
+from regard.plot._figure import INK, TICK_POINTS, hide_frame, name_axes, new_axes
+from regard.plot._fonts import families_for, set_families
+from regard.plot._head_grid import add_colour_bar, draw_cell_borders, figure_size, head_cells, short_layer_name
+from regard.plot._labels import label_positions, label_tokens, set_upright_label
 
 COLOURS = {"saturation": "Reds", "relative": "Reds_r"}  # the sharper a head, the darker it is
 NAMES = {"saturation": "Saturation", "relative": "Entropy / log(visible keys)"}
@@ -36,11 +35,15 @@ def heads(
     names: Mapping[str, str] | None = None,
     colorbar: bool = True,
 ) -> Axes:
-    """The heads of a model as `regard.analysis.heads` found them: one cell a head, and a mark on those to look at.
+    """Draw the table of `regard.analysis.heads`: a cell for each head, with marks on saturated and uniform heads.
 
-    column: what the colours show, "saturation" or "relative", the entropy over its maximum; dark is one-hot in both.
-    label: its name beside the colours. names: what the verdicts are called in the legend, e.g.
-    {"saturated": "饱和", "uniform": "均匀"}. A layer with fewer heads than another has no cell for the rest.
+    column: "saturation", or "relative" for the entropy over its maximum; in both a dark cell is nearly one-hot.
+    ax: axes to draw on; new ones if left out. cmap: a colour map of matplotlib.
+    title, xlabel, ylabel: texts. label: the text beside the colours.
+    names: the verdicts in the legend in another language, e.g. {"saturated": "饱和", "uniform": "均匀"}.
+    colorbar: whether to draw the scale of colours.
+
+    Returns the axes. A layer with fewer heads than another has no cell for the missing ones.
 
     >>> import torch
     >>> from regard import analysis, plot
@@ -53,24 +56,22 @@ def heads(
     if not len(table):
         raise ShapeError("there is nothing to draw in a table without heads")
     layers = table.layers
-    cells = np.full((len(layers), max(table.column("head")) + 1), np.nan)  # a layer may have fewer heads than another
-    for row in table:
-        cells[layers.index(row.layer), row.head] = getattr(row, column)
-    ax = new_axes(size(cells.shape)) if ax is None else ax
+    cells = head_cells(table, layers, column)
+    ax = new_axes(figure_size(cells.shape)) if ax is None else ax
     image = ax.imshow(cells, cmap=cmap or COLOURS[column], norm=Normalize(0, 1), aspect="equal")
-    quiet(ax)
-    part_cells(ax, cells.shape)
+    hide_frame(ax)
+    draw_cell_borders(ax, cells.shape)
     label = NAMES[column] if label is None else label
     bars = [add_colour_bar(ax, image, label)] if colorbar else []
     legend = _mark(ax, table, names or {})
     name_axes(ax, xlabel, ylabel, title)
-    stand(ax.yaxis.label, "left")
+    set_upright_label(ax.yaxis.label, "left")
     if legend:
-        ax.set_title(title, fontsize=10, color=INK, pad=3 * SIZE)  # above the legend
+        ax.set_title(title, fontsize=10, color=INK, pad=3 * TICK_POINTS)  # above the legend
     families = families_for([xlabel, ylabel, title, label, *legend, *layers])
     label_positions(ax)
-    label_tokens(ax, None, [tail(layer) for layer in layers], families)
-    make_legible([ax, *bars], families)
+    label_tokens(ax, None, [short_layer_name(layer) for layer in layers], families)
+    set_families([ax, *bars], families)
     return ax
 
 
@@ -85,6 +86,6 @@ def _mark(ax: Axes, table: HeadTable, names: Mapping[str, str]) -> list[str]:
     if texts:
         ax.legend(
             frameon=False, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=len(texts),
-            fontsize=SIZE, labelcolor=INK, handletextpad=0.1, columnspacing=1.0,
+            fontsize=TICK_POINTS, labelcolor=INK, handletextpad=0.1, columnspacing=1.0,
         )  # fmt: skip
     return texts

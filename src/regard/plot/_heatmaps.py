@@ -1,4 +1,4 @@
-"""Weights as pictures: y is the query, x is the key, darker is more."""
+"""Heatmaps of weights: queries down, keys across, darker is more."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +11,13 @@ from matplotlib.image import AxesImage
 from matplotlib.ticker import MaxNLocator
 
 from regard.errors import ChoiceError, ShapeError
-from regard.plot._figure import FAINT, Picture, name_axes, new_axes, numbers, quiet
-from regard.plot._fonts import families_for, make_legible
+from regard.plot._figure import GREY, Picture, hide_frame, name_axes, new_axes, to_array
+from regard.plot._fonts import families_for, set_families
 from regard.plot._labels import Tokens, label_positions, label_tokens
-from regard.plot._pick import Head, Part, from_array, pick
+from regard.plot._matrix_part import Head, MatrixPart, from_array, select_part
 
 ALL = slice(None)
-MOST_NUMBERS = 400
+MAX_ANNOTATED = 400  # cells with a legible number
 
 
 def show_heatmaps(
@@ -28,15 +28,21 @@ def show_heatmaps(
     figsize: tuple[float, float] = (2.5, 2.5),
     cmap: str | Colormap = "Reds",
 ) -> Picture:
-    """A grid of matrices on one colour scale.
+    """Draw a grid of matrices on one colour scale.
 
-    matrices: (rows, columns, queries, keys); titles: one for each column; figsize: of the whole figure, in inches.
+    matrices: a tensor, an array, nested lists or `regard.Weights`, (rows, columns, queries, keys).
+    xlabel, ylabel: names of the axes, below the last row and beside the first column.
+    titles: one for each column.
+    figsize: size of the whole figure in inches.
+    cmap: a colour map of matplotlib.
+
+    Returns the figure.
 
     >>> import torch
     >>> from regard.plot import show_heatmaps
     >>> figure = show_heatmaps(torch.eye(10).reshape(1, 1, 10, 10), xlabel="Keys", ylabel="Queries")
     """
-    array = numbers(matrices)
+    array = to_array(matrices)
     _check_grid(array, titles)
     rows, columns = array.shape[:2]
     figure = Picture(figsize=figsize, layout="compressed")
@@ -50,7 +56,7 @@ def show_heatmaps(
         ax.label_outer()
         label_positions(ax)
     _add_colour_bar(figure, grid[0, 0].images[0], grid.ravel().tolist(), shrink=0.6)
-    make_legible(grid.flat, families_for([xlabel, ylabel, *(titles or ())]))
+    set_families(grid.flat, families_for([xlabel, ylabel, *(titles or ())]))
     return figure
 
 
@@ -63,8 +69,8 @@ def _check_grid(array: np.ndarray, titles: Sequence[str] | None) -> None:
     if 0 in array.shape:
         raise ShapeError(f"there is nothing to draw in matrices of shape {array.shape}")
     if titles is not None and (isinstance(titles, str) or len(titles) != array.shape[1]):
-        came = f"the one text {titles!r}" if isinstance(titles, str) else f"{len(titles)} titles"
-        raise ShapeError(f"titles has one title for each of the {array.shape[1]} columns, {came} came")
+        given = f"the one text {titles!r}" if isinstance(titles, str) else f"{len(titles)} titles"
+        raise ShapeError(f"titles has one title for each of the {array.shape[1]} columns, {given} came")
 
 
 def heatmap(
@@ -88,17 +94,20 @@ def heatmap(
     colorbar: bool = True,
     annotate: str | None = None,
 ) -> Axes:
-    """One matrix of weights, or a part of it. A row that sees no key is hatched.
+    """Draw one matrix of weights, or a part of it. A row that sees no key is hatched.
 
     weights: `regard.Weights`, or a matrix (queries, keys).
-    tokens: a label for each key, and for each query where there are as many.
-    head: which matrix, where weights have leading dimensions, e.g. (0, 3).
-    queries, keys: the part to draw, e.g. slice(40_000, 42_000).
+    tokens: a label for each key, and also for each query if there are as many. query_tokens: labels of the queries.
+    head: index of the matrix if weights have leading dimensions, e.g. (0, 3).
+    queries, keys: the part to draw, e.g. slice(40_000, 42_000). ax: axes to draw on; new ones if left out.
     bins, pool: up to 512 x 512 every cell is drawn; beyond, cells are pooled ("mean", "max" or "sum"), and the axes
     still count in tokens.
-    limits: the weights at the two ends of the colours. clip: the share of cells below the upper end, if no limits are
-    given (0.99: one cell in a hundred may be off the scale). gamma: below 1 it shows faint weights.
+    limits: the weights at the two ends of the colours. clip: without limits, the share of cells below the upper end
+    (0.99: one cell in a hundred may be off the scale). gamma: a value below 1 makes small weights visible.
+    cmap, colorbar: the colour map, and whether to draw its scale. title, xlabel, ylabel: texts.
     annotate: a format such as ".2f" that writes each number into its cell.
+
+    Returns the axes.
 
     >>> import torch, regard as rg
     >>> x = torch.randn(4, 8)
@@ -106,7 +115,7 @@ def heatmap(
     """
     if not 0 < clip <= 1:
         raise ChoiceError(f"clip must be a share of the cells, above 0 and up to 1, {clip} came")
-    part = pick(weights, head, queries, keys, bins, pool)
+    part = select_part(weights, head, queries, keys, bins, pool)
     if query_tokens is None and part.whole[0] == part.whole[1]:
         query_tokens = tokens
     _check_tokens(part.whole, tokens, query_tokens)
@@ -121,7 +130,7 @@ def heatmap(
     families = families_for([xlabel, ylabel, title, *map(str, tokens or ()), *map(str, query_tokens or ())])
     label_positions(ax)
     label_tokens(ax, tokens, query_tokens, families)
-    make_legible([ax], families)
+    set_families([ax], families)
     return ax
 
 
@@ -135,43 +144,43 @@ def _check_tokens(shape: tuple[int, int], tokens: Tokens | None, query_tokens: T
 
 
 def _limits(array: np.ndarray, clip: float = 1.0) -> tuple[float, float]:
-    """From 0, so that the lightest colour is nothing; a negative number needs its own end of the scale."""
+    """Return the ends of the colour scale: from 0, or from the smallest number if that is negative."""
     finite = array[np.isfinite(array)]
     low, high = (float(finite.min()), float(np.quantile(finite, clip))) if finite.size else (0.0, 1.0)
     low = min(low, 0.0)
     return (low, high) if high > low else (low, low + 1.0)
 
 
-def _draw(ax: Axes, part: Part, cmap: str | Colormap, norm: Normalize) -> AxesImage:
+def _draw(ax: Axes, part: MatrixPart, cmap: str | Colormap, norm: Normalize) -> AxesImage:
     (top, bottom), (left, right) = part.queries, part.keys
     n, m = bottom - top, right - left
     aspect = "equal" if max(n, m) <= 4 * min(n, m) else "auto"
     # NaN in grey: the lightest colour would read as 0.
     colours = (colormaps[cmap] if isinstance(cmap, str) else cmap).with_extremes(bad="0.75")
-    # Also a pooled picture is laid out in tokens, not in bins.
+    # The axes count tokens, also if cells are pooled into bins.
     extent = (left - 0.5, right - 0.5, bottom - 0.5, top - 0.5)
     image = ax.imshow(part.cells, cmap=colours, norm=norm, extent=extent, aspect=aspect)
     for start, stop in part.empty:
-        ax.axhspan(start - 0.5, stop - 0.5, facecolor="none", edgecolor=FAINT, hatch="////", linewidth=0, zorder=2)
-    quiet(ax)
+        ax.axhspan(start - 0.5, stop - 0.5, facecolor="none", edgecolor=GREY, hatch="////", linewidth=0, zorder=2)
+    hide_frame(ax)
     return image
 
 
-def _write_numbers(ax: Axes, image: AxesImage, part: Part, form: str) -> None:
+def _write_numbers(ax: Axes, image: AxesImage, part: MatrixPart, number_format: str) -> None:
     n, m = part.cells.shape
-    if n * m > MOST_NUMBERS:
-        raise ShapeError(f"numbers are legible in up to {MOST_NUMBERS} cells, this picture has {n} x {m}")
+    if n * m > MAX_ANNOTATED:
+        raise ShapeError(f"numbers are legible in up to {MAX_ANNOTATED} cells, this picture has {n} x {m}")
     for (i, j), number in np.ndenumerate(part.cells):
         red, green, blue, _ = (channel**2.2 for channel in image.cmap(image.norm(number)))
         colour = "white" if 0.21 * red + 0.72 * green + 0.07 * blue < 0.18 else "0.1"
         x, y = part.keys[0] + j, part.queries[0] + i
-        ax.text(x, y, format(number, form), ha="center", va="center", fontsize=8, color=colour)
+        ax.text(x, y, format(number, number_format), ha="center", va="center", fontsize=8, color=colour)
 
 
 def _add_colour_bar(figure: Any, image: AxesImage, axes: list[Axes], shrink: float) -> None:
-    darkest: Any = image.get_array()
-    beyond = "max" if darkest.max() > image.norm.vmax else "neither"
-    bar = figure.colorbar(image, ax=axes, shrink=shrink, aspect=24, pad=0.03, extend=beyond)
+    cells: Any = image.get_array()
+    extend = "max" if cells.max() > image.norm.vmax else "neither"
+    bar = figure.colorbar(image, ax=axes, shrink=shrink, aspect=24, pad=0.03, extend=extend)
     bar.outline.set_visible(False)
     bar.locator = MaxNLocator(5)
-    quiet(bar.ax)
+    hide_frame(bar.ax)

@@ -1,4 +1,4 @@
-"""A fitted curve: the truth, the prediction, the points it was learned from, and how sure it is."""
+"""A fitted curve with its training points, the true curve and a confidence band."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -8,24 +8,26 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from regard.errors import ChoiceError, ShapeError
-from regard.plot._figure import BLUE, INK, RED, SIZE, name_axes, new_axes, numbers, open_frame
-from regard.plot._fonts import families_for, make_legible
+from regard.plot._figure import BLUE, INK, RED, TICK_POINTS, name_axes, new_axes, open_frame, to_array
+from regard.plot._fonts import families_for, set_families
 
 Limits = tuple[float, float]
-GRID = 400  # points of a curve that nobody gave points for
-MANY = 2_000  # dots; beyond, small ones, or they are one blot
-ASIDE = 0.25  # how far the dots of a level lie beside it, at most: on one line they would hide each other
-GOLDEN = (5**0.5 - 1) / 2  # whose multiples fill a range evenly, whatever their number
+CURVE_POINTS = 400  # of a curve over the data of an estimator
+MANY_DOTS = 2_000  # more dots are drawn smaller, so that they do not cover each other
+JITTER = 0.25  # largest horizontal shift of the dots of a category: on one line they would hide each other
+GOLDEN = (5**0.5 - 1) / 2  # golden ratio: its multiples modulo 1 fill [0, 1) evenly for any number of dots
 
 
 class Curve(NamedTuple):
+    """Everything that is drawn."""
+
     x: np.ndarray
     prediction: np.ndarray
     truth: np.ndarray | None
     band: tuple[np.ndarray, np.ndarray] | None
     dots: tuple[np.ndarray, np.ndarray] | None
     name: str  # of the feature
-    levels: Sequence[Any] | None = None  # categories, of which x holds the numbers
+    levels: Sequence[Any] | None = None  # names of categories; x then holds their numbers
 
 
 def regression(
@@ -44,15 +46,18 @@ def regression(
     ylim: Limits | None = None,
     levels: Sequence[Any] | None = None,
 ) -> Axes:
-    """A fitted curve ("Pred"), the curve it should be ("Truth"), and dots for the training points.
+    """Draw a fitted curve ("Pred"), the true curve ("Truth") and dots for the training points.
 
-    From arrays: x, prediction, truth: (queries,); train: x and y, (keys,) each; band: the lower and the upper end of an
-    uncertainty, (queries,) each.
-    From a fitted estimator of one feature, alone or in the place of `prediction`: it is asked for its curve at x, or
-    over its own data, whose dots are drawn; band: a level such as 0.95 asks for its `confidence_band`. If the feature
-    is one of categories, x and train name them, and each has a mark of its own.
-    truth: also a function of x. labels: of the two curves, for the legend. xlim, ylim: None shows everything.
-    levels: names of categories, where x is their numbers 0, 1, ...: each has a mark of its own, and no line between.
+    From arrays: x and prediction are (queries,); truth is (queries,) or a function of x; train is a pair of x and y,
+    (keys,) each; band is a pair of lower and upper ends, (queries,) each.
+    From a fitted estimator of one feature: `regression(model)` draws its curve over its own data, and
+    `regression(x, model)` its curve at x; band=0.95 draws its `confidence_band`. If the feature is categorical, x and
+    train hold categories, and each category has a mark.
+    levels: names of categories, if x holds their numbers 0, 1, ...; each has a mark, and no line joins them.
+    labels: names of the two curves in the legend. xlim, ylim: limits of the axes; None shows everything.
+    title, xlabel, ylabel: texts. ax: axes to draw on; new ones if left out.
+
+    Returns the axes.
 
     >>> import torch
     >>> from regard import plot
@@ -61,20 +66,22 @@ def regression(
     """
     curve = _curve_of(x, prediction, truth, train, band)
     levels = curve.levels if levels is None else levels
-    names = [] if levels is None else [_word(level) for level in levels]
+    names = [] if levels is None else [_level_name(level) for level in levels]
     ax = new_axes((4.8, 3.4)) if ax is None else ax
-    _draw_dots(ax, curve, apart=levels is not None)
+    _draw_dots(ax, curve, jitter=levels is not None)
     if levels is None:
         _draw_curves(ax, curve, labels)
     else:
         _draw_marks(ax, curve, labels)
         ax.set_xticks(range(len(names)), names)
     ax.set(xlim=xlim, ylim=ylim)
-    place = "upper right" if ylim or (curve.dots and len(curve.dots[0]) > MANY) else "best"  # the best is slow to find
-    ax.legend(frameon=False, loc=place, fontsize=SIZE, labelcolor=INK)
+    place = (
+        "upper right" if ylim or (curve.dots and len(curve.dots[0]) > MANY_DOTS) else "best"
+    )  # "best" is slow for many dots
+    ax.legend(frameon=False, loc=place, fontsize=TICK_POINTS, labelcolor=INK)
     name_axes(ax, curve.name if xlabel is None else xlabel, ylabel, title)
     open_frame(ax)
-    make_legible([ax], families_for([title, ax.get_xlabel(), ylabel, *labels, *names]))
+    set_families([ax], families_for([title, ax.get_xlabel(), ylabel, *labels, *names]))
     return ax
 
 
@@ -93,75 +100,77 @@ def _from_arrays(x: np.ndarray, prediction: Any, truth: Any, train: Any, band: A
         raise ChoiceError(
             f"band={band} asks an estimator how sure it is; numbers need both ends of the band: band=(low, high)"
         )
-    order = np.argsort(x, kind="stable")  # a line through points out of order is a scribble
+    order = np.argsort(x, kind="stable")  # a line must go through its points from left to right
 
     def sort(what: str, values: Any) -> np.ndarray:
         return _line(what, values, x)[order]
 
-    right = None if truth is None else sort("truth", truth(x) if isinstance(truth, Callable) else truth)
+    truth_values = None if truth is None else sort("truth", truth(x) if isinstance(truth, Callable) else truth)
     edges = None if band is None else (sort("band[0]", band[0]), sort("band[1]", band[1]))
-    return Curve(x[order], sort("prediction", prediction), right, edges, _dots(train), name)
+    return Curve(x[order], sort("prediction", prediction), truth_values, edges, _dots(train), name)
 
 
 def _from_model(model: Any, x: Any, truth: Any, train: Any, band: Any) -> Curve:
-    """Ask anything with `predict`; scikit-learn's names tell what it was fitted on."""
+    """Return the curve of a fitted estimator with `predict`, by scikit-learn's conventions."""
     features = getattr(model, "n_features_in_", 1)
     if features != 1:
         raise ShapeError(f"a curve has one feature, {type(model).__name__} was fitted on {features}")
     name = str(next(iter(getattr(model, "feature_names_in_", ("x",)))))
-    levels = _levels(model)
+    levels = _categories(model)
     if levels is not None:
         return _from_categories(model, levels, x, truth, train, band)._replace(name=name)
     if train is None and hasattr(model, "X_"):
         train = model.X_, model.y_
     x = _grid(train) if x is None else _line("x", x)
-    return _from_arrays(x, _ask(model.predict, x), truth, train, _band_of(model, x, band), name)
+    return _from_arrays(x, _call_without_names(model.predict, x), truth, train, _band_of(model, x, band), name)
 
 
-def _levels(model: Any) -> np.ndarray | None:
-    """The categories of the one feature, if it is one of categories."""
-    known = getattr(model, "categories_", None)
-    return known.get(0) if isinstance(known, dict) else None
+def _categories(model: Any) -> np.ndarray | None:
+    """Return the categories of the one feature, or None if it is numeric."""
+    categories = getattr(model, "categories_", None)
+    return categories.get(0) if isinstance(categories, dict) else None
 
 
 def _from_categories(model: Any, levels: np.ndarray, x: Any, truth: Any, train: Any, band: Any) -> Curve:
-    """The model is asked about categories; what is drawn are their numbers."""
-    places = np.arange(len(levels)) if x is None else _places("x", x, levels)
+    """Return the curve of a categorical feature: the model predicts categories, their numbers are drawn."""
+    numbers = np.arange(len(levels)) if x is None else _level_numbers("x", x, levels)
     if train is not None:
-        dots = _places("train[0]", train[0], levels), train[1]
+        dots = _level_numbers("train[0]", train[0], levels), train[1]
     else:
         dots = (model.X_, model.y_) if hasattr(model, "X_") else None
-    x = levels[places]
-    right = truth(x) if isinstance(truth, Callable) else truth
-    curve = _from_arrays(places, _ask(model.predict, x), right, dots, _band_of(model, x, band), "")
+    x = levels[numbers]
+    truth_values = truth(x) if isinstance(truth, Callable) else truth
+    curve = _from_arrays(
+        numbers, _call_without_names(model.predict, x), truth_values, dots, _band_of(model, x, band), ""
+    )
     return curve._replace(levels=levels.tolist())
 
 
-def _places(what: str, values: Any, levels: np.ndarray) -> np.ndarray:
-    """The numbers of categories."""
-    found = np.asarray(values).reshape(-1)
-    known = {level: place for place, level in enumerate(levels.tolist())}
-    strange = [value for value in found.tolist() if value not in known]
-    if strange:
+def _level_numbers(what: str, values: Any, levels: np.ndarray) -> np.ndarray:
+    """Return the number of each category."""
+    categories = np.asarray(values).reshape(-1).tolist()
+    numbers = {level: number for number, level in enumerate(levels.tolist())}
+    unknown = [value for value in categories if value not in numbers]
+    if unknown:
         raise ChoiceError(
-            f"{what} holds {strange[0]!r}, which is none of the categories that were fitted: "
-            f"{', '.join(map(_word, known))}"
+            f"{what} holds {unknown[0]!r}, which is none of the categories that were fitted: "
+            f"{', '.join(map(_level_name, numbers))}"
         )
-    return np.array([known[value] for value in found.tolist()], dtype=int)
+    return np.array([numbers[value] for value in categories], dtype=int)
 
 
-def _ask(question: Callable[..., Any], x: np.ndarray, **options: Any) -> Any:
+def _call_without_names(method: Callable[..., Any], x: np.ndarray, **options: Any) -> Any:
+    """Call a method of an estimator with one column, which needs no name."""
     with warnings.catch_warnings():
-        # The one feature has no other name to be confused with.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return question(x[:, None], **options)
+        return method(x[:, None], **options)
 
 
 def _band_of(model: Any, x: np.ndarray, band: Any) -> Any:
-    return _ask(model.confidence_band, x, level=float(band)) if isinstance(band, float | int) else band
+    return _call_without_names(model.confidence_band, x, level=float(band)) if isinstance(band, float | int) else band
 
 
-def _word(level: object) -> str:
+def _level_name(level: object) -> str:
     return f"{level:g}" if isinstance(level, float) else str(level)
 
 
@@ -173,7 +182,7 @@ def _grid(train: Any) -> np.ndarray:
     if train is None:
         raise ChoiceError("the estimator does not hold its data: say where to draw it, regression(x, model)")
     x = _line("train[0]", train[0])
-    return np.linspace(x.min(), x.max(), GRID)
+    return np.linspace(x.min(), x.max(), CURVE_POINTS)
 
 
 def _dots(train: Any) -> tuple[np.ndarray, np.ndarray] | None:
@@ -199,18 +208,18 @@ def _draw_marks(ax: Axes, curve: Curve, labels: tuple[str, str]) -> None:
     ax.plot(curve.x, curve.prediction, "o", color=RED, markersize=7, label=labels[1])
 
 
-def _draw_dots(ax: Axes, curve: Curve, *, apart: bool) -> None:
+def _draw_dots(ax: Axes, curve: Curve, *, jitter: bool) -> None:
     if curve.dots is None:
         return
     x, y = curve.dots
-    if apart:
-        x = x + (np.arange(len(x)) * GOLDEN % 1 - 0.5) * 2 * ASIDE
-    size, alpha = (4.0, 0.45) if len(x) <= MANY else (1.5, 0.25)
-    ax.plot(x, y, "o", color=BLUE, alpha=alpha, markersize=size, mew=0, rasterized=len(x) > MANY)
+    if jitter:
+        x = x + (np.arange(len(x)) * GOLDEN % 1 - 0.5) * 2 * JITTER
+    size, alpha = (4.0, 0.45) if len(x) <= MANY_DOTS else (1.5, 0.25)
+    ax.plot(x, y, "o", color=BLUE, alpha=alpha, markersize=size, mew=0, rasterized=len(x) > MANY_DOTS)
 
 
 def _line(name: str, values: Any, like: np.ndarray | None = None) -> np.ndarray:
-    array = numbers(values)
+    array = to_array(values)
     line = array.reshape(-1) if array.shape.count(1) >= array.ndim - 1 else array
     if line.ndim != 1 or (like is not None and line.shape != like.shape):
         wanted = "one number for each point" if like is None else f"one number for each of the {len(like)} points"

@@ -1,4 +1,4 @@
-"""Lines from questions to segments: the wider, the more weight."""
+"""Lines from questions to the segments of a text: a wider line is a larger weight."""
 
 from __future__ import annotations
 
@@ -13,20 +13,24 @@ from matplotlib.path import Path
 
 from regard.errors import ChoiceError
 from regard.plot._figure import INK, Picture, PictureAxes
-from regard.plot._fonts import families_for, make_legible
+from regard.plot._fonts import families_for, set_families
 from regard.relation import Relation
 
 COLOURS = ("#c0282d", "#2f6db3", "#3a8f4a", "#8a57a8", "#c9791b", "#16888a", "#a0522d", "#6b6b6b")
-WIDEST = 16.0  # points, the line of a weight of 1
-COLUMN = 32  # letters to a line of text; a Chinese character is as wide as two
-LEFT, RIGHT = 0.31, 0.66  # where lines begin and end, in shares of the width
-MOST_NUMBERS = 4  # questions for which there is room to write the weights down
+LINE_POINTS = 16.0  # width of the line for a weight of 1
+LINE_LETTERS = 32  # letters in a line of text; a Chinese character counts as two
+LEFT, RIGHT = 0.31, 0.66  # ends of the lines, as shares of the width
+MAX_NUMBER_COLUMNS = 4  # weights are written as numbers for up to this many questions
 
 
 def relations(relation: Relation, *, head: int = 0, most: int = 40, title: str = "", ax: Axes | None = None) -> Axes:
-    """What `regard.relate` found: each question to the left, the segments to the right, width = weight.
+    """Draw a line from each question, on the left, to each segment, on the right; its width is the weight.
 
-    head: which one, where there are several. most: how many segments are drawn at most, those with the largest weights.
+    relation: from `regard.relate`. head: index of the head, if the relation was read from heads.
+    most: the largest number of segments to draw; those with the largest weights are kept.
+    title: text above. ax: axes to draw on; new ones if left out.
+
+    Returns the axes.
 
     >>> import regard as rg
     >>> ax = rg.plot.relations(rg.relate("He runs | He is tall", ["Why is he so fast?", "Is he small?"]))
@@ -35,8 +39,8 @@ def relations(relation: Relation, *, head: int = 0, most: int = 40, title: str =
         raise ChoiceError(f"most is the number of segments to draw, 1 or more, {most} came")
     rows = np.array([relation.row(question, head) for question in range(len(relation.questions))])
     shown = np.sort(np.argsort(-rows.max(0), kind="stable")[:most])
-    rows, segments = rows[:, shown], [_wrapped(relation.segments[place]) for place in shown]
-    questions = [_wrapped(question) for question in relation.questions]
+    rows, segments = rows[:, shown], [_wrap(relation.segments[place]) for place in shown]
+    questions = [_wrap(question) for question in relation.questions]
     high = max(_lines(segments), _lines(questions))
     if ax is None:
         ax = Picture(figsize=(9, 0.7 + 0.21 * high), layout="constrained").add_subplot(axes_class=PictureAxes)
@@ -44,7 +48,7 @@ def relations(relation: Relation, *, head: int = 0, most: int = 40, title: str =
     for row, colour, start in zip(rows, _colours(len(rows)), starts, strict=True):
         for weight, end in zip(row, ends, strict=True):
             _line(ax, start, end, float(weight), colour)
-    numbers = len(rows) if len(rows) <= MOST_NUMBERS else 0
+    numbers = len(rows) if len(rows) <= MAX_NUMBER_COLUMNS else 0
     _write(ax, questions, starts, LEFT - 0.012, "right", _colours(len(rows)))
     _write(ax, segments, ends, RIGHT + 0.012 + 0.045 * numbers, "left", [INK] * len(segments))
     for place, (row, colour) in enumerate(zip(rows[:numbers], _colours(numbers), strict=True)):
@@ -54,12 +58,12 @@ def relations(relation: Relation, *, head: int = 0, most: int = 40, title: str =
     ax.set_title("\n".join(note for note in notes if note), fontsize=9, color=INK)
     ax.set(xlim=(0, 1), ylim=(high, 0))
     ax.set_axis_off()
-    make_legible([ax], families_for([*questions, *segments, *notes]))
+    set_families([ax], families_for([*questions, *segments, *notes]))
     return ax
 
 
 def _note(relation: Relation, head: int, shown: int) -> str:
-    """Which head, and how many segments were left out: a picture must not hide it."""
+    """Say which head is drawn, and how many segments are left out."""
     parts = [f"head: {relation.heads[head]}"] if relation.heads else []
     if shown < len(relation.segments):
         parts.append(f"{shown} of {len(relation.segments)} segments")
@@ -71,14 +75,14 @@ def _colours(count: int) -> list[str]:
 
 
 def _line(ax: Axes, start: float, end: float, weight: float, colour: str) -> None:
-    if weight < 0.002:  # thinner than any screen can show
+    if weight < 0.002:  # too thin to be seen
         return
     middle = (LEFT + RIGHT) / 2
     curve = Path(
         [(LEFT, start), (middle, start), (middle, end), (RIGHT, end)],
         [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4],
     )
-    style: Any = {"linewidth": max(0.3, WIDEST * weight), "edgecolor": colour, "alpha": 0.25 + 0.5 * weight}
+    style: Any = {"linewidth": max(0.3, LINE_POINTS * weight), "edgecolor": colour, "alpha": 0.25 + 0.5 * weight}
     ax.add_patch(PathPatch(curve, facecolor="none", capstyle="butt", **style))
 
 
@@ -97,35 +101,35 @@ def _write(
 
 
 def _lines(texts: Sequence[str]) -> int:
-    """How many lines high, with one half empty between two texts."""
+    """Count the lines of all texts, with half an empty line between two texts."""
     return sum(text.count("\n") + 1 for text in texts) + (len(texts) + 1) // 2 + 1
 
 
 def _spread(texts: Sequence[str], high: float) -> list[float]:
-    """The middle of each text, when all are spread evenly over the height."""
+    """Return the middle of each text when all are spread evenly over the height."""
     sizes = np.array([text.count("\n") + 1.0 for text in texts])
     gap = (high - sizes.sum()) / len(texts)
     return [float(y) for y in np.cumsum(sizes + gap) - (sizes + gap) / 2]
 
 
-def _wrapped(text: str) -> str:
-    """Broken into lines of `COLUMN`, between words where there are words."""
-    lines, line, wide = list[str](), "", 0
+def _wrap(text: str) -> str:
+    """Break a text into lines of `LINE_LETTERS`, between words if it has words."""
+    lines, line, width = list[str](), "", 0
     for word in _pieces(" ".join(text.split())):
-        room = _width(word)
-        if line and wide + room > COLUMN:
+        word_width = _width(word)
+        if line and width + word_width > LINE_LETTERS:
             lines.append(line.rstrip())
-            line, wide = "", 0
-        line, wide = (line + word).lstrip(), wide + room
+            line, width = "", 0
+        line, width = (line + word).lstrip(), width + word_width
     return "\n".join([*lines, line])
 
 
 def _pieces(text: str) -> list[str]:
-    """Words with the space before them; a Chinese character is a piece of its own, and a word of 32 letters is cut."""
+    """Split a text into words with the space before them, Chinese characters, and parts of very long words."""
     pieces = list[str]()
     for character in text:
-        glued = pieces and character != " " and _width(character) == 1 and _width(pieces[-1][-1]) == 1
-        if glued and len(pieces[-1]) < COLUMN:
+        joins = pieces and character != " " and _width(character) == 1 and _width(pieces[-1][-1]) == 1
+        if joins and len(pieces[-1]) < LINE_LETTERS:
             pieces[-1] += character
         else:
             pieces.append(character)

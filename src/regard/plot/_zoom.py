@@ -17,9 +17,16 @@ Square = tuple[int, int, int]
 def zoom(
     weights: Any, squares: Sequence[Square], *, figsize: tuple[float, float] | None = None, **options: Any
 ) -> Picture:
-    """The whole matrix, then each of `squares` = (first query, first key, side), marked in the picture before it.
+    """Draw the whole matrix, then each square enlarged; a frame marks the square in the panel before it.
 
-    options go to `heatmap`. Nothing larger than a picture is held, so the matrix may have any size.
+    weights: `regard.Weights` of any size; nothing larger than the picture is computed at once.
+    squares: (first query, first key, side) for each panel after the first. figsize: in inches.
+    options: arguments of `heatmap`, for all panels.
+
+    Returns the figure.
+
+    >>> import torch, regard as rg
+    >>> figure = rg.plot.zoom(rg.Weights(torch.randn(600, 3), torch.randn(600, 3)), [(100, 200, 50), (110, 220, 7)])
     """
     if not squares:
         raise ChoiceError("zoom needs at least one square to enlarge: (first query, first key, side)")

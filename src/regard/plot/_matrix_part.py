@@ -1,4 +1,4 @@
-"""From weights to the cells of one picture: which matrix, which part of it, and which of its rows see no key."""
+"""The part of a matrix that one picture shows: its cells, pooled if there are many, and its empty rows."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -6,62 +6,68 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.errors import ChoiceError, ShapeError
-from regard.plot._figure import numbers
+from regard.plot._figure import to_array
 from regard.weights import Weights
 
-Run = tuple[int, int]
+Span = tuple[int, int]  # [start, stop)
 Head = int | tuple[int, ...]
-EXACT = 512  # up to this many cells on a side each one is drawn; more than a screen has room for is pooled
+MAX_CELLS = 512  # up to this many cells on a side each one is drawn; more would not fit a screen and are pooled
 POOLS: dict[str, Any] = {"mean": np.add, "sum": np.add, "max": np.maximum}
 
 
-class Part(NamedTuple):
+class MatrixPart(NamedTuple):
+    """Cells of a picture, and their place in the matrix."""
+
     whole: tuple[int, int]  # the shape of the matrix that this is a part of
     cells: np.ndarray  # pooled or not
-    queries: Run  # that the cells stand for, [start, stop)
-    keys: Run
-    empty: list[Run]  # queries that see no key
+    queries: Span  # that the cells stand for
+    keys: Span
+    empty: list[Span]  # queries that see no key
 
 
-def pick(weights: Any, head: Head | None, queries: slice, keys: slice, bins: int, pool: str) -> Part:
+def select_part(weights: Any, head: Head | None, queries: slice, keys: slice, bins: int, pool: str) -> MatrixPart:
+    """Return the cells of `queries` x `keys` of one head, pooled into `bins` if there are many."""
     if pool not in POOLS:
         raise ChoiceError(f"pool must be one of {', '.join(POOLS)}, {pool!r} came")
     if bins < 1:
         raise ChoiceError(f"bins must be at least 1, {bins} came")
     if isinstance(weights, Weights):
-        return _pick_lazy(weights, head, queries, keys, bins, pool)
-    array = numbers(weights)
-    array = array[_choose(array.shape, head)]
+        return _part_of_weights(weights, head, queries, keys, bins, pool)
+    array = to_array(weights)
+    array = array[_head_index(array.shape, head)]
     return from_array(array, queries, keys)
 
 
-def from_array(array: np.ndarray, queries: slice = slice(None), keys: slice = slice(None)) -> Part:
+def from_array(array: np.ndarray, queries: slice = slice(None), keys: slice = slice(None)) -> MatrixPart:
+    """Return a part of an array, never pooled."""
     n, m = array.shape
-    rows, columns = _span(queries, n, "queries"), _span(keys, m, "keys")
-    # Weights are never negative, so a row of zeros is one that sees nothing; elsewhere it is just a row of zeros.
+    rows, columns = _to_span(queries, n, "queries"), _to_span(keys, m, "keys")
+    # Weights are never negative: a row of zeros sees no key. Among negative numbers it is an ordinary row.
     empty = (array == 0).all(1) if (array >= 0).all() else np.zeros(n, dtype=bool)
-    runs = _empty_runs(empty, np.arange(rows[0], rows[1] + 1))
-    return Part((n, m), array[slice(*rows), slice(*columns)], rows, columns, runs)
+    spans = _empty_spans(empty, np.arange(rows[0], rows[1] + 1))
+    return MatrixPart((n, m), array[slice(*rows), slice(*columns)], rows, columns, spans)
 
 
-def _pick_lazy(weights: Weights, head: Head | None, queries: slice, keys: slice, bins: int, pool: str) -> Part:
+def _part_of_weights(
+    weights: Weights, head: Head | None, queries: slice, keys: slice, bins: int, pool: str
+) -> MatrixPart:
     *leading, n, m = weights.shape
-    index = _choose((*leading, n, m), head)
-    rows, columns = _span(queries, n, "queries"), _span(keys, m, "keys")
+    index = _head_index((*leading, n, m), head)
+    rows, columns = _to_span(queries, n, "queries"), _to_span(keys, m, "keys")
     row_edges, column_edges = _edges(rows, bins), _edges(columns, bins)
-    if max(rows[1] - rows[0], columns[1] - columns[0]) <= EXACT:
+    if max(rows[1] - rows[0], columns[1] - columns[0]) <= MAX_CELLS:
         row_edges = np.arange(rows[0], rows[1] + 1)
-        cells = numbers(weights[(*index, slice(*rows), slice(*columns))])
+        cells = to_array(weights[(*index, slice(*rows), slice(*columns))])
     elif (rows, columns) == ((0, n), (0, m)):
-        cells = numbers(weights.heatmap(bins, pool)[index])
+        cells = to_array(weights.heatmap(bins, pool)[index])
     else:
         cells = _pool_blocks(weights, index, row_edges, column_edges, pool)
     empty = weights.empty_rows()[index].cpu().numpy()
-    return Part((n, m), cells, rows, columns, _empty_runs(empty, row_edges))
+    return MatrixPart((n, m), cells, rows, columns, _empty_spans(empty, row_edges))
 
 
-def _choose(shape: tuple[int, ...], head: Head | None) -> tuple[int, ...]:
-    """The index of one matrix among the leading dimensions."""
+def _head_index(shape: tuple[int, ...], head: Head | None) -> tuple[int, ...]:
+    """Return the index of one matrix in the leading dimensions."""
     leading = shape[:-2]
     if head is None and set(leading) <= {1}:
         head = (0,) * len(leading)
@@ -75,15 +81,15 @@ def _choose(shape: tuple[int, ...], head: Head | None) -> tuple[int, ...]:
     return index
 
 
-def _span(part: slice, count: int, name: str) -> Run:
+def _to_span(part: slice, count: int, name: str) -> Span:
     start, stop, step = part.indices(count)
     if step != 1 or start >= stop:
         raise ChoiceError(f"{name} must be a slice of neighbours that is not empty, {part} of {count} {name} came")
     return start, stop
 
 
-def _edges(run: Run, bins: int) -> np.ndarray:
-    start, stop = run
+def _edges(span: Span, bins: int) -> np.ndarray:
+    start, stop = span
     bins = min(bins, stop - start)
     return start + np.arange(bins + 1) * (stop - start) // bins
 
@@ -91,20 +97,20 @@ def _edges(run: Run, bins: int) -> np.ndarray:
 def _pool_blocks(
     weights: Weights, index: tuple[int, ...], rows: np.ndarray, columns: np.ndarray, pool: str
 ) -> np.ndarray:
-    """A part of the matrix, pooled, with one block of rows in memory at a time."""
+    """Pool a part of the matrix, with one block of rows in memory at a time."""
     keys, fold = slice(int(columns[0]), int(columns[-1])), POOLS[pool]
-    lines: list[np.ndarray] = []
+    pooled_rows: list[np.ndarray] = []
     for start, stop in pairwise(rows.tolist()):
-        block = numbers(weights[(*index, slice(start, stop), keys)])
-        lines.append(fold.reduceat(fold.reduce(block, axis=0), columns[:-1] - columns[0]))
-    cells = np.stack(lines)
+        block = to_array(weights[(*index, slice(start, stop), keys)])
+        pooled_rows.append(fold.reduceat(fold.reduce(block, axis=0), columns[:-1] - columns[0]))
+    cells = np.stack(pooled_rows)
     return cells / np.outer(np.diff(rows), np.diff(columns)) if pool == "mean" else cells
 
 
-def _empty_runs(empty: np.ndarray, edges: np.ndarray) -> list[Run]:
-    """[start, stop) of the bins between `edges` in which no query sees a key; neighbours become one run.
+def _empty_spans(empty: np.ndarray, edges: np.ndarray) -> list[Span]:
+    """Return the spans of neighbouring bins between `edges` in which no query sees a key.
 
-    >>> _empty_runs(np.array([True, True, True, False]), np.array([0, 1, 2, 4]))
+    >>> _empty_spans(np.array([True, True, True, False]), np.array([0, 1, 2, 4]))
     [(0, 2)]
     """
     flags = np.logical_and.reduceat(empty, edges[:-1])

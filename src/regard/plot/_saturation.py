@@ -1,4 +1,4 @@
-"""Curves of what happens to attention as vectors grow."""
+"""Curves of `regard.analysis.saturation`: how scores and weights change as vectors grow longer."""
 
 from typing import Any
 
@@ -7,11 +7,18 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from regard.analysis import SaturationTable
-from regard.plot._figure import BLUE, FAINT, INK, RED, SIZE, Picture, open_frame
+from regard.plot._figure import BLUE, GREY, INK, RED, TICK_POINTS, Picture, open_frame
 
 
 def saturation(table: SaturationTable) -> Picture:
-    """The measurements of `regard.analysis.saturation` against d_k, with and without the division by sqrt(d_k)."""
+    """Draw four measurements against d_k, with and without the division by sqrt(d_k).
+
+    table: from `regard.analysis.saturation`. Returns the figure, with panels for the variance of the scores, the
+    entropy and the saturation of the weights, and the norm of the softmax Jacobian.
+
+    >>> from regard import analysis, plot
+    >>> figure = plot.saturation(analysis.saturation([4, 16, 64], keys=8, queries=5, trials=2))
+    """
     figure = Picture(figsize=(8, 5.6), layout="constrained")
     axes: Any = figure.subplots(2, 2, sharex=True)
     (variance, entropy), (sharpness, jacobian) = axes
@@ -32,8 +39,8 @@ def saturation(table: SaturationTable) -> Picture:
 
 
 def _panel(ax: Axes, table: SaturationTable, column: str, title: str) -> None:
-    for part, colour, name in ((table.unscaled, RED, "$q·k$"), (table.scaled, BLUE, r"$q·k/\sqrt{d_k}$")):
-        x, y = part.column("d_k"), part.column(column)
+    for rows, colour, name in ((table.unscaled, RED, "$q·k$"), (table.scaled, BLUE, r"$q·k/\sqrt{d_k}$")):
+        x, y = rows.column("d_k"), rows.column(column)
         ax.plot(x, y, color=colour, linewidth=1.8, marker="o", markersize=3)
         ax.annotate(name, (x[-1], y[-1]), (6, 0), textcoords="offset points", color=colour, va="center", fontsize=9)
     ax.set_xscale("log", base=2)
@@ -42,6 +49,6 @@ def _panel(ax: Axes, table: SaturationTable, column: str, title: str) -> None:
 
 
 def _reference(ax: Axes, y: float, text: str) -> None:
-    ax.axhline(y, color=FAINT, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+    ax.axhline(y, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
     place = ax.get_yaxis_transform()
-    ax.annotate(text, (0, y), (4, -3), place, textcoords="offset points", color=FAINT, va="top", fontsize=SIZE)
+    ax.annotate(text, (0, y), (4, -3), place, textcoords="offset points", color=GREY, va="top", fontsize=TICK_POINTS)
