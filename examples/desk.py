@@ -4,12 +4,12 @@ Run: python examples/desk.py
 """
 
 from regard import datasets
-from regard.lab import lessons
+from regard.lab.examples import attention
 
 desk = datasets.desk()
 for cue, look in (
-    ("no query", lessons.look_without_a_query(desk)),
-    (f'"{desk.query_text}"', lessons.look_with_a_query(desk)),
+    ("no query", attention.look_without_a_query(desk)),
+    (f'"{desk.query_text}"', attention.look_with_a_query(desk)),
 ):
     shares = look.weights.dense()[0].tolist()
     print(f"\n{cue}: the {desk.names[int(look.weights.top(1).indices)]}")

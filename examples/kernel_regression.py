@@ -7,9 +7,9 @@ With a folder, the five pictures of the lesson are written there, in English and
 import sys
 from pathlib import Path
 
-from regard.lab import kernel_regression as lesson
+from regard.lab.examples import kernel_regression_plots as lesson
 
-learned = lesson.learn()
+learned = lesson.compare()
 print(f"w = {learned.w:.2f} was learned; leave-one-out error {learned.losses[0]:.3f} -> {learned.losses[-1]:.3f}\n")
 print(lesson.table(learned))
 print("\nThe learned fit is rougher, and its weights are sharper: it looks at fewer points.\n")

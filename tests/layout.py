@@ -72,7 +72,13 @@ ROOMS = (
     room("capture", "observing a model: one file for each way it can call attention"),
     room("analysis relation", "questions over a recording or a model; segments of a text against questions"),
     room("plot", "matplotlib"),
-    room("lab", "lessons: what each computes and shows"),
+    room(
+        "lab",
+        "lessons: what each computes and shows",
+        room("strict_json", "JSON that is read strictly and written without NaN"),
+        room("examples", "worked examples and their pictures"),
+        room("pages", "the lessons of the browser: State, show, code"),
+    ),
     room(
         "web",
         "the lab and the viewer in the browser",

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from PIL import Image
 
-from regard.lab import gallery, kernel_regression
+from regard.lab.examples import gallery, kernel_regression_plots
 
 PICTURES = {
     "window": (lambda: gallery.deep_zoom(100_000), 120),
-    "regression": (lambda: kernel_regression.side_by_side(kernel_regression.learn()), 80),
+    "regression": (lambda: kernel_regression_plots.side_by_side(kernel_regression_plots.compare()), 80),
 }
 
 for name, (draw, dpi) in PICTURES.items():

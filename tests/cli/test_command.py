@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import regard
 from regard import cli
-from regard.lab import gallery
+from regard.lab.examples import gallery
 
 
 def run(*arguments, cwd=None):

@@ -23,9 +23,9 @@ SENSELESS = {"masks", "normalisers", "relevance"}  # where fields have to fit ea
 QUICK = [name for name in NAMES if name not in {"heads", "relevance"}]  # those need a model
 
 
-def values(kind):
+def values(field_type):
     """Any value that a field may have."""
-    match kind:
+    match field_type:
         case _state.Real(least, most):
             return st.floats(least, most, allow_subnormal=False)
         case _state.Whole(least, most):
@@ -38,11 +38,11 @@ def values(kind):
             return st.lists(st.sampled_from(WORDS), min_size=1, max_size=9).map(" ".join)
         case _state.Part(cls):
             return states(cls)
-    return values_of_several(kind)
+    return values_of_several(field_type)
 
 
-def values_of_several(kind):
-    match kind:
+def values_of_several(field_type):
+    match field_type:
         case _state.Maybe(inner):
             return st.none() | values(inner)
         case _state.Many(inner, least, most):
@@ -55,12 +55,12 @@ def values_of_several(kind):
                     st.lists(values(number), min_size=width, max_size=width), min_size=fewest, max_size=most
                 )
             )
-    raise AssertionError(kind)
+    raise AssertionError(field_type)
 
 
 def states(cls, without=()):
-    kinds = {field.name: field.metadata["kind"] for field in fields(cls) if field.name not in without}
-    return st.fixed_dictionaries({}, optional={name: values(kind) for name, kind in kinds.items()})
+    types = {field.name: field.metadata["type"] for field in fields(cls) if field.name not in without}
+    return st.fixed_dictionaries({}, optional={name: values(field_type) for name, field_type in types.items()})
 
 
 def run(code):

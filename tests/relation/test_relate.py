@@ -1,4 +1,4 @@
-"""Segments against questions: the mission's texts in both languages, the formula, the splitting, what is refused."""
+"""Segments against questions: passages in both languages, the formula, the splitting, what is refused."""
 
 import re
 

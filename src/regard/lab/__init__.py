@@ -1,1 +1,1 @@
-"""Lessons on attention: what they compute (`lessons`) and their pictures (`gallery`)."""
+"""Lessons on attention: worked examples with their pictures (`examples`), and the pages of the browser (`pages`)."""

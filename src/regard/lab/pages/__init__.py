@@ -1,4 +1,4 @@
-"""The lessons as pages: what each lets people change, what it then shows, and the code that does the same.
+"""The lessons of the browser: the state that users change, what is shown for it, and code that computes the same.
 
 >>> from regard.lab.pages import PAGES
 >>> page = PAGES["cues"]
@@ -9,9 +9,9 @@
 """
 
 from regard.lab.pages import by_hand, cues, heads, masks, normalisers, regression, relevance, saturation, scores
-from regard.lab.pages._page import Page, page
+from regard.lab.pages._page import Page, page_of_module
 
 __all__ = ["PAGES", "Page"]
 
 LESSONS = (cues, regression, scores, saturation, masks, by_hand, heads, relevance, normalisers)
-PAGES: dict[str, Page] = {module.name: module for module in map(page, LESSONS)}
+PAGES: dict[str, Page] = {module.name: module for module in map(page_of_module, LESSONS)}

@@ -1,4 +1,4 @@
-"""What every page offers."""
+"""The interface of a lesson's page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from regard.lab.pages import _state
 
 @dataclass(frozen=True)
 class Page:
-    """A lesson: a state that people change, the numbers it shows, and the code that gives the same numbers."""
+    """A lesson: a state that users change, the numbers that it shows, and code that computes the same numbers."""
 
     name: str
     state: type[Any]
@@ -22,7 +22,7 @@ class Page:
     loads_model: bool = False  # True if `show` loads a language model, which takes seconds and memory
 
     def read(self, given: str | bytes | Mapping[str, object]) -> Any:
-        """A state from JSON, text or parsed; raises regard's errors, which name the field."""
+        """A state from JSON, as text or parsed; errors name the field."""
         return _state.read(self.state, given)
 
     def write(self, state: Any) -> dict[str, Any]:
@@ -31,12 +31,12 @@ class Page:
 
     @property
     def default(self) -> dict[str, Any]:
-        """What the page opens with, as JSON."""
+        """The state that the page opens with, as JSON."""
         return self.write(self.state())
 
 
-def page(module: ModuleType) -> Page:
-    """The page that a module makes."""
+def page_of_module(module: ModuleType) -> Page:
+    """The page of a lesson's module: its State, show and code, and train if it has one."""
     name = module.__name__.rsplit(".", 1)[-1]
     train, loads_model = getattr(module, "train", None), getattr(module, "LOADS_MODEL", False)
     return Page(name, module.State, module.show, module.code, train, loads_model)

@@ -1,7 +1,7 @@
-"""A page's state, read from JSON that anybody may have written.
+"""A lesson's state, read from JSON that anybody may have written.
 
-A State is a frozen dataclass. Each field says by `of(default, kind)` what it may be, and its default is what the page
-opens with. `read` takes nothing on trust: an error names the field and says what came and what would be right.
+A State is a frozen dataclass. Each field is a `setting(default, type)`; the page opens with the defaults. `read`
+validates every field: an error names the field and says what came and what would be right.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ S = TypeVar("S")
 
 
 @runtime_checkable
-class Kind(Protocol):
-    """What a field may be."""
+class FieldType(Protocol):
+    """The values that a field may have."""
 
     def read(self, value: object, name: str) -> Any:
-        """The value as the state holds it; an error that says `name` otherwise."""
+        """The value as the state holds it; raises an error that names the field if it is not valid."""
         ...
 
 
-def of(default: Any, kind: Kind) -> Any:
-    """A field of a State: what it is when nobody says, and what it may be."""
-    return field(default=default, metadata={"kind": kind})
+def setting(default: Any, type: FieldType) -> Any:  # noqa: A002
+    """A field of a State: its default, and the values that it may have."""
+    return field(default=default, metadata={"type": type})
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Real:
 
     def read(self, value: object, name: str) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise DtypeError(f"{name} must be a number from {self.least:g} to {self.most:g}, {came(value)} came")
-        if not self.least <= value <= self.most:  # NaN is nowhere
-            raise ChoiceError(f"{name} must be from {self.least:g} to {self.most:g}, {came(value)} came")
+            raise DtypeError(f"{name} must be a number from {self.least:g} to {self.most:g}, {described(value)} came")
+        if not self.least <= value <= self.most:  # false for NaN
+            raise ChoiceError(f"{name} must be from {self.least:g} to {self.most:g}, {described(value)} came")
         return float(value)
 
 
@@ -56,9 +56,9 @@ class Whole:
     def read(self, value: object, name: str) -> int:
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if isinstance(value, bool) or not whole:
-            raise DtypeError(f"{name} must be a whole number from {self.least} to {self.most}, {came(value)} came")
+            raise DtypeError(f"{name} must be a whole number from {self.least} to {self.most}, {described(value)} came")
         if not self.least <= value <= self.most:  # pyright: ignore[reportOperatorIssue]
-            raise ChoiceError(f"{name} must be from {self.least} to {self.most}, {came(value)} came")
+            raise ChoiceError(f"{name} must be from {self.least} to {self.most}, {described(value)} came")
         return int(value)  # pyright: ignore[reportArgumentType]
 
 
@@ -68,7 +68,7 @@ class Flag:
 
     def read(self, value: object, name: str) -> bool:
         if not isinstance(value, bool):
-            raise DtypeError(f"{name} must be true or false, {came(value)} came")
+            raise DtypeError(f"{name} must be true or false, {described(value)} came")
         return value
 
 
@@ -80,22 +80,22 @@ class Choice:
 
     def read(self, value: object, name: str) -> str:
         if not isinstance(value, str):
-            raise DtypeError(f"{name} must be one of {', '.join(self.options)}, {came(value)} came")
+            raise DtypeError(f"{name} must be one of {', '.join(self.options)}, {described(value)} came")
         if value not in self.options:
-            raise ChoiceError(f"{name} must be one of {', '.join(self.options)}, {came(value)} came")
+            raise ChoiceError(f"{name} must be one of {', '.join(self.options)}, {described(value)} came")
         return value
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text of `least` to `most` characters that are any."""
+    """A text of `least` to `most` characters."""
 
     most: int
     least: int = 1
 
     def read(self, value: object, name: str) -> str:
         if not isinstance(value, str):
-            raise DtypeError(f"{name} must be a text, {came(value)} came")
+            raise DtypeError(f"{name} must be a text, {described(value)} came")
         if not self.least <= len(value.strip()) or len(value) > self.most:
             raise ChoiceError(f"{name} must have {self.least} to {self.most} characters, {len(value)} came")
         if any("\ud800" <= letter <= "\udfff" for letter in value):  # halves of characters, which JSON lets through
@@ -105,32 +105,32 @@ class Text:
 
 @dataclass(frozen=True)
 class Many:
-    """A list of `least` to `most` things of one kind."""
+    """A list of `least` to `most` values of one type."""
 
-    kind: Kind
+    type: FieldType
     least: int
     most: int
 
     def read(self, value: object, name: str) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple):
-            raise DtypeError(f"{name} must be a list of {self.least} to {self.most}, {came(value)} came")
+            raise DtypeError(f"{name} must be a list of {self.least} to {self.most}, {described(value)} came")
         if not self.least <= len(value) <= self.most:
-            raise ShapeError(f"{name} must be a list of {self.least} to {self.most}, {came(value)} came")
-        return tuple(self.kind.read(item, f"{name}[{place}]") for place, item in enumerate(value))
+            raise ShapeError(f"{name} must be a list of {self.least} to {self.most}, {described(value)} came")
+        return tuple(self.type.read(item, f"{name}[{place}]") for place, item in enumerate(value))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two things, each of its own kind."""
+    """A list of two values, each of its own type."""
 
-    first: Kind
-    second: Kind
+    first: FieldType
+    second: FieldType
 
     def read(self, value: object, name: str) -> tuple[Any, Any]:
         if not isinstance(value, list | tuple):
-            raise DtypeError(f"{name} must be a list of two, {came(value)} came")
+            raise DtypeError(f"{name} must be a list of two, {described(value)} came")
         if len(value) != 2:
-            raise ShapeError(f"{name} must be a list of two, {came(value)} came")
+            raise ShapeError(f"{name} must be a list of two, {described(value)} came")
         return self.first.read(value[0], f"{name}[0]"), self.second.read(value[1], f"{name}[1]")
 
 
@@ -140,27 +140,27 @@ class Grid:
 
     rows: tuple[int, int]
     columns: tuple[int, int]
-    number: Kind
+    number: FieldType
 
     def read(self, value: object, name: str) -> tuple[tuple[float, ...], ...]:
-        found = Many(Many(self.number, *self.columns), *self.rows).read(value, name)
-        for place, row in enumerate(found):
-            if len(row) != len(found[0]):
+        rows = Many(Many(self.number, *self.columns), *self.rows).read(value, name)
+        for place, row in enumerate(rows):
+            if len(row) != len(rows[0]):
                 raise ShapeError(
-                    f"the rows of {name} must have one length: {name}[0] has {len(found[0])} numbers, "
+                    f"the rows of {name} must have one length: {name}[0] has {len(rows[0])} numbers, "
                     f"{name}[{place}] has {len(row)}"
                 )
-        return found
+        return rows
 
 
 @dataclass(frozen=True)
 class Maybe:
-    """Nothing, or a value of a kind; nothing stands for what the page finds best."""
+    """None, or a value of a type; None lets the lesson choose."""
 
-    kind: Kind
+    type: FieldType
 
     def read(self, value: object, name: str) -> Any:
-        return None if value is None else self.kind.read(value, name)
+        return None if value is None else self.type.read(value, name)
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class Part:
 
 
 def read(cls: type[S], given: str | bytes | Mapping[str, object]) -> S:
-    """A State from JSON, as text or as what a parser made of it; fields that are missing are as they open."""
+    """A State from JSON, as text or parsed; fields that are missing have their defaults."""
     if isinstance(given, str | bytes):
         try:
             given = cast("Mapping[str, object]", strict_json.loads(given))
@@ -184,16 +184,18 @@ def read(cls: type[S], given: str | bytes | Mapping[str, object]) -> S:
 
 
 def read_fields(cls: type[S], given: object, name: str) -> S:
-    kinds: dict[str, Kind] = {entry.name: entry.metadata["kind"] for entry in fields(cls)}  # pyright: ignore[reportArgumentType]
+    """A dataclass of settings from a parsed JSON object; `name` is where it stands in the state, for errors."""
+    types: dict[str, FieldType] = {entry.name: entry.metadata["type"] for entry in fields(cls)}  # pyright: ignore[reportArgumentType]
     if not isinstance(given, Mapping):
-        raise DtypeError(f"{name or 'the state'} must be an object with fields {', '.join(kinds)}, {came(given)} came")
+        owner = name or "the state"
+        raise DtypeError(f"{owner} must be an object with fields {', '.join(types)}, {described(given)} came")
     for key in given:
-        if key not in kinds:
+        if key not in types:
             raise ChoiceError(
-                f"there is no field {came(key)}{f' in {name}' if name else ''}; there are {', '.join(kinds)}"
+                f"there is no field {described(key)}{f' in {name}' if name else ''}; there are {', '.join(types)}"
             )
     inside = f"{name}." if name else ""
-    return cls(**{key: kinds[key].read(value, f"{inside}{key}") for key, value in given.items()})
+    return cls(**{key: types[key].read(value, f"{inside}{key}") for key, value in given.items()})
 
 
 def write(state: Any) -> Any:
@@ -203,8 +205,8 @@ def write(state: Any) -> Any:
     return [write(item) for item in state] if isinstance(state, tuple) else state
 
 
-def came(value: object) -> str:
-    """What came, in a few words: it may be huge, or deeper than a repr can follow."""
+def described(value: object) -> str:
+    """A value in a few words for an error message: it may be huge, or deeper than a repr can follow."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,16 +1,16 @@
-"""Self-attention by hand: query = key = value = tokens, no projections (mission F).
+"""Self-attention by hand: query = key = value = tokens, no projections.
 
 `show` returns, for n tokens of width d, all in double precision:
 
     tokens          (n, d)
     d_k             d
-    scale           what a dot product is multiplied by: 1 / sqrt(d_k), or 1
+    scale           factor of every dot product: 1 / sqrt(d_k), or 1
     products        (n, n) tokens @ tokens.mT
     scores          (n, n) products * scale
     logsumexp       (n,)   log sum_j exp(score_ij): weights = exp(scores - logsumexp)
     weights         (n, n) rows sum to 1
     output          (n, d) weights @ tokens
-    leaders         n lists: the keys (from 0) that have the row's largest weight; more than one is a tie
+    leaders         n lists: the keys (from 0) with the row's largest weight; more than one is a tie
     ties            the rows (from 0) whose largest weight is shared
 """
 
@@ -24,7 +24,7 @@ import torch
 from regard import datasets, scores
 from regard.attention import attend
 from regard.lab.pages._numbers import leaders, literal, score_matrix
-from regard.lab.pages._state import Flag, Grid, Real, of
+from regard.lab.pages._state import Flag, Grid, Real, setting
 from regard.lab.strict_json import plain
 
 TOKENS = tuple(tuple(row) for row in datasets.worked_example().tokens.tolist())
@@ -32,8 +32,8 @@ TOKENS = tuple(tuple(row) for row in datasets.worked_example().tokens.tolist())
 
 @dataclass(frozen=True)
 class State:
-    tokens: tuple[tuple[float, ...], ...] = of(TOKENS, Grid((2, 8), (1, 8), Real(-100, 100)))
-    scaled: bool = of(True, Flag())
+    tokens: tuple[tuple[float, ...], ...] = setting(TOKENS, Grid((2, 8), (1, 8), Real(-100, 100)))
+    scaled: bool = setting(True, Flag())
 
 
 def show(state: State) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def show(state: State) -> dict[str, Any]:
 
 
 def code(state: State) -> str:
-    """The same in a few lines: `scores`, `weights` and `output`."""
+    """Python code that computes `scores`, `weights` and `output`."""
     scale, score = (" / tokens.shape[1] ** 0.5", "") if state.scaled else ("", ", score=rg.scores.dot()")
     rows = ",\n    ".join(literal(row) for row in state.tokens)
     return f"""import torch

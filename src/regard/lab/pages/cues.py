@@ -1,4 +1,4 @@
-"""Cues: the same objects seen without a query and with one (mission A1-A6).
+"""Cues: the same objects seen without a query and with one.
 
 `show` returns, for m objects with d features (`en` and `zh` are the two languages):
 
@@ -13,9 +13,9 @@
     output          (3,)  the pooled colour
     pooled          (d,)  the pooled features
     sources         (d,)  max pooling alone: the object that each pooled feature comes from; else null
-    winner          the object with the largest weight; null for max pooling and where several share the first place
+    winner          the object with the largest weight; null for max pooling and for a tie
     leaders         objects that share the largest weight
-    total           the sum of the weights (1, A4); entropy in nats; `effective` = exp(entropy), "how many objects"
+    total           the sum of the weights, 1; entropy in nats; `effective` = exp(entropy), "how many objects"
     bottom_up       {weights (m,), winner}: by saliency, whatever `pooling` is: the involuntary cue
     top_down        {weights (m,), winner}: by the query: the voluntary cue
 """
@@ -30,39 +30,39 @@ import torch
 
 from regard import datasets, nn, scores
 from regard.attention import Attention, attend
-from regard.lab import lessons
-from regard.lab.pages._numbers import leaders, literal, score_matrix, short
-from regard.lab.pages._state import Choice, Many, Maybe, Real, of
+from regard.lab.examples import attention
+from regard.lab.pages._numbers import leaders, literal, score_matrix, shortest_decimals
+from regard.lab.pages._state import Choice, Many, Maybe, Real, setting
 from regard.lab.strict_json import plain
 
 POOLINGS = ("average", "max", "learned", "query")
-FEATURES = 4  # of every scene
+N_FEATURES = 4  # of every scene
 
 
 @dataclass(frozen=True)
 class State:
-    scene: str = of("desk", Choice(tuple(datasets.SCENES)))
-    pooling: str = of("query", Choice(POOLINGS))
-    query: tuple[float, ...] | None = of(None, Maybe(Many(Real(-10, 10), FEATURES, FEATURES)))
-    saliency: tuple[float, ...] | None = of(None, Maybe(Many(Real(-10, 10), FEATURES, FEATURES)))
+    scene: str = setting("desk", Choice(tuple(datasets.SCENES)))
+    pooling: str = setting("query", Choice(POOLINGS))
+    query: tuple[float, ...] | None = setting(None, Maybe(Many(Real(-10, 10), N_FEATURES, N_FEATURES)))
+    saliency: tuple[float, ...] | None = setting(None, Maybe(Many(Real(-10, 10), N_FEATURES, N_FEATURES)))
 
 
 def show(state: State) -> dict[str, Any]:
-    """What each way to pool sees of the scene."""
+    """The pooled colour and features of the scene, and the weights."""
     scene = _scene(state)
-    bottom_up, top_down = lessons.look_without_a_query(scene), lessons.look_with_a_query(scene)
+    bottom_up, top_down = attention.look_without_a_query(scene), attention.look_with_a_query(scene)
     return plain({
         "names": {"en": scene.names, "zh": scene.names_zh},
         "features": {"en": scene.features, "zh": scene.features_zh},
         "query_text": {"en": scene.query_text, "zh": scene.query_text_zh},
         "own_query": bool((scene.query == datasets.scene(state.scene).query).all()),
-        "keys": short(scene.keys),
-        "values": short(scene.values),
-        "query": short(scene.query[0]),
-        "saliency": short(scene.saliency),
+        "keys": shortest_decimals(scene.keys),
+        "values": shortest_decimals(scene.values),
+        "query": shortest_decimals(scene.query[0]),
+        "saliency": shortest_decimals(scene.saliency),
         **_pooled(state.pooling, scene, bottom_up, top_down),
-        "bottom_up": _who(bottom_up),
-        "top_down": _who(top_down),
+        "bottom_up": _weights_and_winner(bottom_up),
+        "top_down": _weights_and_winner(top_down),
     })  # fmt: skip
 
 
@@ -77,9 +77,9 @@ def _scene(state: State) -> datasets.Scene:
 
 def _pooled(pooling: str, scene: datasets.Scene, bottom_up: Attention, top_down: Attention) -> dict[str, Any]:
     if pooling == "max":
-        return _largest(scene)
-    nobody = torch.zeros_like(scene.query)
-    average = attend(nobody, scene.keys, scene.values, score=scores.uniform())
+        return _max_pooled(scene)
+    no_query = torch.zeros_like(scene.query)
+    average = attend(no_query, scene.keys, scene.values, score=scores.uniform())
     output, weights = {"average": average, "learned": bottom_up, "query": top_down}[pooling]
     entropy = weights.entropy().item()
     row = weights.dense()
@@ -89,14 +89,14 @@ def _pooled(pooling: str, scene: datasets.Scene, bottom_up: Attention, top_down:
         "output": output[0],
         "pooled": (weights @ scene.keys)[0],
         "sources": None,
-        **_first(row),
+        **_winner(row),
         "total": row.sum(),
         "entropy": entropy,
         "effective": math.exp(entropy),
     }
 
 
-def _largest(scene: datasets.Scene) -> dict[str, Any]:
+def _max_pooled(scene: datasets.Scene) -> dict[str, Any]:
     features, colour = nn.MaxPooling()(scene.keys), nn.MaxPooling()(scene.values)
     none = dict.fromkeys(("scores", "weights", "winner", "total", "entropy", "effective"))
     return {
@@ -108,18 +108,18 @@ def _largest(scene: datasets.Scene) -> dict[str, Any]:
     }
 
 
-def _who(look: Attention) -> dict[str, Any]:
+def _weights_and_winner(look: Attention) -> dict[str, Any]:
     row = look.weights.dense()
-    return {"weights": row[0], "winner": _first(row)["winner"]}
+    return {"weights": row[0], "winner": _winner(row)["winner"]}
 
 
-def _first(row: torch.Tensor) -> dict[str, Any]:
+def _winner(row: torch.Tensor) -> dict[str, Any]:
     best = leaders(row)[0]
     return {"winner": best[0] if len(best) == 1 else None, "leaders": best}
 
 
 def code(state: State) -> str:
-    """The same in a few lines: `output`, and `weights` where there are any."""
+    """Python code that computes `output`, and `weights` where the pooling has them."""
     scene = _scene(state)
     lines = [
         "import torch",
@@ -128,11 +128,11 @@ def code(state: State) -> str:
         f'scene = rg.datasets.scene("{state.scene}")',
         "keys, values = scene.keys, scene.values  # features, and the colours that are seen",
     ]
-    return "\n".join([*lines, *_look(state, scene)]) + "\n"
+    return "\n".join([*lines, *_attend_code(state, scene)]) + "\n"
 
 
-def _look(state: State, scene: datasets.Scene) -> list[str]:
-    query, saliency = literal(short(scene.query)), literal(short(scene.saliency))
+def _attend_code(state: State, scene: datasets.Scene) -> list[str]:
+    query, saliency = literal(shortest_decimals(scene.query)), literal(shortest_decimals(scene.saliency))
     query = "scene.query" if state.query is None else f"torch.tensor({query}, dtype=torch.float32)"
     saliency = "scene.saliency" if state.saliency is None else f"torch.tensor({saliency}, dtype=torch.float32)"
     nobody = "nobody = torch.zeros(1, 4)  # a query that asks for nothing"

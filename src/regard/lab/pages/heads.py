@@ -1,4 +1,4 @@
-"""Heads: what the heads of a real model look at in one sentence (mission D5, and E3 for a model of one's own).
+"""Heads: where the heads of a real model attend in one sentence.
 
 The model is MiniLM (6 layers x 12 heads), recorded while it reads. `show` returns, for n tokens and one layer:
 
@@ -30,17 +30,17 @@ from torch import Tensor
 from regard import analysis
 from regard.capture import record
 from regard.errors import ShapeError
-from regard.lab.pages._encoders import MODEL, encoder_for
-from regard.lab.pages._state import Text, Whole, of
+from regard.lab.pages._caching_encoder import MODEL_LOCK, encoder_for
+from regard.lab.pages._state import Text, Whole, setting
 from regard.lab.strict_json import plain
 from regard.recording import Recording
 from regard.relation._encoders import check_known
 
 LOADS_MODEL = True  # MiniLM
 LAYERS, HEADS = 6, 12
-MOST = 64  # tokens
+MAX_TOKENS = 64
 SHARES = ("first", "previous", "next", "itself", "separators")
-MOSTLY = 0.5
+FAVOURITE_SHARE = 0.5  # of the weight: a head with more on one target is named for it
 TEXTS = {
     "first": ("{:.0%} on [CLS], the first token", "{:.0%} 在第一个词元 [CLS] 上"),
     "previous": ("{:.0%} on the token before", "{:.0%} 在前一个词元上"),
@@ -54,12 +54,12 @@ TEXTS = {
 
 @dataclass(frozen=True)
 class State:
-    sentence: str = of("The animal did not cross the street because it was too tired.", Text(400))
-    layer: int = of(3, Whole(0, LAYERS - 1))
+    sentence: str = setting("The animal did not cross the street because it was too tired.", Text(400))
+    layer: int = setting(3, Whole(0, LAYERS - 1))
 
 
 def show(state: State) -> dict[str, Any]:
-    """Every head of one layer, and what can be said of it exactly."""
+    """The weights of every head of one layer, and where each head attends."""
     recording, unknown = _recorded(state.sentence)
     layer = recording.layers[state.layer].name
     weights = recording[layer].dense()[0]
@@ -83,10 +83,10 @@ def _recorded(sentence: str) -> tuple[Recording, tuple[str, ...]]:
     check_known(encoder, read, [sentence])
     tokenizer, model = encoder.encoder.tokenizer, encoder.encoder.model  # pyright: ignore[reportAttributeAccessIssue]
     tokens = tokenizer(sentence, return_tensors="pt")
-    if tokens["input_ids"].shape[-1] > MOST:
+    if tokens["input_ids"].shape[-1] > MAX_TOKENS:
         count = tokens["input_ids"].shape[-1]
-        raise ShapeError(f"sentence must have at most {MOST} tokens to be looked at head by head, {count} came")
-    with MODEL, torch.no_grad(), record(model, tokenizer=tokenizer) as recording:
+        raise ShapeError(f"sentence must have at most {MAX_TOKENS} tokens to be looked at head by head, {count} came")
+    with MODEL_LOCK, torch.no_grad(), record(model, tokenizer=tokenizer) as recording:
         model(**tokens)
     return recording, read.unknown[0]
 
@@ -95,16 +95,16 @@ def _head(row: analysis.ProfileRow, weights: Tensor) -> dict[str, Any]:
     numbers = {name: getattr(row, name) for name in analysis.MEASURES}
     numbers["next"] = weights.diagonal(1).sum().item() / len(weights)
     best = max(SHARES, key=numbers.__getitem__)
-    kind = best if numbers[best] > MOSTLY else _without_a_favourite(row.entropy, len(weights))
+    kind = best if numbers[best] > FAVOURITE_SHARE else _broad_or_mixed(row.entropy, len(weights))
     share = numbers[kind] if kind in SHARES else None
     en, zh = (text.format(share) for text in TEXTS[kind])
     verdict = "saturated" if row.saturation >= analysis.SATURATED else "fine"
-    told = {"kind": kind, "share": share, "text": {"en": en, "zh": zh}, "pair": _pair(weights)}
-    return {**told, **numbers, "verdict": verdict}
+    summary = {"kind": kind, "share": share, "text": {"en": en, "zh": zh}, "pair": _pair(weights)}
+    return {**summary, **numbers, "verdict": verdict}
 
 
 def _pair(weights: Tensor) -> dict[str, Any] | None:
-    """Which word looks at which other word most, [CLS] and [SEP] aside."""
+    """The largest weight between two different words, without [CLS] and [SEP]."""
     words = weights[1:-1, 1:-1].clone().fill_diagonal_(0)
     if len(words) < 2:
         return None
@@ -112,12 +112,12 @@ def _pair(weights: Tensor) -> dict[str, Any] | None:
     return {"query": query + 1, "key": key + 1, "weight": words[query, key]}
 
 
-def _without_a_favourite(entropy: float, n: int) -> str:
+def _broad_or_mixed(entropy: float, n: int) -> str:
     return "broad" if entropy > 0.9 * math.log(n) else "mixed"
 
 
 def code(state: State) -> str:
-    """The same in a few lines: `weights`, and a table of what each head does."""
+    """Python code that computes `weights` and a table of the heads' profiles."""
     return f"""import torch
 import regard as rg
 

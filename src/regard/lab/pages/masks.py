@@ -1,4 +1,4 @@
-"""Masks: what each query may see, their algebra, an empty row, and a famous wrong recipe (mission D2).
+"""Masks: what each query may see, their algebra, an empty row, and a famous wrong recipe.
 
 `show` returns, for n queries and m keys:
 
@@ -26,15 +26,15 @@ from torch import Tensor
 from regard import masks, scores
 from regard.attention import attend
 from regard.errors import MaskError
-from regard.lab import lessons
+from regard.lab.examples import attention
 from regard.lab.pages._numbers import literal, score_matrix
-from regard.lab.pages._state import Choice, Flag, Many, Maybe, Part, Real, Whole, of
+from regard.lab.pages._state import Choice, Flag, Many, Maybe, Part, Real, Whole, setting
 from regard.lab.strict_json import plain
 from regard.masks._rules import Align
 from regard.weights import Weights
 
 ALIGN = Maybe(Choice(("top-left", "bottom-right")))
-KINDS = ("causal", "window", "prefix", "padding", "segments", "random")
+RULES = ("causal", "window", "prefix", "padding", "segments", "random")
 SIDE = (4, 16)
 COUNT = Whole(0, SIDE[1])
 WIDTH = 4  # of the queries and keys that are drawn
@@ -43,29 +43,29 @@ SEED = Whole(0, 2**31 - 1)
 
 @dataclass(frozen=True)
 class Rule:
-    """One mask; what a kind does not need is not looked at."""
+    """One mask of the expression; fields that its kind does not need are ignored."""
 
-    kind: str = of("causal", Choice(KINDS))
-    join: str = of("and", Choice(("and", "or")))  # with all that stands before it
-    negate: bool = of(False, Flag())
-    left: int = of(2, COUNT)  # window
-    right: int = of(0, COUNT)
-    length: int = of(2, COUNT)  # prefix, padding: the keys that are seen; segments: the tokens of one
-    share: float = of(0.5, Real(0, 1))  # random: how many cells are seen, about
-    seed: int = of(0, SEED)
+    kind: str = setting("causal", Choice(RULES))
+    join: str = setting("and", Choice(("and", "or")))  # with the rules before it
+    negate: bool = setting(False, Flag())
+    left: int = setting(2, COUNT)  # window
+    right: int = setting(0, COUNT)
+    length: int = setting(2, COUNT)  # prefix, padding: the keys that are seen; segments: the tokens of one
+    share: float = setting(0.5, Real(0, 1))  # random: about this fraction of the cells is visible
+    seed: int = setting(0, SEED)
 
 
 @dataclass(frozen=True)
 class State:
-    n: int = of(8, Whole(*SIDE))
-    m: int = of(8, Whole(*SIDE))
-    align: str | None = of(None, ALIGN)  # needed by causal and window where n is not m
-    rules: tuple[Rule, ...] = of((Rule(),), Many(Part(Rule), 0, 4))
-    seed: int = of(1, SEED)
+    n: int = setting(8, Whole(*SIDE))
+    m: int = setting(8, Whole(*SIDE))
+    align: str | None = setting(None, ALIGN)  # needed by causal and window where n is not m
+    rules: tuple[Rule, ...] = setting((Rule(),), Many(Part(Rule), 0, 4))
+    seed: int = setting(1, SEED)
 
 
 def show(state: State) -> dict[str, Any]:
-    """The mask, the weights under it, and the recipe beside it."""
+    """The mask, the weights under it, and the wrong recipe beside it."""
     query, key = _draw(state)
     mask = _mask(state)
     weights = attend(query, key, key, mask=mask).weights
@@ -91,13 +91,13 @@ def _draw(state: State) -> tuple[Tensor, Tensor]:
 def _mask(state: State) -> masks.Mask | None:
     mask = None
     for rule in state.rules:
-        one = _one(rule, state)
-        one = ~one if rule.negate else one
-        mask = one if mask is None else mask & one if rule.join == "and" else mask | one
+        term = _mask_of_rule(rule, state)
+        term = ~term if rule.negate else term
+        mask = term if mask is None else mask & term if rule.join == "and" else mask | term
     return mask
 
 
-def _one(rule: Rule, state: State) -> masks.Mask:
+def _mask_of_rule(rule: Rule, state: State) -> masks.Mask:
     align = cast("Align | None", state.align)
     match rule.kind:
         case "causal":
@@ -116,16 +116,16 @@ def _one(rule: Rule, state: State) -> masks.Mask:
 
 
 def _recipe(state: State, query: Tensor, key: Tensor) -> dict[str, Any]:
-    sees = lessons.copied_recipe(state.n, state.m)
+    sees = attention.future_only_mask(state.n, state.m)
     filled = score_matrix(scores.scaled_dot(), query[0], key[0]).masked_fill(~sees, -torch.inf)
     weights = Weights(query, key, mask=masks.allow(sees))
-    meant = masks.causal(None if state.n == state.m else "bottom-right")
+    intended = masks.causal(None if state.n == state.m else "bottom-right")
     return {
         "visible": sees,
         "torch": torch.softmax(filled, -1),  # as the recipe has it
         "regard": weights.dense()[0],
         "empty": weights.empty_rows()[0].nonzero().flatten(),
-        "causal": Weights(query, key, mask=meant).dense()[0] if state.n <= state.m else None,
+        "causal": Weights(query, key, mask=intended).dense()[0] if state.n <= state.m else None,
     }
 
 
@@ -138,7 +138,7 @@ def _refusal(query: Tensor, key: Tensor, visible: Tensor) -> str:
 
 
 def code(state: State) -> str:
-    """The same in a few lines: `weights`."""
+    """Python code that computes `weights`."""
     mask = _expression(state)
     lines = [
         "import torch",
@@ -158,15 +158,15 @@ def code(state: State) -> str:
 def _expression(state: State) -> str:
     text, last = "", ""
     for rule in state.rules:
-        one = f"{'~' * rule.negate}masks.{_call(rule, state)}"
+        one = f"{'~' * rule.negate}masks.{_rule_code(rule, state)}"
         sign = "&" if rule.join == "and" else "|"
-        if last not in ("", sign):  # it is read from left to right, whatever Python binds first
+        if last not in ("", sign):  # rules apply from left to right, but & binds tighter than | in Python
             text = f"({text})"
         text, last = (f"{text} {sign} {one}", sign) if text else (one, "")
     return text
 
 
-def _call(rule: Rule, state: State) -> str:
+def _rule_code(rule: Rule, state: State) -> str:
     align = "" if state.align is None else f'"{state.align}"'
     match rule.kind:
         case "causal":

@@ -1,16 +1,16 @@
-"""Normalisers and hard attention: from scores to weights, and how a draw is learned from (mission D6).
+"""Normalisers and hard attention: from scores to weights, and the REINFORCE gradient of drawn keys.
 
 `show` returns, for m scores that are divided by the temperature:
 
     scores          (m,)  as given
-    sharpened       (m,)  scores / temperature: what is normalised
+    sharpened       (m,)  scores / temperature: the input of the normaliser
     rows            one a normaliser, in the order of `NORMALISERS`: {name, weights (m,), total: their sum, support: how
                     many are above 0, entropy: null for sigmoid, which gives no distribution}; "sample" is one draw
     weights         (m,)  of the one that is `chosen`
     normalised      bool: whether these sum to 1 (all but sigmoid)
-    probabilities   (m,)  softmax: what hard attention draws from
+    probabilities   (m,)  softmax: the distribution that hard attention draws from
     counts          (m,)  how often each key was drawn in `draws` draws; `shares` = counts / draws
-    rewards         (m,)  what each key earns
+    rewards         (m,)  the reward of each key
     expected        the expected reward, sum_j p_j r_j, and `earned`: the mean reward of the draws
     exact           (m,)  gradient of the expected reward by the (sharpened) scores: p_j (r_j - expected)
     estimate        (m,)  its score-function estimate from the draws (REINFORCE), without a baseline
@@ -32,51 +32,53 @@ from torch import Tensor
 
 from regard import normalisers, scores
 from regard.errors import ShapeError
-from regard.lab.pages._drawing import draw, exact
 from regard.lab.pages._numbers import literal
-from regard.lab.pages._state import Choice, Many, Maybe, Real, Whole, of
+from regard.lab.pages._reinforce import exact_gradient, sample_gradients
+from regard.lab.pages._state import Choice, Many, Maybe, Real, Whole, setting
 from regard.lab.strict_json import plain
 from regard.weights import Weights
 
 NORMALISERS = ("softmax", "sparsemax", "entmax15", "sigmoid", "hard", "sample")
 VIEWS = ("weights", "gradient")
-MOST = 12
+MAX_KEYS = 12
 
 
 @dataclass(frozen=True)
 class State:
-    scores: tuple[float, ...] = of((2.0, 1.0, 0.5, -0.5, -1.5), Many(Real(-20, 20), 2, MOST))
-    temperature: float = of(1.0, Real(0.05, 20))
-    chosen: str = of("softmax", Choice(NORMALISERS))
-    view: str = of("weights", Choice(VIEWS))  # which half the code is about
-    draws: int = of(200, Whole(2, 500))
-    seed: int = of(0, Whole(0, 2**31 - 2))
-    rewards: tuple[float, ...] | None = of(None, Maybe(Many(Real(-20, 20), 2, MOST)))  # none: 1 for the second key
+    scores: tuple[float, ...] = setting((2.0, 1.0, 0.5, -0.5, -1.5), Many(Real(-20, 20), 2, MAX_KEYS))
+    temperature: float = setting(1.0, Real(0.05, 20))
+    chosen: str = setting("softmax", Choice(NORMALISERS))
+    view: str = setting("weights", Choice(VIEWS))  # which half the code is about
+    draws: int = setting(200, Whole(2, 500))
+    seed: int = setting(0, Whole(0, 2**31 - 2))
+    rewards: tuple[float, ...] | None = setting(
+        None, Maybe(Many(Real(-20, 20), 2, MAX_KEYS))
+    )  # none: 1 for the second key
 
 
 def show(state: State) -> dict[str, Any]:
-    """Every normaliser on the same scores, and hard attention as it is drawn and learned."""
-    sharp = torch.tensor(state.scores, dtype=torch.float64) / state.temperature
-    rows = [_row(name, _weights(sharp, _make(name, state.seed))) for name in NORMALISERS]
+    """Every normaliser on the same scores, and the gradient of hard attention, exact and from draws."""
+    sharpened = torch.tensor(state.scores, dtype=torch.float64) / state.temperature
+    rows = [_row(name, _weights(sharpened, _normaliser(name, state.seed))) for name in NORMALISERS]
     chosen = rows[NORMALISERS.index(state.chosen)]
     return plain({
         "scores": state.scores,
-        "sharpened": sharp,
+        "sharpened": sharpened,
         "rows": rows,
         "weights": chosen["weights"],
         "normalised": state.chosen != "sigmoid",
         "probabilities": rows[0]["weights"],
-        **_learn(state, sharp),
+        **_gradients(state, sharpened),
     })  # fmt: skip
 
 
-def _make(name: str, seed: int) -> normalisers.Normaliser:
+def _normaliser(name: str, seed: int) -> normalisers.Normaliser:
     if name == "sample":
         return normalisers.hard(sample=True, generator=torch.Generator().manual_seed(seed))
-    return MAKE[name]()
+    return NORMALISER_OF_NAME[name]()
 
 
-MAKE: dict[str, Callable[[], normalisers.Normaliser]] = {
+NORMALISER_OF_NAME: dict[str, Callable[[], normalisers.Normaliser]] = {
     "softmax": normalisers.softmax,
     "sparsemax": normalisers.sparsemax,
     "entmax15": normalisers.entmax15,
@@ -85,10 +87,10 @@ MAKE: dict[str, Callable[[], normalisers.Normaliser]] = {
 }
 
 
-def _weights(sharp: Tensor, normaliser: normalisers.Normaliser) -> Weights:
-    """The scores are given, so queries and keys say nothing."""
-    query, key = sharp.new_zeros(1, 1), sharp.new_zeros(len(sharp), 1)
-    return Weights(query, key, score=scores.bias(sharp), normaliser=normaliser)
+def _weights(sharpened: Tensor, normaliser: normalisers.Normaliser) -> Weights:
+    """Weights of given scores; queries and keys are zeros."""
+    query, key = sharpened.new_zeros(1, 1), sharpened.new_zeros(len(sharpened), 1)
+    return Weights(query, key, score=scores.bias(sharpened), normaliser=normaliser)
 
 
 def _row(name: str, weights: Weights) -> dict[str, Any]:
@@ -97,24 +99,24 @@ def _row(name: str, weights: Weights) -> dict[str, Any]:
     return {"name": name, "weights": row, "total": row.sum(), "support": (row > 0).sum(), "entropy": entropy}
 
 
-def _learn(state: State, sharp: Tensor) -> dict[str, Any]:
+def _gradients(state: State, sharpened: Tensor) -> dict[str, Any]:
     rewards = _rewards(state)
-    alone = draw(sharp, rewards, state.draws, state.seed, None)
-    calmer = draw(sharp, rewards, state.draws, state.seed, "moving")
-    true = exact(sharp, rewards)
-    spread, calmer_spread = alone.gradients.std(0), calmer.gradients.std(0)
-    variance, counts = spread.square().sum(), alone.weights.received().detach()
+    plain_draws = sample_gradients(sharpened, rewards, state.draws, state.seed, None)
+    with_baseline = sample_gradients(sharpened, rewards, state.draws, state.seed, "moving")
+    exact = exact_gradient(sharpened, rewards)
+    spread, calmer_spread = plain_draws.gradients.std(0), with_baseline.gradients.std(0)
+    variance, counts = spread.square().sum(), plain_draws.weights.received().detach()
     return {
         "counts": counts.round().to(torch.int64),
         "shares": counts / state.draws,
         "rewards": rewards,
-        "expected": true.expected,
-        "earned": alone.earned,
-        "exact": true.gradient,
-        "estimate": alone.gradients.mean(0),
+        "expected": exact.expected,
+        "earned": plain_draws.earned,
+        "exact": exact.gradient,
+        "estimate": plain_draws.gradients.mean(0),
         "spread": spread,
-        "baseline": calmer.baseline,
-        "calmer": calmer.gradients.mean(0),
+        "baseline": with_baseline.baseline,
+        "calmer": with_baseline.gradients.mean(0),
         "calmer_spread": calmer_spread,
         "variance_ratio": calmer_spread.square().sum() / variance if variance > 0 else None,
     }
@@ -129,13 +131,13 @@ def _rewards(state: State) -> Tensor:
 
 
 def code(state: State) -> str:
-    """The same in a few lines: `weights`, or the REINFORCE `estimate` from drawn keys, by `view`."""
+    """Python code that computes `weights`, or the REINFORCE `estimate` from drawn keys, by `view`."""
     start = f"""import torch
 import regard as rg
 
 sharpened = torch.tensor({literal(state.scores)}, dtype=torch.float64) / {literal(state.temperature)}
 """
-    _rewards(state)  # what cannot be shown has no code
+    _rewards(state)  # raises the same error as `show`
     return start + (_code_of_weights(state) if state.view == "weights" else _code_of_gradient(state))
 
 

@@ -1,22 +1,22 @@
-"""Kernel regression: average pooling, a fixed width, a learned width (mission B1-B6).
+"""Kernel regression: average pooling, a fixed width, a learned width.
 
 `show` returns, for n training points sorted by x and t = 50 test inputs:
 
     x_train, y_train    (n,)    sorted by x
-    order               (n,)    place of each sorted point in the state's `points`; 0..n-1 if the points are drawn
+    order               (n,)    index of each sorted point in the state's `points`; 0..n-1 if the points are drawn
     x_test, truth       (t,)    the grid 0, 0.1, ..., 4.9 and the curve without noise
     prediction          (t,)    0 at an `empty` input
     weights             (t, n)  rows sum to 1, those of `empty` inputs are 0
-    empty               test inputs (places) that no training point reaches, with kernels that end somewhere
+    empty               test inputs (indices) without a training point in reach of a compact kernel
     w, bandwidth        the width that is used, and 1 / w; null for the average
     numbers             {training, left_out, truth, entropy, roughness}: errors are mean squares, entropy is in nats and
-                        roughness the mean squared second derivative (see `lessons.Numbers`)
+                        roughness the mean squared second derivative (see `kernel_regression.FitQuality`)
     losses              the leave-one-out error of each step of learning; [] unless this state learns
     start               mode "learned" alone, else null: {w, prediction, weights, numbers} before learning
-    product             B5, {left, right, result}: the shapes of the batch product that is the prediction,
+    product             {left, right, result}: the shapes of the batch product that is the prediction,
                         (t, 1, n) x (t, n, 1) -> (t, 1, 1), all t products at once
-    example             B5, {left, right, result}: (2, 1, 4) x (2, 4, 6) -> (2, 1, 6), the numbers themselves
-    view                {x: [0, 5], y: [-1, 5]}: what the picture spans
+    example             {left, right, result}: (2, 1, 4) x (2, 4, 6) -> (2, 1, 6), the numbers themselves
+    view                {x: [0, 5], y: [-1, 5]}: the limits of the picture
 
 `train` yields {step, loss, w} for each step, `prediction` (t,) with every fifth, and at the end {done, step, w,
 prediction}: put that w into the state as `learned`, and `show` need not learn it again.
@@ -34,45 +34,47 @@ from torch import Tensor
 
 from regard import datasets, kernels, scores
 from regard.attention import attend
-from regard.lab import lessons
-from regard.lab.pages._numbers import literal, short
-from regard.lab.pages._state import Choice, Many, Maybe, Pair, Real, Whole, of
+from regard.lab.examples import kernel_regression
+from regard.lab.pages._numbers import literal, shortest_decimals
+from regard.lab.pages._state import Choice, Many, Maybe, Pair, Real, Whole, setting
 from regard.lab.strict_json import plain
 
 MODES = ("average", "fixed", "learned")
-WIDTH = Real(*lessons.WIDTHS)
-MOST = 100  # training points
-EVERY = 5  # steps of learning
+WIDTH = Real(*kernel_regression.WIDTHS)
+MAX_POINTS = 100  # training points
+STEPS_PER_PREDICTION = 5  # `train` sends the prediction with every fifth step
 
 
 @dataclass(frozen=True)
 class State:
-    points: tuple[tuple[float, float], ...] | None = of(None, Maybe(Many(Pair(Real(0, 5), Real(-10, 10)), 1, MOST)))
-    n: int = of(50, Whole(1, MOST))  # these three draw the points where none are given
-    seed: int = of(0, Whole(0, 2**31 - 1))
-    noise: float = of(0.5, Real(0, 3))
-    mode: str = of("fixed", Choice(MODES))
-    kernel: str = of("gaussian", Choice(kernels.names()))
-    w: float = of(1.0, WIDTH)  # of a fixed width, and where learning starts; 1 / w is the bandwidth
-    learned: float | None = of(None, Maybe(WIDTH))  # what learning came to, if it is known
-    steps: int = of(100, Whole(1, 200))
-    rate: float = of(1.0, Real(0, 10))
+    points: tuple[tuple[float, float], ...] | None = setting(
+        None, Maybe(Many(Pair(Real(0, 5), Real(-10, 10)), 1, MAX_POINTS))
+    )
+    n: int = setting(50, Whole(1, MAX_POINTS))  # these three draw the points where none are given
+    seed: int = setting(0, Whole(0, 2**31 - 1))
+    noise: float = setting(0.5, Real(0, 3))
+    mode: str = setting("fixed", Choice(MODES))
+    kernel: str = setting("gaussian", Choice(kernels.names()))
+    w: float = setting(1.0, WIDTH)  # the fixed width, and the start of learning; 1 / w is the bandwidth
+    learned: float | None = setting(None, Maybe(WIDTH))  # the result of learning, if it is known
+    steps: int = setting(100, Whole(1, 200))
+    rate: float = setting(1.0, Real(0, 10))
 
 
 def show(state: State) -> dict[str, Any]:
-    """The fit, its weights and its numbers."""
+    """The fit, its weights, and its errors, entropy and roughness."""
     data = _data(state)
     w, losses = _width(state)
-    used = scores.uniform() if w is None else _score(state)(w)
+    score = scores.uniform() if w is None else _score(state)(w)
     start = _fit(data, _score(state)(state.w)) if state.mode == "learned" else None
     return plain({
-        "x_train": short(data.x_train),
-        "y_train": short(data.y_train),
+        "x_train": shortest_decimals(data.x_train),
+        "y_train": shortest_decimals(data.y_train),
         "order": _order(state),
-        "x_test": short(data.x_test),
+        "x_test": shortest_decimals(data.x_test),
         "truth": data.y_truth,
-        **_fit(data, used),
-        "empty": attend(data.x_test[:, None], data.x_train[:, None], data.y_train[:, None], score=used)
+        **_fit(data, score),
+        "empty": attend(data.x_test[:, None], data.x_train[:, None], data.y_train[:, None], score=score)
         .weights.empty_rows()
         .nonzero()
         .flatten(),
@@ -87,13 +89,16 @@ def show(state: State) -> dict[str, Any]:
 
 
 def train(state: State) -> Iterator[dict[str, Any]]:
-    """Learn w from the state's points, starting from its w; stop asking, and it stops."""
-    data, width, found = _data(state), _score(state), None
-    for number, found in enumerate(lessons.learning(data, state.steps, state.rate, state.w, width), 1):
-        now = {"prediction": lessons.pool(data, width(found.w)).prediction} if number % EVERY == 0 else {}
-        yield plain({"step": number, "loss": found.loss, "w": found.w, **now})
-    w = state.w if found is None else found.w
-    yield plain({"done": True, "step": state.steps, "w": w, "prediction": lessons.pool(data, width(w)).prediction})
+    """Learn w from the state's points, starting from its w; an event for each step."""
+    data, width, w = _data(state), _score(state), state.w
+    steps = kernel_regression.gradient_descent(data, state.steps, state.rate, state.w, width)
+    for number, (loss, w) in enumerate(steps, 1):
+        event: dict[str, Any] = {"step": number, "loss": loss, "w": w}
+        if number % STEPS_PER_PREDICTION == 0:
+            event["prediction"] = kernel_regression.pool(data, width(w)).prediction
+        yield plain(event)
+    prediction = kernel_regression.pool(data, width(w)).prediction
+    yield plain({"done": True, "step": state.steps, "w": w, "prediction": prediction})
 
 
 def _data(state: State) -> datasets.Sine:
@@ -109,7 +114,7 @@ def _order(state: State) -> list[int]:
 
 
 def _score(state: State) -> Callable[[Any], scores.Score]:
-    """From w to the score."""
+    """The function from w to the score."""
     if state.kernel == "gaussian":
         return scores.gaussian
     return lambda w: scores.kernel(state.kernel, 1 / w)
@@ -125,39 +130,40 @@ def _width(state: State) -> tuple[float | None, tuple[float, ...]]:
 
 @lru_cache(maxsize=256)
 def _learned(state: State) -> tuple[float, tuple[float, ...]]:
-    path = list(lessons.learning(_data(state), state.steps, state.rate, state.w, _score(state)))
+    path = list(kernel_regression.gradient_descent(_data(state), state.steps, state.rate, state.w, _score(state)))
     return path[-1].w, tuple(step.loss for step in path)
 
 
 def _fit(data: datasets.Sine, score: scores.Score) -> dict[str, Any]:
-    fit = lessons.pool(data, score)
-    numbers = lessons.numbers(data, score, fit)._asdict()
+    fit = kernel_regression.pool(data, score)
+    numbers = kernel_regression.fit_quality(data, score, fit)._asdict()
     return {"prediction": fit.prediction, "weights": fit.weights.dense(), "numbers": numbers}
 
 
 def _example() -> dict[str, Tensor]:
-    """Two averages of four rows at once."""
+    """A batch of two averages of four rows, as one product."""
     value = torch.arange(48.0).reshape(2, 4, 6)
     output, weights = attend(torch.zeros(2, 1, 1), torch.zeros(2, 4, 1), value, score=scores.uniform())
     return {"left": weights.dense(), "right": value, "result": output}
 
 
 def code(state: State) -> str:
-    """The same in a few lines: `prediction` and `weights`."""
-    return "\n".join(["import torch", "import regard as rg", "", *_given(state), *_chosen(state), *ASK]) + "\n"
+    """Python code that computes `prediction` and `weights`."""
+    lines = ["import torch", "import regard as rg", "", *_data_code(state), *_score_code(state), *ATTEND_CODE]
+    return "\n".join(lines) + "\n"
 
 
-ASK = (
+ATTEND_CODE = (
     "output, weights = rg.attend(x_test[:, None], x, y, score=score)",
     "prediction = output[:, 0]",
 )
 
 
-def _given(state: State) -> list[str]:
+def _data_code(state: State) -> list[str]:
     if state.points is None:
-        asked = f"n={state.n}, seed={state.seed}, noise={literal(state.noise)}"
+        arguments = f"n={state.n}, seed={state.seed}, noise={literal(state.noise)}"
         return [
-            f"data = rg.datasets.sine({asked})",
+            f"data = rg.datasets.sine({arguments})",
             "x, y, x_test = data.x_train[:, None], data.y_train[:, None], data.x_test",
         ]
     points = [state.points[place] for place in _order(state)]
@@ -168,7 +174,7 @@ def _given(state: State) -> list[str]:
     ]
 
 
-def _chosen(state: State) -> list[str]:
+def _score_code(state: State) -> list[str]:
     if state.mode == "average":
         return ["score = rg.scores.uniform()"]
     score = "rg.scores.gaussian(w)" if state.kernel == "gaussian" else f'rg.scores.kernel("{state.kernel}", 1 / w)'
@@ -176,7 +182,7 @@ def _chosen(state: State) -> list[str]:
         return [f"w = {state.w!r}", f"score = {score}"]
     if state.learned is not None:
         return [f"w = {state.learned!r}  # learned before", f"score = {score}"]
-    least, most = lessons.WIDTHS
+    least, most = kernel_regression.WIDTHS
     return [
         f"w = torch.tensor({state.w!r}, requires_grad=True)",
         f"for step in range({state.steps}):  # each point is predicted from all the others",

@@ -1,4 +1,4 @@
-"""Relevance: which segments of a passage matter to a question (mission G1-G5).
+"""Relevance: which segments of a passage matter to a question.
 
 `show` returns, for s segments and q questions:
 
@@ -11,10 +11,10 @@
                     that only sounds like an answer, tempting_rank; right: whether the answer won; beaten: whether it
                     beat the tempting one}. Segments count from 0, ranks from 1. What nobody knows is null: answers are
                     known of a preset's own questions, a tempting segment of the long presets
-    among           (s, s) G3, self attention: the segments ask each other and none sees itself; null for one segment
-    pairs           G3, presets alone, else null: {math_class, class_apples}: the mean of both directions between
+    among           (s, s) self-attention of the segments, none sees itself; null for one segment
+    pairs           presets alone, else null: {math_class, class_apples}: the mean of both directions between
                     "bad at math" and "skips class", and between "skips class" and "loves apples"
-    heads           G1, another pair of projections reads the same rows differently: {names (h,), words: h lists,
+    heads           another pair of projections reads the same rows differently: {names (h,), words: h lists,
                     weights (h, q, s)}; each head looks along the directions of its words alone
     preset_text     the preset's passage, with | between the segments, to put into an editor
 """
@@ -27,26 +27,26 @@ from typing import Any
 
 from regard import datasets
 from regard.errors import ChoiceError, ShapeError
-from regard.lab.pages._encoders import encoder_for
+from regard.lab.pages._caching_encoder import encoder_for
 from regard.lab.pages._numbers import literal
-from regard.lab.pages._state import Choice, Many, Maybe, Part, Real, Text, of
+from regard.lab.pages._state import Choice, Many, Maybe, Part, Real, Text, setting
 from regard.lab.strict_json import plain
 from regard.relation import Relation, relate, split
 from regard.relation._unicode_script import script_of
 
 LOADS_MODEL = True  # an encoder of sentences
 PRESETS = ("en-short", "zh-short", "en-whole", "zh-whole")
-MOST = 40  # segments
+MAX_SEGMENTS = 40
 LINE = Text(300)
 MATH, CLASS, APPLES = 1, 2, 3
 
 
 @dataclass(frozen=True)
 class Head:
-    """A head by the words that it looks along."""
+    """A head that projects onto the directions of a few words."""
 
-    name: str = of("body", Text(40))
-    words: tuple[str, ...] = of(("height", "tall", "weight"), Many(Text(40), 1, 8))
+    name: str = setting("body", Text(40))
+    words: tuple[str, ...] = setting(("height", "tall", "weight"), Many(Text(40), 1, 8))
 
 
 HEADS = {
@@ -57,12 +57,12 @@ HEADS = {
 
 @dataclass(frozen=True)
 class State:
-    preset: str = of("en-short", Choice(PRESETS))
-    passage: str | None = of(None, Maybe(Text(8000)))  # in place of the preset's
-    questions: tuple[str, ...] | None = of(None, Maybe(Many(LINE, 1, 8)))
-    encoder: str = of("auto", Choice(("auto", "minilm", "words")))
-    temperature: float = of(0.1, Real(0.01, 2))
-    heads: tuple[Head, ...] | None = of(None, Maybe(Many(Part(Head), 1, 4)))
+    preset: str = setting("en-short", Choice(PRESETS))
+    passage: str | None = setting(None, Maybe(Text(8000)))  # in place of the preset's
+    questions: tuple[str, ...] | None = setting(None, Maybe(Many(LINE, 1, 8)))
+    encoder: str = setting("auto", Choice(("auto", "minilm", "words")))
+    temperature: float = setting(0.1, Real(0.01, 2))
+    heads: tuple[Head, ...] | None = setting(None, Maybe(Many(Part(Head), 1, 4)))
 
 
 def show(state: State) -> dict[str, Any]:
@@ -71,18 +71,18 @@ def show(state: State) -> dict[str, Any]:
     segments, questions = _segments(state), list(state.questions or preset.questions)
     encoder = encoder_for(None if state.encoder == "auto" else state.encoder, [*segments, *questions])
     options: Any = {"encoder": encoder, "temperature": state.temperature}
-    found = relate(segments, questions, **options)
+    relation = relate(segments, questions, **options)
     among = relate(segments, **options).weights.dense() if len(segments) > 1 else None
     heads = _heads(state, segments + questions)
     several = relate(segments, questions, heads=heads, **options)
     return plain({
         "segments": segments,
         "questions": questions,
-        "weights": found.weights.dense(),
-        "encoder": found.encoder,
-        "unknown": {text: list(words) for text, words in found.unknown.items()},
-        "rankings": [[one.place for one in found.ranking(row)] for row in range(len(questions))],
-        "verdicts": [_verdict(state, found, row) for row in range(len(questions))],
+        "weights": relation.weights.dense(),
+        "encoder": relation.encoder,
+        "unknown": {text: list(words) for text, words in relation.unknown.items()},
+        "rankings": [[one.place for one in relation.ranking(row)] for row in range(len(questions))],
+        "verdicts": [_verdict(state, relation, row) for row in range(len(questions))],
         "among": among,
         "pairs": None if among is None or state.passage is not None else {
             "math_class": (among[MATH, CLASS] + among[CLASS, MATH]) / 2,
@@ -106,27 +106,27 @@ def _segments(state: State) -> list[str]:
     segments = split(state.passage)
     if not segments:
         raise ChoiceError("passage must have a segment that says something, and there is none in what came")
-    if len(segments) > MOST:
-        raise ShapeError(f"passage must have at most {MOST} segments, {len(segments)} came")
+    if len(segments) > MAX_SEGMENTS:
+        raise ShapeError(f"passage must have at most {MAX_SEGMENTS} segments, {len(segments)} came")
     return segments
 
 
 def _heads(state: State, texts: list[str]) -> dict[str, list[str]]:
-    reads = state.encoder if state.encoder != "auto" else {"Chinese": "words"}.get(script_of(texts), "minilm")
-    heads = state.heads or HEADS["zh" if reads == "words" else "en"]
+    encoder = state.encoder if state.encoder != "auto" else {"Chinese": "words"}.get(script_of(texts), "minilm")
+    heads = state.heads or HEADS["zh" if encoder == "words" else "en"]
     named = {head.name: list(head.words) for head in heads}
     if len(named) != len(heads):
         raise ChoiceError(f"heads must have different names, {literal([head.name for head in heads])} came")
     return named
 
 
-def _verdict(state: State, found: Relation, row: int) -> dict[str, Any]:
-    preset, best = _preset(state), found.ranking(row)[0]
+def _verdict(state: State, relation: Relation, row: int) -> dict[str, Any]:
+    preset, best = _preset(state), relation.ranking(row)[0]
     own = state.passage is None and state.questions is None
     answer = preset.answers[row] if own else None
     tempting = preset.tempting if own and row == 0 else None
-    answer_rank = None if answer is None else found.rank(answer, row)
-    tempting_rank = None if tempting is None else found.rank(tempting, row)
+    answer_rank = None if answer is None else relation.rank(answer, row)
+    tempting_rank = None if tempting is None else relation.rank(tempting, row)
     return {
         "winner": best.place,
         "weight": best.weight,
@@ -140,7 +140,7 @@ def _verdict(state: State, found: Relation, row: int) -> dict[str, Any]:
 
 
 def code(state: State) -> str:
-    """The same in a few lines: `weights`."""
+    """Python code that computes `weights`."""
     segments, questions = _segments(state), list(state.questions or _preset(state).questions)
     encoder = "" if state.encoder == "auto" else f', encoder="{state.encoder}"'
     lines = [

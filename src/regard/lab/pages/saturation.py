@@ -1,20 +1,20 @@
-"""Saturation: what becomes of softmax as queries and keys grow longer (mission E1-E3).
+"""Saturation: softmax becomes one-hot as the width of queries and keys grows, unless scores are scaled.
 
 64 queries and 64 keys of width d_k are drawn with entries N(0, 1). `show` returns, for the m = `keys` first keys:
 
-    d_k, scaled         as asked
+    d_k, scaled         those of the state
     mean, variance      of the 64 x 64 scores, measured
-    expected            what theory says of their variance: d_k, or 1 once it is divided
+    expected            the variance in theory: d_k, or 1 for scaled scores
     edges               (b + 1,)  the histogram's bins, from -4 to 4 standard deviations of theory
     counts              (b,)      scores in each bin; those beyond the ends are counted in the last ones
     normal              (b,)      what N(0, expected) would give; q.k nears it as d_k grows
-    weights             (m,)      of the first query                       scores (m,) the same before the softmax
+    weights             (m,)      of the first query                       scores (m,): before the softmax
     entropy             of these weights, in nats; `uniform` = log m is the largest there is
     saturation          sum p^2: 1 / m = uniform, 1 = one-hot
     jacobian            Frobenius norm of d weights / d scores: 0 = nothing can be learned
     largest             the largest weight
-    nudge               E3, a small change: each entry of every query moves by 0.1 N(0, 1): {size, weights (m,) of the
-                        first query afterwards; moved: share of its weight that went elsewhere; mean_moved: the same
+    nudge               a small change: each entry of every query moves by 0.1 N(0, 1): {size, weights (m,) of the
+                        first query afterwards; moved: share of its weight that changed keys; mean_moved: the mean
                         over the 64 queries; flipped: share of them whose first key is another}
     curves              {scaled, unscaled}, each {d_k, variance, error, entropy, saturation, jacobian, gradient}: one
                         number for each power of four up to 1024 (`analysis.saturation`, m keys, means over queries)
@@ -33,14 +33,14 @@ from torch import Tensor
 from regard import analysis, scores
 from regard.attention import attend
 from regard.lab.pages._numbers import score_matrix
-from regard.lab.pages._state import Flag, Whole, of
+from regard.lab.pages._state import Flag, Whole, setting
 from regard.lab.strict_json import plain
 from regard.weights import Weights
 
-DRAWN = 64  # queries, and keys
+DRAWN = 64  # number of queries, and of keys
 BINS = 40
 SPREAD = 4.0  # standard deviations
-SIZE = 0.1  # of a small change
+NUDGE = 0.1  # standard deviation of a small change of the queries
 WIDTHS = tuple(4**i for i in range(6))  # of the curves
 QUERIES, TRIALS = 16, 8
 COLUMNS = ("d_k", "variance", "error", "entropy", "saturation", "jacobian", "gradient")
@@ -48,14 +48,14 @@ COLUMNS = ("d_k", "variance", "error", "entropy", "saturation", "jacobian", "gra
 
 @dataclass(frozen=True)
 class State:
-    d_k: int = of(64, Whole(1, 1024))
-    scaled: bool = of(False, Flag())
-    keys: int = of(16, Whole(2, DRAWN))
-    seed: int = of(0, Whole(0, 2**31 - 1))
+    d_k: int = setting(64, Whole(1, 1024))
+    scaled: bool = setting(False, Flag())
+    keys: int = setting(16, Whole(2, DRAWN))
+    seed: int = setting(0, Whole(0, 2**31 - 1))
 
 
 def show(state: State) -> dict[str, Any]:
-    """Scores, weights and what is left of the gradient."""
+    """Scores, weights, and the size of the softmax Jacobian."""
     query, key, noise = _draw(state)
     score = scores.scaled_dot() if state.scaled else scores.dot()
     dots = score_matrix(score, query, key)
@@ -76,7 +76,7 @@ def show(state: State) -> dict[str, Any]:
         "saturation": squares[0],
         "jacobian": analysis.jacobian_norm(squares, rows.pow(3).sum(-1))[0],
         "largest": rows[0].max(),
-        "nudge": _nudge(rows, Weights(query + SIZE * noise, key[: state.keys], score=score).dense()),
+        "nudge": _nudge(rows, Weights(query + NUDGE * noise, key[: state.keys], score=score).dense()),
         "curves": _curves(state.keys),
     })  # fmt: skip
 
@@ -103,7 +103,7 @@ def _nudge(before: Tensor, after: Tensor) -> dict[str, Any]:
     moved = (after - before).abs().sum(-1) / 2
     flipped = (after.argmax(-1) != before.argmax(-1)).double().mean()
     return {
-        "size": SIZE,
+        "size": NUDGE,
         "weights": after[0],
         "moved": moved[0],
         "mean_moved": moved.mean(),
@@ -119,7 +119,7 @@ def _curves(keys: int) -> dict[str, Any]:
 
 
 def code(state: State) -> str:
-    """The same in a few lines: `variance`, `weights`, `entropy` and `jacobian` of the first query."""
+    """Python code that computes `variance`, and `weights`, `entropy` and `jacobian` of the first query."""
     score, scale = ("scaled_dot", f" / {state.d_k} ** 0.5") if state.scaled else ("dot", "")
     return f"""import torch
 import regard as rg

@@ -1,13 +1,13 @@
-"""Scores: one query and a few keys in the plane, under eight scoring functions (mission D1, D3, D4).
+"""Scores: one query and a few keys in the plane, under eight scoring functions.
 
-`show` returns, for m keys, all in double precision; values are the keys themselves:
+`show` returns, for m keys, in double precision (the values are the keys themselves):
 
     query           (2,)                        keys    (m, 2)
     rows            one a score, in the order of `SCORES`: {name, formula, scores (m,), weights (m,), output (2,),
                     leaders: keys that share the largest weight, entropy}
     scores, weights (m,)    of the score that is `chosen`
     output          (2,)    likewise
-    local           Luong's local attention around a predicted place, with dot scores: {place: where it looks, keys
+    local           Luong's local attention around a predicted position, with dot scores: {place: that position, keys
                     counted from 0; window; weights (m,): softmax within the window, then times a Gaussian around the
                     place, so that they sum to `total` < 1; output (2,)}
 """
@@ -24,44 +24,44 @@ from torch import Tensor
 from regard import nn, scores
 from regard.attention import attend
 from regard.lab.pages._numbers import leaders, literal, score_matrix
-from regard.lab.pages._state import Choice, Grid, Many, Real, Whole, of
+from regard.lab.pages._state import Choice, Grid, Many, Real, Whole, setting
 from regard.lab.strict_json import plain
 
 SCORES = ("dot", "scaled_dot", "general", "additive", "concat", "location", "gaussian", "cosine")
 KEYS = (2, 8)
-ANY = Real(-10, 10)
+COORDINATE = Real(-10, 10)
 
 
 def _matrix(*rows: tuple[float, ...]) -> Any:
     height, width = len(rows), len(rows[0])
-    return of(rows, Grid((height, height), (width, width), ANY))
+    return setting(rows, Grid((height, height), (width, width), COORDINATE))
 
 
 @dataclass(frozen=True)
 class State:
-    chosen: str = of("scaled_dot", Choice(SCORES))
-    query: tuple[float, ...] = of((1.5, 1.0), Many(ANY, 2, 2))
-    keys: tuple[tuple[float, ...], ...] = of(
-        ((2.0, 0.5), (0.5, 2.0), (-1.5, 1.0), (-1.0, -1.5), (1.5, -1.0)), Grid(KEYS, (2, 2), ANY)
+    chosen: str = setting("scaled_dot", Choice(SCORES))
+    query: tuple[float, ...] = setting((1.5, 1.0), Many(COORDINATE, 2, 2))
+    keys: tuple[tuple[float, ...], ...] = setting(
+        ((2.0, 0.5), (0.5, 2.0), (-1.5, 1.0), (-1.0, -1.5), (1.5, -1.0)), Grid(KEYS, (2, 2), COORDINATE)
     )
     w: tuple[tuple[float, ...], ...] = _matrix((0.0, 1.0), (-1.0, 0.0))  # general: turned by a quarter
     w_q: tuple[tuple[float, ...], ...] = _matrix((1.0, 0.0), (0.0, 1.0))  # additive
     w_k: tuple[tuple[float, ...], ...] = _matrix((1.0, 0.0), (0.0, 1.0))
-    v: tuple[float, ...] = of((1.0, 1.0), Many(ANY, 2, 2))  # additive and concat
+    v: tuple[float, ...] = setting((1.0, 1.0), Many(COORDINATE, 2, 2))  # additive and concat
     w_qk: tuple[tuple[float, ...], ...] = _matrix((1.0, 0.0, 0.5, 0.0), (0.0, 1.0, 0.0, -0.5))  # concat
     w_places: tuple[tuple[float, ...], ...] = _matrix(  # location: a row for each key there may be
         (1.0, 0.0), (0.5, 0.5), (0.0, 1.0), (-0.5, 0.5), (-1.0, 0.0), (-0.5, -0.5), (0.0, -1.0), (0.5, -0.5)
     )
-    width: float = of(1.0, Real(0.05, 20))  # gaussian
-    temperature: float = of(1.0, Real(0.05, 20))  # cosine
-    window: int = of(1, Whole(1, 8))  # local
-    v_place: tuple[float, ...] = of((1.0, 0.0), Many(ANY, 2, 2))  # local
+    width: float = setting(1.0, Real(0.05, 20))  # gaussian
+    temperature: float = setting(1.0, Real(0.05, 20))  # cosine
+    window: int = setting(1, Whole(1, 8))  # local
+    v_place: tuple[float, ...] = setting((1.0, 0.0), Many(COORDINATE, 2, 2))  # local
 
 
 def show(state: State) -> dict[str, Any]:
-    """Every score of the same query and keys."""
+    """All eight scores of the same query and keys."""
     query, keys = _tensor([state.query]), _tensor(state.keys)
-    rows = [_row(name, make(state), query, keys) for name, make in MAKE.items()]
+    rows = [_row(name, make(state), query, keys) for name, make in SCORE_OF_STATE.items()]
     chosen = rows[SCORES.index(state.chosen)]
     return plain({
         "query": state.query,
@@ -101,7 +101,7 @@ def _tensor(rows: Any) -> Tensor:
     return torch.tensor(rows, dtype=torch.float64)
 
 
-MAKE: dict[str, Callable[[State], scores.Score]] = {
+SCORE_OF_STATE: dict[str, Callable[[State], scores.Score]] = {
     "dot": lambda _: scores.dot(),
     "scaled_dot": lambda _: scores.scaled_dot(),
     "general": lambda s: scores.general(_tensor(s.w)),
@@ -114,21 +114,21 @@ MAKE: dict[str, Callable[[State], scores.Score]] = {
 
 
 def code(state: State) -> str:
-    """The chosen score in a few lines: `weights` and `output`."""
-    given = {
+    """Python code for the chosen score; it computes `weights` and `output`."""
+    tensor_args = {
         "general": {"w": state.w},
         "additive": {"w_q": state.w_q, "w_k": state.w_k, "v": state.v},
         "concat": {"w": state.w_qk, "v": state.v},
         "location": {"w": state.w_places[: len(state.keys)]},
     }.get(state.chosen, {})
-    inside = {"gaussian": literal(state.width), "cosine": literal(state.temperature)}.get(state.chosen, "")
-    tensors = {"query": [state.query], "keys": state.keys, **given}
+    number_arg = {"gaussian": literal(state.width), "cosine": literal(state.temperature)}.get(state.chosen, "")
+    tensors = {"query": [state.query], "keys": state.keys, **tensor_args}
     lines = [
         "import torch",
         "import regard as rg",
         "",
         *(f"{name} = torch.tensor({literal(rows)}, dtype=torch.float64)" for name, rows in tensors.items()),
-        f"score = rg.scores.{state.chosen}({inside or ', '.join(given)})",
+        f"score = rg.scores.{state.chosen}({number_arg or ', '.join(tensor_args)})",
         "output, weights = rg.attend(query, keys, keys, score=score)",
         "print(weights.dense())",
     ]

@@ -80,7 +80,7 @@ QUESTIONS: dict[str, Question] = {
     "meta": lambda queries, args: queries.metadata(_id(args)),
     "profiles": lambda queries, args: queries.profiles(_id(args)),
     "thumbs": lambda queries, args: queries.thumbnails(
-        _id(args), *_integers(args, "entry", "batch"), _integer_between(args, "side", 8, 256)
+        _id(args), _integer(args, "entry"), _integer(args, "batch"), _integer_between(args, "side", 8, 256)
     ),
     "info": lambda queries, args: queries.info(_head(args)),
     "tile": lambda queries, args: queries.tile(_head(args), _pool(args), *_integers(args, "level", "row", "column")),

@@ -8,19 +8,19 @@ from typing import Any
 import torch
 
 from regard import analysis, datasets, masks, plot, scores
-from regard.lab import kernel_regression, lessons
+from regard.lab.examples import attention, kernel_regression_plots
 from regard.weights import Weights
 
-Draw = Callable[[kernel_regression.Lesson, kernel_regression.Words], plot.Picture]
+Draw = Callable[[kernel_regression_plots.Comparison, kernel_regression_plots.Words], plot.Picture]
 
 
 def write(folder: str | Path) -> list[Path]:
     """Run the worked examples, write their pictures into `folder` (made if it is not there), and return the files."""
-    return list(paint(folder))
+    return list(write_each(folder))
 
 
-def paint(folder: str | Path) -> Iterator[Path]:
-    """As `write`, one picture at a time."""
+def write_each(folder: str | Path) -> Iterator[Path]:
+    """Write the pictures one at a time, and yield each file."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name, picture in PICTURES.items():
@@ -41,7 +41,7 @@ def desk_in_chinese() -> plot.Picture:
 
 def _desk(names: Sequence[str], queries: Sequence[str], **texts: Any) -> plot.Picture:
     data = datasets.desk()
-    looks = lessons.look_without_a_query(data), lessons.look_with_a_query(data)
+    looks = attention.look_without_a_query(data), attention.look_with_a_query(data)
     rows = torch.cat([look.weights.dense() for look in looks])
     figure, ax = _canvas(6, 2.6)
     plot.heatmap(rows, names, queries, ax=ax, annotate=".2f", colorbar=False, **texts)
@@ -51,24 +51,25 @@ def _desk(names: Sequence[str], queries: Sequence[str], **texts: Any) -> plot.Pi
 def self_attention_by_hand() -> plot.Picture:
     tokens = [" ".join(f"{x:g}" for x in token) for token in datasets.worked_example().tokens.tolist()]
     figure, ax = _canvas(5.4, 4.4)
-    plot.heatmap(lessons.attend_by_hand().weights, tokens, ax=ax, annotate=".4f", title="Self-attention by hand")
+    plot.heatmap(attention.attend_by_hand().weights, tokens, ax=ax, annotate=".4f", title="Self-attention by hand")
     return figure
 
 
-def kernel_lesson(draw: Draw, words: kernel_regression.Words) -> plot.Picture:
-    return draw(_lesson(), words)
+def kernel_regression(draw: Draw, words: kernel_regression_plots.Words) -> plot.Picture:
+    return draw(_comparison(), words)
 
 
 @cache
-def _lesson() -> kernel_regression.Lesson:
-    return kernel_regression.learn()
+def _comparison() -> kernel_regression_plots.Comparison:
+    return kernel_regression_plots.compare()
 
 
-def _kernel_lesson(language: str) -> dict[str, Callable[[], plot.Picture]]:
-    """One picture of everything, and the five that it is made of."""
-    words, suffix = kernel_regression.LANGUAGES[language], "" if language == "en" else f"-{language}"
-    drawings = {"": kernel_regression.side_by_side} | {f"-{n}": d for n, d in kernel_regression.PICTURES.items()}
-    return {f"04-kernel-regression{n}{suffix}": partial(kernel_lesson, draw, words) for n, draw in drawings.items()}
+def _kernel_regression_pictures(language: str) -> dict[str, Callable[[], plot.Picture]]:
+    """The picture of all three fits, and the five pictures of its parts."""
+    words, suffix = kernel_regression_plots.LANGUAGES[language], "" if language == "en" else f"-{language}"
+    parts = {f"-{name}": draw for name, draw in kernel_regression_plots.PICTURES.items()}
+    drawings = {"": kernel_regression_plots.side_by_side, **parts}
+    return {f"04-kernel-regression{n}{suffix}": partial(kernel_regression, draw, words) for n, draw in drawings.items()}
 
 
 def saturation() -> plot.Picture:
@@ -86,11 +87,11 @@ def random_softmax() -> plot.Picture:
 
 
 def masks_to_see() -> plot.Picture:
-    return _masks(lessons.masks_to_see(12), rows=2, figsize=(10, 5.6))
+    return _masks(attention.example_masks(12), rows=2, figsize=(10, 5.6))
 
 
 def copied_recipe() -> plot.Picture:
-    sees = lessons.copied_recipe(12)
+    sees = attention.future_only_mask(12)
     shown = {
         "causal()": masks.causal(),
         "copied recipe = allow(triu(ones, 1))": masks.allow(sees),
@@ -119,8 +120,8 @@ def long_window(n: int = 20_000) -> plot.Picture:
 
 
 def deep_zoom(n: int = 20_000) -> plot.Picture:
-    """One matrix at three scales. Nothing here holds more than a block of it."""
-    weights = lessons.look_around(n)
+    """One matrix at three scales; only blocks of it are ever in memory."""
+    weights = attention.lorenz_attention(n)
     query, key, side, cells = n * 62 // 100, n // 20, n // 20, 60
     middle = query + side // 2
     favourite = key + int(weights[middle, key : key + side].argmax())
@@ -137,8 +138,8 @@ PICTURES: dict[str, Callable[[], plot.Picture]] = {
     "01-desk": desk,
     "02-desk-zh": desk_in_chinese,
     "03-self-attention-by-hand": self_attention_by_hand,
-    **_kernel_lesson("en"),
-    **_kernel_lesson("zh"),
+    **_kernel_regression_pictures("en"),
+    **_kernel_regression_pictures("zh"),
     "05-saturation": saturation,
     "06-identity": identity,
     "07-random-softmax": random_softmax,

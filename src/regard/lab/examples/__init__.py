@@ -1,0 +1,1 @@
+"""Worked examples: what they compute, and their pictures."""
