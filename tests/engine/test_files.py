@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from regard.engine import files
-from regard.engine.files import whole_file
+from regard.engine.files import atomic_file
 
 
 @pytest.fixture(params=["nameless", "named"])
@@ -24,7 +24,7 @@ def names(folder):
 
 
 def write(path, content=b"new"):
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(content)
 
 
@@ -42,7 +42,7 @@ def test_what_was_there_stays_after_an_error(tmp_path, way, error):
     path.write_bytes(b"old")
 
     def stop():
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(b"ne")
             file.flush()
             assert path.read_bytes() == b"old"
@@ -59,8 +59,8 @@ def test_a_killed_process_leaves_nothing_behind(tmp_path):
     (tmp_path / "a").write_bytes(b"old")
     code = """
 import os, signal
-from regard.engine.files import whole_file
-with whole_file("a") as file:
+from regard.engine.files import atomic_file
+with atomic_file("a") as file:
     file.write(b"half of it")
     file.flush()
     os.kill(os.getpid(), signal.SIGKILL)

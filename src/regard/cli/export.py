@@ -96,9 +96,9 @@ def _default_name(file: Path, head: SelectedHead) -> Path:
 def _write(head: SelectedHead, format_: str, path: Path, lang: Language) -> str:
     """Write the whole file or nothing; return the end of the line to print."""
     from regard.cli import exporters
-    from regard.engine.files import whole_file
+    from regard.engine.files import atomic_file
 
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         if format_ == "npz":
             return exporters.write_arrays(head, file)
         if format_ == "html":

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from regard.engine.files import whole_file
+from regard.engine.files import atomic_file
 from regard.errors import ChoiceError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def draw(model: NadarayaWatson, path: Path) -> None:
             _draw_panel(ax, model, feature, names[feature])
         else:
             ax.set_axis_off()
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)
 
 

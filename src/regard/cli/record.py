@@ -14,6 +14,7 @@ import typer
 from rich.filesize import decimal
 
 from regard.cli import console, selectors
+from regard.engine import files
 from regard.errors import ChoiceError
 
 if TYPE_CHECKING:
@@ -157,12 +158,12 @@ def _replacing(out: Path, *, force: bool) -> Iterator[Path]:
         yield out
         return
     target = Path(os.path.realpath(out))
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    beside = files.spare_path(target)
     try:
         yield beside
     finally:
         if beside.exists():  # a recording without a call leaves no file
-            beside.replace(target)
+            files.put_in_place(beside, target)
 
 
 @contextmanager

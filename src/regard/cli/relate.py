@@ -86,8 +86,8 @@ def _show(relation: Relation, top: int) -> None:
 
 def _draw(relation: Relation, path: Path) -> None:
     from regard import plot
-    from regard.engine.files import whole_file
+    from regard.engine.files import atomic_file
 
     picture = plot.relations(relation).figure.figure
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         picture.savefig(file, format=path.suffix[1:].lower(), dpi=150)

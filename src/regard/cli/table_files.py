@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.engine.files import whole_file
+from regard.engine.files import atomic_file
 from regard.errors import ChoiceError, DataError, MissingExtraError, RegardError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def read_table(path: Path, texts: Sequence[str] = ()) -> DataFrame:
 def write_table(frame: DataFrame, path: Path) -> None:
     """Write the whole table, or leave the old file as it is."""
     format_, compression = table_format(path), _compression(path)
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         if format_ == ".parquet":
             frame.to_parquet(file, index=False)
         else:

@@ -1,58 +1,104 @@
-"""A file that is there as a whole or not at all, whatever stops the writer."""
+"""Atomic files and folders: a path holds the whole new content or what it held before, whatever stops the writer."""
+
+from __future__ import annotations
 
 import os
+import shutil
 import stat
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-DESCRIPTORS = Path("/proc/self/fd")
+DESCRIPTORS = Path("/proc/self/fd")  # where Linux shows the open files of a process
 
 
 @contextmanager
-def whole_file(path: str | Path) -> Iterator[BinaryIO]:
-    """Write to the file that is yielded; when the block ends without an error, it takes the place of `path`.
+def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a new file for writing, which replaces `path` when the block ends without an error.
 
-    Until then what was there before stays there, and after an error or Ctrl-C nothing is left behind. Where the system
-    can (Linux), the new file has no name while it is written, so that not even a killed process leaves one.
+    Until then `path` keeps its old content, and an error or Ctrl-C leaves nothing behind. On Linux the new file has no
+    name while it is written, so a killed process leaves nothing either.
 
-    >>> with whole_file("greeting.txt") as file:
+    >>> with atomic_file("greeting.txt") as file:
     ...     _ = file.write(b"hello")
     >>> Path("greeting.txt").read_text()
     'hello'
     """
     target = Path(os.path.realpath(path))  # a link goes on pointing to what it pointed to
     if target.exists() and not target.is_file():
-        with target.open("wb") as file:  # a device or a pipe: there is nothing to put in its place
+        with target.open("wb") as file:  # a device or a pipe cannot be replaced
             yield file
         return
-    spare = target.with_name(f".{target.name}.{os.getpid()}.part")
-    descriptor, named = _open(target.parent, spare)
+    spare = spare_path(target)
+    descriptor, named = _open_new_file(spare)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
-            _keep_mode(file.fileno(), target)
+            _copy_mode(file.fileno(), target)
             os.fsync(file.fileno())
             if not named:
-                _name(file.fileno(), spare)
+                _give_name(file.fileno(), spare)
         spare.replace(target)
     except BaseException:
         spare.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    with suppress(OSError):  # some file systems cannot
+        sync_folder(target.parent)
 
 
-def _open(folder: Path, spare: Path) -> tuple[int, bool]:
-    """A new file in `folder`, and whether it has a name."""
+def atomic_folder(target: Path, fill: Callable[[Path], None]) -> None:
+    """Make the folder `target` with the files that `fill` writes: all of them are on the disk before it has its name.
+
+    If another process makes the folder at the same time, the first one wins.
+    """
+    spare = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+    try:
+        fill(spare)
+        for path in spare.iterdir():
+            with path.open("rb+") as file:
+                os.fsync(file.fileno())
+        with suppress(OSError):  # another process was faster
+            spare.rename(target)
+        if not target.is_dir():
+            spare.rename(target)  # it failed for another reason: raise that
+    finally:
+        shutil.rmtree(spare, ignore_errors=True)
+
+
+def spare_path(target: Path) -> Path:
+    """A hidden path beside `target`, for content that will replace it."""
+    return target.with_name(f".{target.name}.{os.urandom(4).hex()}.part")
+
+
+def put_in_place(spare: Path, target: Path) -> None:
+    """Rename a finished file to `target`, and wait until the new name is on the disk."""
+    spare.replace(target)
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names of the files in a folder are on the disk. Windows does so by itself."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _open_new_file(spare: Path) -> tuple[int, bool]:
+    """A descriptor of a new file in the folder of `spare`, and True if the file already has that name."""
     if hasattr(os, "O_TMPFILE") and DESCRIPTORS.is_dir():
         with suppress(OSError):  # a file system that cannot
-            return os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o666), False
+            return os.open(spare.parent, os.O_TMPFILE | os.O_RDWR, 0o666), False
     return os.open(spare, os.O_CREAT | os.O_TRUNC | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o666), True
 
 
-def _name(descriptor: int, spare: Path) -> None:
+def _give_name(descriptor: int, spare: Path) -> None:
     spare.unlink(missing_ok=True)
     folder = os.open(DESCRIPTORS, os.O_RDONLY)
     try:
@@ -62,18 +108,8 @@ def _name(descriptor: int, spare: Path) -> None:
         os.close(folder)
 
 
-def _keep_mode(descriptor: int, target: Path) -> None:
-    """What only its owner may read stays so."""
+def _copy_mode(descriptor: int, target: Path) -> None:
+    """Give the new file the permissions of the one that it replaces."""
     with suppress(FileNotFoundError):
         if hasattr(os, "fchmod"):
             os.fchmod(descriptor, stat.S_IMODE(target.stat().st_mode))
-
-
-def _sync_folder(folder: Path) -> None:
-    """The new name, too, has to reach the disk. Systems that cannot do this do not need it."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -18,6 +17,7 @@ import torch
 from torch import Tensor
 
 from regard.engine.reducers import Block, Reducer
+from regard.engine.threads import parallel_map
 from regard.engine.tiles import Problem
 from regard.operands import Axis, Operand, Size, Span, Tile
 from regard.tracing import plain_dtypes, traced
@@ -221,25 +221,16 @@ def _together(reducer: Reducer[Any], parts: Sequence[Any]) -> Any:
 def _by_workers(
     problem: Problem, reducers: Sequence[Reducer[Any]], shares: Sequence[Sequence[Tile]], cap: int, wholes: list[Any]
 ) -> list[list[Any]]:
-    stop, threads = Event(), torch.get_num_threads()
+    stop = Event()
     owners = [{_first_head(tile) for tile in share} for share in shares]
     alone = all(one.isdisjoint(two) for one, two in combinations(owners, 2))
     twins = [wholes if alone else _twin(reducers, wholes) for _ in shares]
-    try:
-        with ThreadPoolExecutor(len(shares), initializer=torch.set_num_threads, initargs=(1,)) as workers:
-            mode = torch.is_inference_mode_enabled()
-            jobs = [
-                workers.submit(
-                    _in_mode, mode, problem, reducers, _stoppable(share, stop), cap, states, _largest(share, cap)
-                )
-                for share, states in zip(shares, twins, strict=True)
-            ]
-            try:
-                return [job.result() for job in jobs]
-            finally:
-                stop.set()  # when one fails, or the person at the keyboard has had enough, the others end too
-    finally:
-        torch.set_num_threads(threads)  # torch would give what the workers were given to any thread that comes after
+
+    def work(part: tuple[Sequence[Tile], list[Any]]) -> list[Any]:
+        share, states = part
+        return survey_tiles(problem, reducers, _stoppable(share, stop), cap, states, _largest(share, cap))
+
+    return parallel_map(work, zip(shares, twins, strict=True), stop)
 
 
 def _twin(reducers: Sequence[Reducer[Any]], wholes: Sequence[Any]) -> list[Any]:
@@ -252,20 +243,6 @@ def _stoppable(tiles: Sequence[Tile], stop: Event) -> Iterable[Tile]:
         if stop.is_set():
             return
         yield tile
-
-
-def _in_mode(
-    inference: bool,
-    problem: Problem,
-    reducers: Sequence[Reducer[Any]],
-    tiles: Iterable[Tile],
-    cap: int,
-    wholes: list[Any],
-    room: int,
-) -> list[Any]:
-    """What a worker does: modes belong to a thread, so it takes over the one in which the question was asked."""
-    with torch.inference_mode(inference):
-        return survey_tiles(problem, reducers, tiles, cap, wholes, room)
 
 
 def _largest(tiles: Iterable[Tile], cap: int) -> int:

@@ -1,12 +1,12 @@
 """What is converted once and kept in the user's cache folder."""
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from regard.engine.files import atomic_folder
 
 try:
     import fcntl
@@ -38,7 +38,7 @@ def made_once(name: str, make: Callable[[Path], None]) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     with _alone_in(target.parent):
         if not target.is_dir():  # somebody may have made it while we waited
-            _make(target, make)
+            atomic_folder(target, make)
     return target
 
 
@@ -55,23 +55,3 @@ def _alone_in(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _make(target: Path, make: Callable[[Path], None]) -> None:
-    spare = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
-    try:
-        make(spare)
-        for path in spare.iterdir():
-            _reach_disk(path)
-        with suppress(OSError):  # somebody was faster: theirs is as good
-            spare.rename(target)
-        if not target.is_dir():
-            spare.rename(target)  # it was something else, then: say what
-    finally:
-        shutil.rmtree(spare, ignore_errors=True)
-
-
-def _reach_disk(path: Path) -> None:
-    """Before the folder has its name: a crash must not leave a named folder with empty files."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from regard.engine import files
 from regard.errors import RecordingFileError, StorageError
 from regard.recording import _format as form
 
@@ -41,7 +42,7 @@ class Writer:
         try:
             self._put(form.file_head(self.mark))
             self._sync()
-            _sync_folder(self.path)
+            files.sync_folder(self.path.parent)
         except OSError as error:
             os.close(self._file)
             self.path.unlink(missing_ok=True)
@@ -152,29 +153,15 @@ def _text(value: Mapping[str, Any]) -> memoryview:
 @contextmanager
 def replacing(path: Path) -> Iterator[Writer]:
     """A file that takes the place of another, or of none, when all of it is on the disk, and not before."""
-    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
+    beside = files.spare_path(path)
     writer = Writer(beside, durable=False)
     try:
         yield writer
         writer.close()
-        _put_in_place(beside, path)
+        try:
+            files.put_in_place(beside, path)
+        except OSError as error:
+            raise StorageError(f"{path} cannot be written: {error.strerror}") from error
     finally:
         writer.abandon()
         beside.unlink(missing_ok=True)
-
-
-def _put_in_place(beside: Path, path: Path) -> None:
-    try:
-        beside.replace(path)
-        _sync_folder(path)
-    except OSError as error:
-        raise StorageError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _sync_folder(path: Path) -> None:
-    """A new name is safe when its folder is."""
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

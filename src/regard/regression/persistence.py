@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from regard import kernels
-from regard.engine.files import whole_file
+from regard.engine.files import atomic_file
 from regard.errors import ChoiceError, FormatError
 
 IN_WORDS = ("device", "plan_")  # objects whose text says everything
@@ -151,7 +151,7 @@ def write(path: str | Path, text: str, arrays: Mapping[str, np.ndarray]) -> None
     ordered = {name: np.asarray(arrays[name], order="C") for name in names}
     data = [array.reshape(-1).view(np.uint8) for array in ordered.values()]
     checksum = _checksum([_head(text, ordered, UNKNOWN), *data])
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(_head(text, ordered, checksum))
         for part in data:
             file.write(part.data)

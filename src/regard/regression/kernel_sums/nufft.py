@@ -103,7 +103,7 @@ def _by_finufft(kind: int, points: Points, modes: Modes, eps: float, rows: int) 
         eps=eps,
         isign=-1 if kind == 1 else 1,
         dtype="complex128",
-        nthreads=threads.threads() if points.shape[1] >= threads.WORTH_THREADS else 1,
+        nthreads=threads.n_threads() if points.shape[1] >= threads.WORTH_THREADS else 1,
         upsampfac=2.0,
         spread_sort=1 if kind == 1 else 2,  # unsorted points are not cut into runs
         spread_max_sp_size=RUN,

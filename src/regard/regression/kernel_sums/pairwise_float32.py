@@ -47,7 +47,7 @@ def pool(problem: Scaled, tol: float) -> Pooled:
 
     At most `tol` of it comes from points that are left out; with 0, none are but those without any weight at all.
     """
-    queries = min(QUERIES, math.ceil(len(problem.query) / threads.threads()))  # there is work for everybody
+    queries = min(QUERIES, math.ceil(len(problem.query) / threads.n_threads()))  # there is work for everybody
     points = pruned_tiles.POINTS if tol > 0 else len(problem.x)  # where none is left out, their order does not matter
     return pruned_tiles.by_tiles(problem, tol, points, queries, Keys.of, finish=told, tile=TILE, by_point=tol > 0)
 

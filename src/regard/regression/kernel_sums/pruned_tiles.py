@@ -124,7 +124,7 @@ def by_tiles(
                 pruned_region.without_faint(region, tile or queries, delta, FOR_POINTS) if faint else with_all(region)
             )
 
-        parts += threads.each(one, some)
+        parts += threads.parallel_map(one, some)
     return Pooled(*(asked.back(part) for part in direct.gathered(parts, columns, problem.query)))
 
 

@@ -109,7 +109,7 @@ def answered(
         return tuple(torch.cat(part) for part in zip(*parts, strict=True))
 
     tasks = _tasks(sample, query)
-    parts = threads.each(one, tasks) if query.device.type == "cpu" else [one(task) for task in tasks]
+    parts = threads.parallel_map(one, tasks) if query.device.type == "cpu" else [one(task) for task in tasks]
     back = torch.argsort(torch.cat([task.queries for task in tasks]))
     return tuple(torch.cat(part)[back] for part in zip(*parts, strict=True))
 

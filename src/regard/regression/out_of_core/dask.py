@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import reduce
 from numbers import Number
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 
+from regard.engine import threads
 from regard.errors import DataError, ShapeError
 from regard.regression.out_of_core.source import Block, Blocks, Item, Progress, State, block_of
 from regard.regression.pandas_output import target_names
@@ -54,27 +52,8 @@ def tree(parts: Sequence[Delayed], merge: Callable[[Part, Part], Part]) -> Delay
 
 def alone(function: Callable[..., Any], *arguments: Any) -> Any:
     """Run with one thread of torch: Dask fills the cores itself."""
-    with _one_thread():
+    with threads.one_thread(workers=False):
         return function(*arguments)
-
-
-_inside, _lock = [0, 1], threading.Lock()  # tasks that run in this process, and the threads torch had before them
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    with _lock:
-        if not _inside[0]:
-            _inside[1] = torch.get_num_threads()
-        _inside[0] += 1
-        torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside[0] -= 1
-            if not _inside[0]:
-                torch.set_num_threads(_inside[1])
 
 
 def _merged(merge: Callable[[Part, Part], Part], *parts: Part) -> Part:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from threading import Condition, Thread
+from threading import Condition
 from typing import TypeVar
 
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from regard.engine.fold import Buffers, survey_tiles
 from regard.engine.reducers import Block, Reducer
+from regard.engine.threads import daemon_workers
 from regard.operands import NEVER, Span
 from regard.web.maps.head import BAND, MAX_ROW_CELLS, HeadWeights, are_safe_sums
 from regard.web.maps.pooling import MAX, SUM, RowStatistic, SumMaxPooling, add_pixels, n_pixels, pool_2d, pool_axis
@@ -68,24 +69,18 @@ class ExactPass:
         """Compute the strips that are left and yield the progress. Several calls may run at once and share the work."""
         count = min(workers or cores(), len(self._queue))
         stop = [False]
-        threads = [Thread(target=self._work, args=(lambda: stop[0] or cancelled(),), daemon=True) for _ in range(count)]
-        own = torch.get_num_threads()
-        for thread in threads:
-            thread.start()
-        try:
-            while not all(self.done) and not cancelled():
-                yield self.progress
-                with self._changed:
-                    self._changed.wait_for(lambda: all(self.done) or self._error, REPORT_SECONDS)
-                if self._error is not None:
-                    break
-                if not any(thread.is_alive() for thread in threads) and self._queue:
-                    break  # another call was cancelled, and its strips are left for a later one
-        finally:
-            stop[0] = True
-            for thread in threads:
-                thread.join()
-            torch.set_num_threads(own)  # torch would give the workers' number to every thread that starts later
+        with daemon_workers(lambda: self._work(lambda: stop[0] or cancelled()), count) as threads:
+            try:
+                while not all(self.done) and not cancelled():
+                    yield self.progress
+                    with self._changed:
+                        self._changed.wait_for(lambda: all(self.done) or self._error, REPORT_SECONDS)
+                    if self._error is not None:
+                        break
+                    if not any(thread.is_alive() for thread in threads) and self._queue:
+                        break  # another call was cancelled, and its strips are left for a later one
+            finally:
+                stop[0] = True
         error, self._error = self._error, None
         if error is not None:
             raise error
@@ -93,7 +88,6 @@ class ExactPass:
 
     @torch.no_grad()
     def _work(self, stopped: Cancelled) -> None:
-        torch.set_num_threads(1)  # many small steps: to split each between threads costs more than it gains
         worker = BandWorker(self.head, self.side, self.pixels, self.statistic, self._known_bands)
         while not stopped() and self._queue:
             try:

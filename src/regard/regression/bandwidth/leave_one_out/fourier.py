@@ -226,7 +226,7 @@ def sweep(sums: Float[Tensor, "rows n 2"], rows: Rows, certain: Certain, *, grad
     pull = None
     if gradient:  # written everywhere, unless the last number of each row has no output
         pull = torch.empty_like(sums) if rows.values.shape[1] % 2 else torch.zeros_like(sums)
-    found = threads.each(lambda block: _block(block, sums, rows, certain, residuals, pull), _blocks(n))
+    found = threads.parallel_map(lambda block: _block(block, sums, rows, certain, residuals, pull), _blocks(n))
     poor = torch.cat([torch.empty(0, dtype=torch.int64), *(rows for rows, _ in found)])
     least = torch.cat([rows.share[:0], *(weight for _, weight in found)])
     return Found(residuals, None if pull is None else torch.view_as_complex(pull), poor, least)

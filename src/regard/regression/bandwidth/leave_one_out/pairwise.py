@@ -311,7 +311,7 @@ class Pairs:
             with threads.one_thread():
                 parts = [of_block(rows) for rows in blocks]
         else:
-            parts = threads.each(of_block, blocks)
+            parts = threads.parallel_map(of_block, blocks)
         residuals = torch.cat([problem.y[:0], *(residual for residual, _ in parts)])
         total = sum((part for _, part in parts), x.new_zeros(sums))
         by_feature = torch.zeros_like(bandwidth)
