@@ -79,7 +79,7 @@ def test_categories_have_marks_of_their_own_and_no_line_between():
     np.testing.assert_allclose([part[:, 1] for part in bars.get_segments()], np.transpose([low, high]))
     dots = ax.lines[0].get_xydata()
     assert dots[:, 1].tolist() == train[1]
-    assert 0 < np.abs(dots[:, 0] - train[0]).max() <= _regression.ASIDE, "beside their level, and nearer to no other"
+    assert 0 < np.abs(dots[:, 0] - train[0]).max() <= _regression.JITTER, "beside their level, and nearer to no other"
     assert dots[0, 0] != dots[1, 0], "two of a level do not hide each other"
 
 
@@ -111,7 +111,7 @@ def test_a_feature_of_categories_has_a_mark_for_each(kind):
     for label in ("Pred", "Truth"):
         assert [one.tolist() for one in line(ax, label)] == [[0, 1, 2], [10, 20, 30]]
     assert len(ax.collections[0].get_segments()) == 3
-    np.testing.assert_allclose(ax.lines[0].get_xdata(), model.X_[:, 0], atol=_regression.ASIDE)
+    np.testing.assert_allclose(ax.lines[0].get_xdata(), model.X_[:, 0], atol=_regression.JITTER)
 
 
 @pytest.mark.parametrize("kind", [str, float])

@@ -75,9 +75,8 @@ def regression(
         _draw_marks(ax, curve, labels)
         ax.set_xticks(range(len(names)), names)
     ax.set(xlim=xlim, ylim=ylim)
-    place = (
-        "upper right" if ylim or (curve.dots and len(curve.dots[0]) > MANY_DOTS) else "best"
-    )  # "best" is slow for many dots
+    has_many_dots = curve.dots is not None and len(curve.dots[0]) > MANY_DOTS
+    place = "upper right" if ylim or has_many_dots else "best"  # "best" is slow for many dots
     ax.legend(frameon=False, loc=place, fontsize=TICK_POINTS, labelcolor=INK)
     name_axes(ax, curve.name if xlabel is None else xlabel, ylabel, title)
     open_frame(ax)
