@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import re
 from pathlib import Path
 
 import documents
@@ -74,6 +75,13 @@ def test_both_languages_have_one_structure(path):
 def test_links_lead_somewhere(path):
     local = [link.split("#")[0] for link in documents.links(read(path)) if "://" not in link]
     assert [link for link in local if link and not (path.parent / link).exists()] == []
+
+
+def test_contributing_names_files_that_exist():
+    section = read(ROOT / "CONTRIBUTING.md").split("## Changes, and where to make them")[1].split("\n## ")[0]
+    paths = [name for name in re.findall(r"`([\w*/.]+(?:/|\.py|\.md))`", section) if "NAME" not in name]
+    assert len(paths) > 20
+    assert [path for path in paths if not [*ROOT.glob(path), *(SOURCE / "regard").glob(path)]] == []
 
 
 def test_a_broken_promise_is_noticed():
