@@ -67,7 +67,7 @@ def make_prepared(sizes: Sizes) -> Tensors:
     turn = 2 * torch.pi / torch.tensor(box.periods, dtype=torch.float64)
     points = ((x - (x.amax(0) + x.amin(0)) / 2) * turn).T.contiguous()
     rows = 1 + sizes.d
-    bare = nufft.planned(2, points, box.modes, fast.eps, rows=rows)
+    bare = nufft.plan(2, points, box.modes, fast.eps, rows=rows)
     data.more |= {"fast": fast, "h": h, "bare": bare, "modes": box.spectrum.expand(rows, *box.modes).contiguous()}
     return data
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 
 import torch
 from torch import Tensor
@@ -12,9 +11,8 @@ from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes, Tensors, Work
 from benchmarks.tasks import SEED
 from regard.regression import NadarayaWatson
-from regard.regression.kernel_sums import fourier
-from regard.regression.kernel_sums.cloud import Cloud
-from regard.regression.kernel_sums.sample import Sample
+from regard.regression.kernel_sums import engine, fourier
+from regard.regression.kernel_sums.sample import Sample, standardise_by_axis
 
 SUBSAMPLE = 1000  # KeOps goes through all pairs: it is given one query in so many
 BARE = Family(
@@ -47,7 +45,7 @@ def make(sizes: Sizes) -> Tensors:
     sample, query = sample_of(sizes.n, sizes.d, torch.Generator().manual_seed(SEED))
     model = NadarayaWatson(bandwidth=sample.bandwidth.numpy(), tol=tol_for(sizes.d))
     model.fit(sample.x.numpy(), sample.values[:, 0].numpy())
-    if not bool((fourier.pool(sample, query, model.tol).error <= model.tol).all()):
+    if not bool((engine.pool(sample, query, tol=model.tol, plan="fast").error <= model.tol).all()):
         raise ArithmeticError("an answer is not certified")
     return Tensors(query, sample.x, sample.values, query, more={"sample": sample, "model": model})
 
@@ -60,11 +58,14 @@ def with_angles(sizes: Sizes) -> Tensors:
     """The same, and what the bare transforms start from."""
     x = make(sizes)
     sample, dim = x.more["sample"], sizes.d
-    cloud, at = Cloud.of(sample, x.q, torch.isfinite(sample.bandwidth))
-    series, _ = fourier.box(cloud, at, tol_for(dim))  # the peer does exactly our transforms
-    turn = 2 * math.pi / torch.tensor(series.periods, dtype=torch.float64).unsqueeze(-1)
-    strengths = fourier.packed(cloud)[0].numpy()
-    x.more |= {"points": (cloud.x * turn).numpy(), "at": (at * turn).numpy(), "series": series, "strengths": strengths}
+    data = standardise_by_axis(sample, x.q)
+    box = fourier.series_in_box(data, tol_for(dim))  # the peer does exactly our transforms
+    if box is None:
+        raise ValueError(f"no grid for {sizes}")
+    series, _ = box
+    points, at = (series.radians(part).numpy() for part in (data.x, data.query))
+    strengths = fourier.pack(data.values, data.log_weight)[0].numpy()
+    x.more |= {"points": points, "at": at, "series": series, "strengths": strengths}
     return x
 
 
@@ -134,6 +135,6 @@ def against_keops(n: int, dim: int) -> Line:
 
 def lines(quick: bool) -> list[Line]:
     n = 20_000 if quick else 1_000_000
-    there = [against_transforms(n, dim) for dim in (1, 2, 3)] if importlib.util.find_spec("finufft") else []
-    also = [against_keops(n, dim) for dim in (1, 2)] if importlib.util.find_spec("pykeops") else []
-    return there + also
+    transforms = [against_transforms(n, dim) for dim in (1, 2, 3)]
+    keops = [against_keops(n, dim) for dim in (1, 2)] if importlib.util.find_spec("pykeops") else []
+    return transforms + keops

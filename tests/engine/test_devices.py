@@ -7,7 +7,7 @@ from elsewhere import DEVICE, Away, elsewhere
 
 import regard as rg
 from regard import masks, normalisers, scores
-from regard.regression.kernel_sums import pairwise
+from regard.regression.kernel_sums import engine
 
 LEAD, N, M, DIM = (2, 3), 37, 53, 8
 
@@ -173,7 +173,7 @@ class TestRegression:
     @pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov"])
     @pytest.mark.parametrize("plan", ["auto", "pairs"])
     def test_many_pairs(self, kernel, plan, monkeypatch):
-        monkeypatch.setattr(pairwise, "EXACT_PAIRS", 0)
+        monkeypatch.setattr(engine, "EXACT_PAIRS", 0)
         x, queries = table(997), table(313, 1)
 
         def answer(device):

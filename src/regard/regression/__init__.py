@@ -4,9 +4,10 @@ from importlib.util import find_spec
 
 from regard.errors import MissingExtraError
 
-if find_spec("sklearn") is None:
+if find_spec("sklearn") is None or find_spec("finufft") is None:
     raise MissingExtraError(
-        "regard.regression stands on scikit-learn, which is not installed: pip install 'regard[regression]'"
+        "regard.regression stands on scikit-learn and finufft, which are not both installed: "
+        "pip install 'regard[regression]'"
     )
 
 from regard.regression.estimator import NadarayaWatson

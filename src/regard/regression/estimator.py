@@ -272,7 +272,7 @@ class NadarayaWatson(Framed, Saved, MultiOutputMixin, RegressorMixin, BaseEstima
     def _plan(self) -> str:
         """How as many queries as there are rows would be answered, and why."""
         sample = self._made().data.sample
-        return str(engine.way_of(sample, sample.x, tol=self.tol, plan=self.plan))
+        return str(engine.explain(sample, sample.x, tol=self.tol, plan=self.plan))
 
     def _noise(self, query: Tensor) -> Noise:
         """In squares of `_unit`."""

@@ -125,7 +125,7 @@ def test_many_rows_are_left_out_from_sums_over_all(monkeypatch, kernel, degree, 
     x, y, codes, weight = data()
     sample, kinds = Sample(x, y, of(2.5, 50.0), kernel, weight.log()), Kinds(codes, COUNTS, of(*chance))
     one_by_one = objective.residuals(sample, degree=degree, kinds=kinds)
-    monkeypatch.setattr(objective, "FEW", 0)
+    monkeypatch.setattr(objective, "EXACT_PAIRS", 0)
     torch.testing.assert_close(objective.residuals(sample, degree=degree, kinds=kinds), one_by_one, atol=1e-7, rtol=0)
 
 

@@ -164,7 +164,7 @@ def test_residuals_from_the_average_of_all(kernel, degree, weighted, monkeypatch
     log_weight = weights_of(211).log() if weighted else None
     sample = Sample(x, y, unit * 0.7, kernel, log_weight)
     exact = objective.residuals(sample, degree=degree)
-    monkeypatch.setattr(objective, "FEW", 0)
+    monkeypatch.setattr(objective, "EXACT_PAIRS", 0)
     torch.testing.assert_close(objective.residuals(sample, degree=degree), exact, rtol=1e-6, atol=1e-6)
 
 

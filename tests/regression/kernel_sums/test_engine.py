@@ -16,18 +16,14 @@ import regard as rg
 from regard import scores
 from regard.regression.kernel_sums import (
     engine,
-    pairwise,
     pairwise_float32,
-    pruned_region,
-    pruned_tiles,
-    pruning,
-    radius_sums,
+    pruned_sum,
+    radius_search,
 )
 from regard.regression.kernel_sums import plan as plan_module
-from regard.regression.kernel_sums.engine import pool, way_of
+from regard.regression.kernel_sums.engine import explain, pool
 from regard.regression.kernel_sums.plan import NAMES
-from regard.regression.kernel_sums.sample import Sample
-from regard.regression.kernel_sums.scaled import scaled
+from regard.regression.kernel_sums.sample import Sample, standardise
 from regard.regression.kernel_sums.state import empty, merge
 
 POINTS, QUERIES, COLUMNS = 331, 67, 2
@@ -39,16 +35,13 @@ MIB = 2**20
 def small_tiles():
     """Everything that is cut at a thousand points is cut at a few, so that small problems go through all of it."""
     sizes = [
-        (pruned_tiles, "POINTS", 16),
-        (pruned_tiles, "QUERIES", 8),
-        (pruned_tiles, "KEYS", 100),
-        (pruned_tiles, "BOXES", 64),
-    ]
-    sizes += [
+        (pruned_sum, "POINTS", 16),
+        (pruned_sum, "QUERIES", 8),
+        (pruned_sum, "PREPARED_POINTS", 100),
+        (pruned_sum, "TILE_PAIRS", 64),
+        (pruned_sum, "POINTS_FOR_THRESHOLD", 20),
         (pairwise_float32, "QUERIES", 24),
-        (pairwise_float32, "TILE", 8),
-        (pruning, "LOOKED_AT", 20),
-        (pairwise, "EXACT_PAIRS", 0),
+        (engine, "EXACT_PAIRS", 0),
     ]
     with pytest.MonkeyPatch.context() as patch:
         for module, name, size in sizes:
@@ -99,7 +92,7 @@ def test_where_no_error_is_allowed_none_but_rounding_is_made(plan, dim, tree, mo
     monkeypatch.setattr(plan_module, "EXACT_PAIRS", 0)
     monkeypatch.setattr(engine, "EXACT_PAIRS", 0)
     if tree:
-        monkeypatch.setattr(radius_sums, "FEW_PAIRS", 0)
+        monkeypatch.setattr(radius_search, "MAX_DIRECT_PAIRS", 0)
     found = pool(sample, query, tol=0.0, plan=plan)
     assert (found.error <= 1e-15).all()
     assert_within(found, sample, query)
@@ -120,8 +113,9 @@ class TestEveryWay:
     @settings(max_examples=50)
     def test_single_precision_never_breaks_its_bound(self, case):
         sample, query = case.build()
-        problem = scaled(sample, query)
-        found = problem.lift(pairwise_float32.pool(problem, 1e-4))
+        data = standardise(sample, query)
+        found = pairwise_float32.pool(data, 1e-4)
+        found = found._replace(mean=data.restore_mean(found.mean, found.lse))
         honest = torch.isfinite(found.error)
         told = truth(sample, query[honest])
         assert_within(type(found)(*(part[honest] for part in found)), sample, query[honest], told)
@@ -190,35 +184,35 @@ class TestEveryWay:
 
     @pytest.mark.parametrize("tol", [1e-6, 1e-3])
     @pytest.mark.parametrize("wrong", [-60.0, 5.0, 60.0])
-    def test_nothing_rests_on_the_guess_of_what_is_faint(self, tol, wrong, monkeypatch):
+    def test_a_wrong_estimate_of_the_sum_is_noticed_and_repaired(self, tol, wrong, monkeypatch):
         """One that is too high leaves out what matters, which is noticed; one that is too low leaves out nothing."""
         case = Case("clusters", "gaussian", 3, 2, 0.5, weighted=True)
         sample, query = case.build()
-        guess = pruned_region._guess
-        monkeypatch.setattr(pruned_region, "_guess", lambda parts, tiles: guess(parts, tiles) + wrong)
+        estimate = pruned_sum._estimate_log_floor
+        monkeypatch.setattr(pruned_sum, "_estimate_log_floor", lambda pieces, tiles: estimate(pieces, tiles) + wrong)
         found = pool(sample, query, tol=tol, plan="cells")
         assert float(found.error.max()) <= tol
         assert_within(found, sample, query)
 
     @pytest.mark.parametrize("kind", [torch.float32, torch.float64])
     @pytest.mark.parametrize("wrong", [-60.0, 0.0, 60.0, 700.0, 2000.0])
-    def test_what_is_left_out_is_known_however_faint_it_is(self, wrong, kind):
+    def test_the_bound_holds_for_points_however_small_their_weight(self, wrong, kind):
         """A query far from all others may have nothing but a point that is nothing beside the guess."""
         generator = torch.Generator().manual_seed(0)
         far = torch.tensor([[400.0, 90, 80], [500.0, 95, 85], [700.0, 100, 99]], dtype=torch.float64)
-        whole = scaled(sample_of("tails", 331, 3, "gaussian", generator, weighted=True, width=0.2), far)
+        whole = standardise(sample_of("tails", 331, 3, "gaussian", generator, weighted=True, width=0.2), far)
         far = whole.query
         logits = whole.log_weight - (far.unsqueeze(1) - whole.x).square().sum(-1) / 2
-        most = pruning.most(whole, far.amin(0, keepdim=True), far.amax(0, keepdim=True)).to(kind)
-        (kept,), (log_lost,) = pruning.bright(most, logits.logsumexp(1).min().reshape(1) + wrong, 1e-9)
+        bound = pruned_sum.log_contribution_bound(whole, far.amin(0, keepdim=True), far.amax(0, keepdim=True)).to(kind)
+        (kept,), (log_pruned,) = pruned_sum.prune_points(bound, logits.logsumexp(1).min().reshape(1) + wrong, 1e-9)
         gone = torch.ones(len(whole.x), dtype=torch.bool)
         gone[kept] = False
         assert gone.any()
-        assert (logits[:, gone].logsumexp(1) <= log_lost + 1e-9 * abs(log_lost)).all()
+        assert (logits[:, gone].logsumexp(1) <= log_pruned + 1e-9 * abs(log_pruned)).all()
 
     def test_what_is_no_number_is_kept(self):
-        most = torch.tensor([[0.0, -1e3, math.nan, -1e3, math.inf, -math.inf]], dtype=torch.float64)
-        (kept,), _ = pruning.bright(most, torch.zeros(1, dtype=torch.float64), 1e-3)
+        bound = torch.tensor([[0.0, -1e3, math.nan, -1e3, math.inf, -math.inf]], dtype=torch.float64)
+        (kept,), _ = pruned_sum.prune_points(bound, torch.zeros(1, dtype=torch.float64), 1e-3)
         assert kept.tolist() == [0, 2, 4]
 
     @pytest.mark.parametrize("way", WAYS)
@@ -293,8 +287,8 @@ class TestTheDoor:
         generator = torch.Generator().manual_seed(0)
         sample = sample_of("normal", POINTS, 2, "gaussian", generator)
         query = queries_of(sample, QUERIES, generator)
-        assert str(way_of(sample, query)) == "pairs: 67 x 331 pairs are few enough to take every one, in float64"
-        assert way_of(sample, query, plan="cells").name == "cells"
+        assert str(explain(sample, query)) == "pairs: 67 x 331 pairs are few enough to take every one, in float64"
+        assert explain(sample, query, plan="cells").name == "cells"
 
     def test_values_far_from_zero_keep_their_digits(self):
         generator = torch.Generator().manual_seed(0)
@@ -342,12 +336,12 @@ def violations(kind, dim, count, points, name="gaussian"):
 
 @pytest.mark.parametrize(("kind", "dim"), ADVERSARIES)
 def test_no_bound_is_violated(kind, dim, monkeypatch):
-    monkeypatch.setattr(pairwise, "EXACT_PAIRS", 0)
+    monkeypatch.setattr(engine, "EXACT_PAIRS", 0)
     violations(kind, dim, count=720, points=1009)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("kind", "dim"), ADVERSARIES)
 def test_no_bound_is_violated_a_million_times(kind, dim, monkeypatch):
-    monkeypatch.setattr(pairwise, "EXACT_PAIRS", 0)
+    monkeypatch.setattr(engine, "EXACT_PAIRS", 0)
     violations(kind, dim, count=72_000, points=2003)

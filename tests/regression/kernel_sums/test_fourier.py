@@ -5,10 +5,9 @@ import math
 import pytest
 import torch
 
-from regard.errors import PlanError
-from regard.regression.kernel_sums import fourier, nufft, radius_search, radius_sums, segment_sums
-from regard.regression.kernel_sums.cloud import Cloud
-from regard.regression.kernel_sums.sample import Sample, scale_of
+from regard.regression.kernel_sums import engine, fourier, nufft, radius_search
+from regard.regression.kernel_sums.plan import Workload, obstacle, seconds
+from regard.regression.kernel_sums.sample import Sample, scale_of, standardise_by_axis
 
 SMALL_GRIDS = {1: 2**20, 2: 2**20, 3: 2**22}
 N, QUERIES = 2003, 211
@@ -63,9 +62,19 @@ def rounding(sample, query, nearest):
     return 2.0**-51 * (exponent * (1 + spread) + 4 * large)
 
 
+def average(sample, query, tol):
+    """By the Fourier series and, for queries that it leaves uncertain, from the points near them."""
+    data = standardise_by_axis(sample, query)
+    return restored(data, engine.pool_fourier(data, tol))
+
+
+def restored(data, state):
+    return state._replace(mean=data.restore_mean(state.mean, state.lse))
+
+
 def violations(sample, query, tol, answer=None):
     """Queries whose error is above their bound or whose bound is above `tol`; and how many queries there were."""
-    answer = answer or fourier.pool(sample, query, tol)
+    answer = answer or average(sample, query, tol)
     lse, mean, nearest = brute(sample, query)
     error = torch.expm1((answer.lse - lse).clamp(-700, 700)).abs()
     if mean.shape[1]:
@@ -161,12 +170,6 @@ MAKERS = [
 ]
 
 
-@pytest.fixture(params=["finufft", "ours"])
-def way(request, monkeypatch):
-    monkeypatch.setattr(nufft, "has_finufft", lambda: request.param == "finufft")
-    return request.param
-
-
 @pytest.fixture(autouse=True)
 def same_numbers():
     GENERATOR.manual_seed(20_26)
@@ -175,13 +178,13 @@ def same_numbers():
 @pytest.fixture(autouse=True)
 def small_grids(monkeypatch):
     """A grid as large as for a million points would take seconds here; what does not fit is answered nearby."""
-    monkeypatch.setattr(fourier, "CELLS", SMALL_GRIDS)
+    monkeypatch.setattr(fourier, "MAX_CELLS", SMALL_GRIDS)
 
 
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_no_bound_is_violated(maker, dim, way):
-    """36 kinds of data, 211 queries each, twice: 15,192 answers."""
+def test_no_bound_is_violated(maker, dim):
+    """36 kinds of data, 211 queries each: 7,596 answers."""
     sample, query = maker(dim, N, QUERIES)
     assert violations(sample, query, 1e-6 if dim < 3 else 1e-4) == (0, 0)
 
@@ -200,7 +203,7 @@ def test_a_million_points_at_full_size(dim, monkeypatch):
     monkeypatch.undo()
     x, query = normal(1_000_003, dim), normal(1_000_003, dim)
     sample = Sample(x, values_at(x, 1), filled(dim, len(x) ** (-1 / (dim + 4))))
-    answer = fourier.pool(sample, query, tol := 1e-6 if dim < 3 else 1e-4)
+    answer = average(sample, query, tol := 1e-6 if dim < 3 else 1e-4)
     assert (answer.error <= tol).all()
     some = torch.cat([torch.arange(200), answer.error.topk(200).indices])
     part = type(answer)(*(whole[some] for whole in answer))
@@ -209,21 +212,21 @@ def test_a_million_points_at_full_size(dim, monkeypatch):
 
 class TestWhatIsCertain:
     @pytest.mark.parametrize("dim", [1, 2, 3])
-    def test_most_queries_need_no_second_look(self, dim, monkeypatch, way):
+    def test_most_queries_need_no_second_look(self, dim, monkeypatch):
         sample, query = plain(dim, N, QUERIES)
         asked = []
-        original = radius_sums.pool
+        original = radius_search.pool
         monkeypatch.setattr(
-            radius_sums, "pool", lambda c, at, *rest: asked.append(at.shape[1]) or original(c, at, *rest)
+            radius_search, "pool", lambda data, *rest: asked.append(len(data.query)) or original(data, *rest)
         )
-        fourier.pool(sample, query / 2, 1e-6)
+        average(sample, query / 2, 1e-6)
         assert sum(asked) < QUERIES / 10
 
     def test_the_bound_is_not_blind(self, monkeypatch):
         """A transform ten thousand times worse than it promises must show: the bound is sharp enough to notice."""
         sample, query = plain(2, N, QUERIES)
-        original = nufft.planned
-        monkeypatch.setattr(nufft, "planned", lambda k, p, m, eps, *, rows: original(k, p, m, eps * 1e4, rows=rows))
+        original = nufft.plan
+        monkeypatch.setattr(nufft, "plan", lambda k, p, m, eps, *, rows: original(k, p, m, eps * 1e4, rows=rows))
         assert violations(sample, query, 1e-6)[0] > 0
 
     def test_the_series_is_off_by_no_more_than_it_says(self):
@@ -233,33 +236,33 @@ class TestWhatIsCertain:
             k = torch.arange(-(series.modes[0] // 2), series.modes[0] // 2 + 1)
             wave = torch.cos(2 * math.pi / series.periods[0] * torch.outer(u, k.double()))
             off = (wave @ series.coefficients() - torch.exp(-u.square() / 2)).abs().max()
-            assert off <= series.rest + 1e-15
-            assert series.rest <= 3 * eps
+            assert off <= series.truncation + 1e-15
+            assert series.truncation <= 3 * eps
 
     @pytest.mark.parametrize("tol", [1e-2, 1e-9, 1e-12])
-    def test_any_tolerance(self, tol, way):
+    def test_any_tolerance(self, tol):
         sample, query = plain(2, N, QUERIES)
         assert violations(sample, query, tol) == (0, 0)
 
 
 class TestShapes:
     @pytest.mark.parametrize("columns", [0, 1, 2, 3, 5])
-    def test_any_number_of_columns(self, columns, way):
+    def test_any_number_of_columns(self, columns):
         x = normal(N, 2)
         sample = Sample(x, values_at(x, columns), filled(2, 0.3))
         query = normal(QUERIES, 2)
-        assert fourier.pool(sample, query, 1e-6).mean.shape == (QUERIES, columns)
+        assert average(sample, query, 1e-6).mean.shape == (QUERIES, columns)
         assert violations(sample, query, 1e-6) == (0, 0)
 
     def test_no_queries(self):
         sample, query = plain(2, 13, 1)
-        answer = fourier.pool(sample, query[:0], 1e-6)
+        answer = average(sample, query[:0], 1e-6)
         assert answer.lse.shape == (0,) and answer.mean.shape == (0, 2)
 
     def test_no_points_that_count(self):
         x = normal(3, 2)
         nothing = Sample(x, values_at(x), filled(2, 1.0), log_weight=filled(3, -math.inf))
-        answer = fourier.pool(nothing, normal(5, 2), 1e-6)
+        answer = average(nothing, normal(5, 2), 1e-6)
         assert (answer.lse == -math.inf).all() and (answer.mean == 0).all() and (answer.error == 0).all()
 
     @pytest.mark.parametrize("n", [1, 2])
@@ -267,71 +270,51 @@ class TestShapes:
         sample, query = plain(2, n, 17)
         assert violations(sample, 10 * query, 1e-6) == (0, 0)
 
-    def test_what_it_cannot_do_is_refused_by_name(self):
-        x = normal(5, 4)
-        with pytest.raises(PlanError, match="1 to 3 features that count; this is 'gaussian' with 4"):
-            fourier.pool(Sample(x, values_at(x), filled(4, 1.0)), x, 1e-6)
-        with pytest.raises(PlanError, match="this is 'epanechnikov' with 2"):
-            fourier.pool(Sample(x[:, :2], values_at(x), filled(2, 1.0), "epanechnikov"), x[:, :2], 1e-6)
 
+class TestCost:
+    def workload(self, spans, kernel="gaussian", n=1000, queries=1000, columns=1):
+        return Workload(queries, n, len(spans), kernel, 1e-6, columns, tuple(spans))
 
-class TestOffer:
     def test_wide_data_is_not_offered(self):
-        assert fourier.offered("gaussian", [50.0, 50.0], 1e-6)
-        assert not fourier.offered("gaussian", [50.0, 1e9], 1e-6)
-        assert not fourier.offered("gaussian", [], 1e-6)
-        assert not fourier.offered("gaussian", [50.0] * 4, 1e-6)
-        assert not fourier.offered("epanechnikov", [50.0], 1e-6)
+        assert obstacle("fast", self.workload([50.0, 50.0])) is None
+        assert obstacle("fast", self.workload([50.0, 1e9]))
+        assert obstacle("fast", self.workload([]))
+        assert obstacle("fast", self.workload([50.0] * 4))
+        assert obstacle("fast", self.workload([50.0], "epanechnikov"))
 
     def test_cost_grows_with_everything(self):
-        base = fourier.cost(1000, 1000, [50.0, 50.0], 1, 1e-6)
-        assert fourier.cost(2000, 1000, [50.0, 50.0], 1, 1e-6) > base
-        assert fourier.cost(1000, 2000, [50.0, 50.0], 1, 1e-6) > base
-        assert fourier.cost(1000, 1000, [50.0, 90.0], 1, 1e-6) > base
-        assert fourier.cost(1000, 1000, [50.0, 50.0], 4, 1e-6) > base
-
-    def test_our_own_transform_costs_more(self, monkeypatch):
-        with_it = fourier.cost(1000, 1000, [50.0], 1, 1e-6)
-        monkeypatch.setattr(nufft, "has_finufft", lambda: False)
-        assert fourier.cost(1000, 1000, [50.0], 1, 1e-6) > with_it
+        base = seconds("fast", self.workload([50.0, 50.0]))
+        assert seconds("fast", self.workload([50.0, 50.0], n=2000)) > base
+        assert seconds("fast", self.workload([50.0, 50.0], queries=2000)) > base
+        assert seconds("fast", self.workload([50.0, 90.0])) > base
+        assert seconds("fast", self.workload([50.0, 50.0], columns=4)) > base
 
 
 class TestNearby:
-    def cloud(self, maker, dim):
+    def data(self, maker, dim):
         sample, query = maker(dim, N, QUERIES)
-        cloud, at = Cloud.of(sample, query, torch.isfinite(sample.bandwidth))
-        return sample, query, cloud, at
+        return sample, query, standardise_by_axis(sample, query)
 
     @pytest.mark.parametrize("maker", MAKERS)
     @pytest.mark.parametrize("dim", [1, 2, 3])
     def test_nearest_points_serve_every_query(self, maker, dim, monkeypatch):
-        monkeypatch.setattr(radius_sums, "FEW_PAIRS", 0)  # by line or tree
-        sample, query, cloud, at = self.cloud(maker, dim)
-        answer = cloud.restored(radius_sums.pool(cloud, at, 1e-6), query.device)
-        assert violations(sample, query, 1e-6, answer) == (0, 0)
-
-    @pytest.mark.parametrize("dim", [2, 3])
-    def test_without_scipy_all_pairs_answer(self, dim, monkeypatch):
-        monkeypatch.setattr(radius_sums, "FEW_PAIRS", 0)
-        monkeypatch.setattr(radius_sums, "has_scipy", lambda: False)
-        monkeypatch.setattr(radius_search, "Tree", None)
-        sample, query, cloud, at = self.cloud(far_queries, dim)
-        answer = cloud.restored(radius_sums.pool(cloud, at, 1e-6), query.device)
-        assert (answer.error == 0).all()
+        monkeypatch.setattr(radius_search, "MAX_DIRECT_PAIRS", 0)  # by sorted axis or kd-tree
+        sample, query, data = self.data(maker, dim)
+        answer = restored(data, radius_search.pool(data, 1e-6))
         assert violations(sample, query, 1e-6, answer) == (0, 0)
 
     def test_pieces_of_any_size_give_one_answer(self, monkeypatch):
-        _, _, cloud, at = self.cloud(plain, 2)
-        floor = at.new_full((at.shape[1],), -20.0)
-        whole = radius_sums.pool(cloud, at, 1e-6, floor)
-        monkeypatch.setattr(segment_sums, "PAIRS", 171)
-        for one, other in zip(whole, radius_sums.pool(cloud, at, 1e-6, floor), strict=True):
+        _, _, data = self.data(plain, 2)
+        floor = data.query.new_full((QUERIES,), -20.0)
+        whole = radius_search.pool(data, 1e-6, floor)
+        monkeypatch.setattr(radius_search, "BLOCK_PAIRS", 171)
+        for one, other in zip(whole, radius_search.pool(data, 1e-6, floor), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
 
     def test_far_away_the_nearest_point_is_the_answer(self):
         sample, query = plain(2, N, 5)
         far = query + torch.tensor([1e5, 0.0])
-        answer = fourier.pool(sample, far, 1e-6)
+        answer = average(sample, far, 1e-6)
         nearest = torch.cdist(far, sample.x).argmin(1)
         torch.testing.assert_close(answer.mean, sample.values[nearest], rtol=1e-5, atol=1e-5)
         assert torch.isfinite(answer.lse).all()

@@ -40,7 +40,7 @@ def test_no_slope_breaks_its_bound(d, weighted):
     weight = torch.rand(401, generator=torch.Generator().manual_seed(3), dtype=torch.float64) + 0.01
     sample = Sample(x, y, unit * 0.5, log_weight=weight.log() if weighted else None)
     query = torch.cat([x[:53], x[:53] + 0.7 * unit, x[:7] + 40 * unit])
-    slope, error = fourier_gradient.slopes(sample, query, 1e-6)
+    slope, error = fourier_gradient.gradient(sample, query, 1e-6)
     off = (slope - by_pairs(sample, query)).abs() * sample.bandwidth.unsqueeze(1) / scale_of(y)
     assert (off.amax((1, 2)) <= error + 1e-12).all()
     certain = error <= 1e-6
@@ -50,8 +50,8 @@ def test_no_slope_breaks_its_bound(d, weighted):
 def test_a_feature_of_infinite_width_has_no_slope():
     x, y, unit = data(211, 3)
     h = unit * torch.tensor([0.5, math.inf, 0.5], dtype=torch.float64)
-    slope, _ = fourier_gradient.slopes(Sample(x, y, h), x, 1e-6)
-    alone, _ = fourier_gradient.slopes(Sample(x[:, [0, 2]], y, h[[0, 2]]), x[:, [0, 2]], 1e-6)
+    slope, _ = fourier_gradient.gradient(Sample(x, y, h), x, 1e-6)
+    alone, _ = fourier_gradient.gradient(Sample(x[:, [0, 2]], y, h[[0, 2]]), x[:, [0, 2]], 1e-6)
     assert (slope[:, 1] == 0).all()
     torch.testing.assert_close(slope[:, [0, 2]], alone)
 
@@ -67,8 +67,8 @@ def test_the_estimator_takes_the_fast_sum_and_redoes_the_rest(monkeypatch):
     fitted = rg.NadarayaWatson(bandwidth=0.3).fit(x.numpy(), y[:, 0].numpy())
     found = fitted.derivative(query.numpy())
     sample = Sample(x, y, unit * 0.3)
-    way = engine.way_of(sample, query)
-    assert way.name == "fast", str(way)
+    plan = engine.explain(sample, query)
+    assert plan.name == "fast", str(plan)
     expected = torch.cat([by_pairs(sample, part) for part in query.split(500)])[:, :, 0]
     np.testing.assert_allclose(found, expected.numpy(), rtol=0, atol=1e-6 * float(scale_of(y)) / 0.3)
     assert 7 <= sum(asked) < len(query) // 10

@@ -7,13 +7,12 @@ import torch
 from kernel_average import normal, points
 
 from regard.errors import ChoiceError, PlanError
-from regard.regression.kernel_sums.plan import EXACT_PAIRS, NAMES, Question, choose, obstacle, seconds
-from regard.regression.kernel_sums.sample import Sample
-from regard.regression.kernel_sums.scaled import Scaled, scaled
-from regard.regression.kernel_sums.selectivity import share_within_reach
+from regard.regression.kernel_sums import pairwise, pruned_sum
+from regard.regression.kernel_sums.plan import NAMES, Workload, choose, estimate_share_in_reach, obstacle, seconds
+from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, Standardised, standardise
 from regard.regression.kernel_sums.state import Pooled
 
-MANY = Question(queries=10**6, points=10**6, dim=2, kernel="gaussian", tol=1e-6, extent=(30.0, 30.0), share=0.5)
+MANY = Workload(queries=10**6, points=10**6, dim=2, kernel="gaussian", tol=1e-6, extent=(30.0, 30.0), share=0.5)
 
 
 class TestChoice:
@@ -39,9 +38,9 @@ class TestChoice:
         for dim in range(1, 6):
             for share in (1e-4, 0.1, 1.0):
                 for tol in (1e-6, 1e-3):
-                    question = replace(MANY, dim=dim, extent=(9.0,) * dim, share=share, tol=tol)
-                    able = [name for name in NAMES if obstacle(name, question) is None]
-                    assert choose(question).seconds == min(seconds(name, question) for name in able)
+                    workload = replace(MANY, dim=dim, extent=(9.0,) * dim, share=share, tol=tol)
+                    able = [name for name in NAMES if obstacle(name, workload) is None]
+                    assert choose(workload).seconds == min(seconds(name, workload) for name in able)
 
     def test_what_no_fast_sum_can_promise_is_not_summed_fast(self):
         assert choose(replace(MANY, tol=1e-12)).name == "fast"
@@ -65,9 +64,9 @@ class TestChoice:
 class TestForced:
     @pytest.mark.parametrize("name", NAMES)
     def test_what_is_asked_for_is_taken(self, name):
-        way = choose(replace(MANY, forced=name))
-        assert way.name == name
-        assert way.reason.startswith("asked for")
+        plan = choose(replace(MANY, forced=name))
+        assert plan.name == name
+        assert plan.reason.startswith("asked for")
 
     @pytest.mark.parametrize(
         ("change", "why"),
@@ -98,21 +97,25 @@ class TestShare:
     @pytest.mark.parametrize("dim", [1, 2])
     def test_the_guess_is_near_what_tiles_keep(self, kind, dim):
         """What decides between ways that differ by a hundred need not be exact."""
-        from regard.regression.kernel_sums.pruned_tiles import POINTS, QUERIES, Plain, _block, by_tiles
-
         generator = torch.Generator().manual_seed(0)
         x, query = (points(kind, count, dim, generator) for count in (20_011, 5_003))
         for width in (0.003, 0.1, 3.0):
             bandwidth = torch.full((dim,), width, dtype=torch.float64)
-            problem = scaled(Sample(x, normal(generator, len(x), 1), bandwidth), query)
+            sample = Sample(x, normal(generator, len(x), 1), bandwidth)
             seen: list[int] = []
 
-            def counting(part: Scaled, seen: list[int] = seen) -> Pooled:
+            def counting(part: Standardised, seen: list[int] = seen) -> Pooled:
                 seen.append(len(part.query) * len(part.x))
-                return _block(part)
+                return pairwise.pool_block(part)
 
-            by_tiles(problem, 1e-6, POINTS, QUERIES, lambda part: Plain(part, counting))
+            pruned_sum.pool(
+                standardise(sample, query),
+                1e-6,
+                pruned_sum.POINTS,
+                pruned_sum.QUERIES,
+                lambda part: pairwise.DoublePoints(part, counting),
+            )
             kept = sum(seen) / (len(x) * len(query))
-            guess = share_within_reach(problem, 1e-6)
+            guess = estimate_share_in_reach(sample, query, 1e-6)
             assert kept / 6 < guess < max(6 * kept, 0.1)
             assert 0 < guess <= 1

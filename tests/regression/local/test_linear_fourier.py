@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 import regard as rg
 from regard.regression.bandwidth.objective import residuals
-from regard.regression.kernel_sums import engine, nufft, relative_weights
-from regard.regression.kernel_sums.cloud import Cloud
-from regard.regression.kernel_sums.fourier import box
-from regard.regression.kernel_sums.sample import Sample, scale_of
+from regard.regression.kernel_sums import engine, relative_weights
+from regard.regression.kernel_sums.fourier import series_in_box
+from regard.regression.kernel_sums.sample import Sample, scale_of, standardise_by_axis
 from regard.regression.local import linear_exact, linear_fourier
 
 N, QUERIES = 1009, 211
@@ -82,11 +81,6 @@ def same_numbers():
     GENERATOR.manual_seed(20_26)
 
 
-@pytest.fixture(params=["finufft", "ours"])
-def way(request, monkeypatch):
-    monkeypatch.setattr(nufft, "has_finufft", lambda: request.param == "finufft")
-
-
 def by_pairs(sample, query):
     """Weighted least squares from the mean around each query, so that nothing large cancels."""
     parts = []
@@ -109,7 +103,7 @@ def off(sample, query, value):
 
 @pytest.mark.parametrize("maker", MAKERS)
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_no_line_breaks_its_bound(maker, dim, way):
+def test_no_line_breaks_its_bound(maker, dim):
     sample, query = maker(dim, N, QUERIES)
     value, error = linear_fourier.lines(sample, query, 1e-6)
     known = torch.isfinite(error)
@@ -150,15 +144,15 @@ def test_every_sum_is_within_what_it_may_be_off_by(dim):
     """The entries of M and t themselves, where few points and single ones can do the most."""
     for n in (1, 3, N):
         sample, query = plain(dim, n, QUERIES)
-        cloud, at = Cloud.of(sample, query / 3, torch.isfinite(sample.bandwidth))
-        series, inside = box(cloud, at, 1e-6)
-        at = at if inside is None else at[:, inside]
-        got = linear_fourier._equations(cloud, at, series)
-        away = cloud.x.unsqueeze(1) - at.unsqueeze(2)  # (dim, q, n)
+        data = standardise_by_axis(sample, query / 3)
+        series, inside = series_in_box(data, 1e-6)
+        data = data if inside is None else data.with_query(data.query[inside])
+        got, _ = linear_fourier._equations(data, series)
+        away = data.x.T.unsqueeze(1) - data.query.T.unsqueeze(2)  # (dim, q, n)
         kernel = torch.exp(away.square().sum(0) / -2)
         corners = torch.cat([torch.ones_like(away[:1]), away])
         matrix = torch.einsum("qn,aqn,bqn->abq", kernel, corners, corners)
-        right = torch.einsum("qn,aqn,nc->acq", kernel, corners, cloud.values)
+        right = torch.einsum("qn,aqn,nc->acq", kernel, corners, data.values)
         assert ((got.matrix - matrix).abs() <= got.off_matrix).all()
         assert ((got.right - right).abs() <= got.off_right).all()
 
@@ -198,7 +192,7 @@ def test_a_row_left_out_is_left_out(maker):
     weight = None if sample.log_weight is None else sample.log_weight[kept]
     sample = Sample(sample.x[kept], sample.values[kept], sample.bandwidth, log_weight=weight)
     found = residuals(sample, degree=1)
-    assert engine.way_of(sample, sample.x).name == "fast"
+    assert engine.explain(sample, sample.x).name == "fast"
     for row in (0, 7, 1001, int(sample.x[:, 0].argmax())):
         others = torch.arange(len(sample.x)) != row
         weight = None if sample.log_weight is None else sample.log_weight[others]
@@ -212,9 +206,9 @@ def test_the_estimator_takes_the_fast_sum_and_redoes_the_rest(dim, monkeypatch):
     sample, query = plain(dim, 4001, 4001)
     query = torch.cat([query, query[:7] + 40])
     asked = []
-    answered = relative_weights.answered
+    original = relative_weights.for_neighbourhoods
     monkeypatch.setattr(
-        relative_weights, "answered", lambda sample, q, how: asked.append(len(q)) or answered(sample, q, how)
+        relative_weights, "for_neighbourhoods", lambda sample, q, how: asked.append(len(q)) or original(sample, q, how)
     )
     model = rg.NadarayaWatson(degree=1, bandwidth=0.3).fit(sample.x.numpy(), sample.values.numpy())
     found = model.predict(query.numpy())
@@ -224,7 +218,7 @@ def test_the_estimator_takes_the_fast_sum_and_redoes_the_rest(dim, monkeypatch):
 
 
 def from_points(sample, query):
-    return relative_weights.answered(sample, query, linear_exact.value(sample.values))[1]
+    return relative_weights.for_neighbourhoods(sample, query, linear_exact.value(sample.values))[1]
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])

@@ -119,7 +119,7 @@ def test_tol_is_kept_where_pairs_are_many_and_few_matter(kernel):
 def many(monkeypatch):
     """As if all pairs were too many."""
     monkeypatch.setattr(data_module, "EXACT_PAIRS", 0)
-    monkeypatch.setattr(objective, "FEW", 0)
+    monkeypatch.setattr(objective, "EXACT_PAIRS", 0)
 
 
 def everything(model, query):
@@ -169,7 +169,7 @@ def test_quick_answers_are_seldom_in_doubt(many, monkeypatch):
 def test_one_line_through_everything_asks_no_pairs(many, monkeypatch):
     x, y = tails(0, 1009, 2)
     expected = np.linalg.lstsq(np.column_stack([np.ones(1009), x]), y, rcond=None)[0]
-    monkeypatch.setattr("regard.regression.kernel_sums.relative_weights.answered", None)  # nobody needs it
+    monkeypatch.setattr("regard.regression.kernel_sums.relative_weights.for_neighbourhoods", None)  # nobody needs it
     model = rg.NadarayaWatson(bandwidth=np.inf, degree=1).fit(x, y)
     np.testing.assert_allclose(model.predict(x), expected[0] + x @ expected[1:], atol=1e-10)
     np.testing.assert_allclose(model.effective_df(), 3.0, rtol=1e-9)

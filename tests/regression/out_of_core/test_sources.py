@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 import regard as rg
 from regard.errors import ChoiceError, DataError, FormatError, OutsideError, ShapeError, UnsupportedError
 from regard.regression.kernel_sums import engine
-from regard.regression.kernel_sums.nearest import Nearest
+from regard.regression.kernel_sums.radius_search import Nearest
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.state import Pooled, merge
 from regard.regression.out_of_core import average, parquet
@@ -170,8 +170,8 @@ class TestErrors:
         blocks = ArrayBlocks(x, y, rows=half)
         recipe = average.Recipe(torch.full((1,), 0.05).double(), summarise(blocks).scale(), plan=plan)
         first, ask = next(iter(blocks)), torch.from_numpy(query)
-        way = engine.way_of(Sample(first.x, first.y, recipe.bandwidth), ask, tol=recipe.tol, plan=plan)
-        assert way.name == "fast"
+        plan = engine.explain(Sample(first.x, first.y, recipe.bandwidth), ask, tol=recipe.tol, plan=plan)
+        assert plan.name == "fast"
         found = average.pool(blocks, ask, recipe).pooled
         assert bool((found.error <= recipe.tol).all())
         near = x[:, 0] > 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import torch
@@ -20,19 +19,17 @@ from regard.regression.bandwidth.leave_one_out.pairwise import (
     split_moments,
 )
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
-from regard.regression.kernel_sums import categorical, engine, nufft, relative_weights
+from regard.regression.kernel_sums import engine, relative_weights
 from regard.regression.kernel_sums.categorical import Kinds
 from regard.regression.kernel_sums.fourier import Series
-from regard.regression.kernel_sums.relative_weights import Own
-from regard.regression.kernel_sums.sample import Sample
+from regard.regression.kernel_sums.plan import LEAVE_ONE_OUT_CALLS, LEAVE_ONE_OUT_PAIR, transform_seconds
+from regard.regression.kernel_sums.relative_weights import LeaveOut
+from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local import linear_exact, linear_from_averages
 from regard.regression.local.linear_fourier import lines_if_cheapest
 
-# Seconds, measured on one core: a pair, the calls of a fast evaluation, a point times a cell it touches, a grid cell.
-PAIR, CALLS, TOUCH, CELL = 6e-9, 6e-4, 0.9e-9, 30e-9
 MOST = 0.99  # of all weight: without a point that has more, moments of all say little of the others
-SLOWER = 8.0  # a cell touched by our own transform, without finufft
 
 
 @dataclass(eq=False)
@@ -67,14 +64,13 @@ class Objective:
 
     def _seconds_of_pairs(self) -> float:
         n, dim = self.problem.x.shape
-        return PAIR * n * n * (1 + self.problem.degree * dim / 2)
+        return LEAVE_ONE_OUT_PAIR * n * n * (1 + self.problem.degree * dim / 2)
 
     def _seconds_of(self, series: Series) -> float:
         n, outputs = self.problem.y.shape
         dim = len(series.modes)
-        width = math.ceil(-math.log10(series.eps)) + 1
-        touched = n * width**dim * TOUCH * (1 if nufft.has_finufft() else SLOWER)
-        return CALLS + (outputs + 2) // 2 * 2 * (touched + CELL * series.cells * ROOM[dim] ** dim)
+        transform = transform_seconds(series, n, larger_grid=ROOM[dim] ** dim)
+        return LEAVE_ONE_OUT_CALLS + (outputs + 2) // 2 * 2 * transform
 
 
 def _of_all_alike(problem: Problem) -> Float[Tensor, "n outputs"]:
@@ -92,7 +88,6 @@ def _of_all_alike(problem: Problem) -> Float[Tensor, "n outputs"]:
     return found
 
 
-FEW = 10**7  # pairs: below, each row is computed without its own point
 OWN = 1e-6  # a row where the others together weigh less than this part is computed without its own point
 
 
@@ -116,7 +111,7 @@ def residuals(
     bandwidth = sample.bandwidth if kinds is None else torch.cat((sample.bandwidth, kinds.chance))
     if degree:
         return _of_lines(sample, problem, bandwidth, tol, kinds)
-    if len(problem.x) ** 2 <= FEW:
+    if len(problem.x) ** 2 <= EXACT_PAIRS:
         return Pairs(problem)(bandwidth, gradient=False).residuals
     return problem.back(_from_all(problem, bandwidth, tol))
 
@@ -126,7 +121,7 @@ def _of_lines(
 ) -> Float[Tensor, "n outputs"]:
     """Quickly where rows are many, and from the points what is in doubt; a row that sees no other by the nearest."""
     log_kept = None if problem.log_kept is None else problem.back(problem.log_kept)
-    if len(sample.x) ** 2 <= FEW:
+    if len(sample.x) ** 2 <= EXACT_PAIRS:
         value, again = torch.empty_like(sample.values), torch.arange(len(sample.x), device=sample.x.device)
     else:
         value, doubt = _quickly(sample, problem.back(problem.log_left_out), tol, kinds)
@@ -134,12 +129,17 @@ def _of_lines(
     if not len(again):
         return sample.values - value
     middle = sample.values.mean(0)
-    own, answer = Own(again, None if log_kept is None else log_kept[again]), linear_exact.value(sample.values - middle)
+    leave_out, value_at = (
+        LeaveOut(again, None if log_kept is None else log_kept[again]),
+        linear_exact.value(sample.values - middle),
+    )
     query = sample.x[again]
     if kinds is None:
-        lse, line = relative_weights.answered(sample, query, answer, own)
+        lse, line = relative_weights.for_neighbourhoods(sample, query, value_at, leave_out)
     else:
-        lse, line = categorical.answered(sample, kinds, query, kinds.codes[again], answer, own)
+        lse, line = relative_weights.for_neighbourhoods_by_category(
+            sample, kinds, query, kinds.codes[again], value_at, leave_out
+        )
     value[again] = line + middle
     found = sample.values - value
     alone = again[lse == NEVER]
@@ -162,7 +162,7 @@ def _quickly(
         some = replace(sample, values=columns)
         if kinds is None:
             return engine.pool(some, sample.x, tol=tol)
-        return categorical.pool(some, kinds, sample.x, kinds.codes, tol=tol)
+        return engine.pool_by_category(some, kinds, sample.x, kinds.codes, tol=tol)
 
     return linear_from_averages.left_out(sample, pool, tol, log_left_out)
 
@@ -172,7 +172,9 @@ def _from_all(problem: Problem, bandwidth: Tensor, tol: float) -> Float[Tensor, 
     _, _, x, _, _, kinds = scaled(problem, bandwidth)
     sample = Sample(x, problem.y, x.new_ones(x.shape[1]), problem.kernel, problem.log_weight)
     lse, mean, error = (
-        engine.pool(sample, x, tol=tol) if kinds is None else categorical.pool(sample, kinds, x, kinds.codes, tol=tol)
+        engine.pool(sample, x, tol=tol)
+        if kinds is None
+        else engine.pool_by_category(sample, kinds, x, kinds.codes, tol=tol)
     )
     own = torch.exp(problem.log_left_out - lse).clamp_max(1.0)
     others = 1 - own

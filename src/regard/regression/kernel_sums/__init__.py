@@ -1,1 +1,1 @@
-"""Kernel averages of a sample at some queries: three ways, one answer, and a bound on what each loses."""
+"""Kernel averages of a sample at queries: three algorithms, one result, and an error bound for each query."""

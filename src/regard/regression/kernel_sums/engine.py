@@ -1,4 +1,4 @@
-"""One answer, whichever way it is computed: the kernel average of a sample at some queries."""
+"""Kernel averages of a sample at queries: plan, sum with an error bound for each query, repair uncertain queries."""
 
 from __future__ import annotations
 
@@ -8,75 +8,127 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.engine import threads
-from regard.regression.kernel_sums import fourier, fourier_gradient, pairwise, relative_weights
-from regard.regression.kernel_sums.fourier_gradient import Slopes
-from regard.regression.kernel_sums.plan import EXACT_PAIRS, Question, Way, choose
-from regard.regression.kernel_sums.sample import Sample
-from regard.regression.kernel_sums.scaled import Scaled, scaled
-from regard.regression.kernel_sums.selectivity import share_within_reach
-from regard.regression.kernel_sums.state import Pooled
+from regard.regression.kernel_sums import (
+    fourier,
+    fourier_gradient,
+    pairwise,
+    pairwise_float32,
+    radius_search,
+    relative_weights,
+)
+from regard.regression.kernel_sums.categorical import Kinds, by_category
+from regard.regression.kernel_sums.fourier_gradient import Gradient
+from regard.regression.kernel_sums.plan import SINGLE_TOL, Plan, plan_for
+from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, Standardised, standardise, standardise_by_axis
+from regard.regression.kernel_sums.state import Pooled, empty
+
+PRUNING_SHARE = 0.75  # of the error allowed, for pruned pairs; single precision needs the rest
+# Bandwidths from the centre. Up to here squares lose at most 10 of float64's 53 bits in one call of `attend`.
+MAX_ATTEND_RADIUS = 32.0
+MAX_ATTEND_DIMENSIONS = 4  # up to here `attend` takes differences before squares for other kernels
 
 
 def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Pooled:
     """The average at each query, with an error of at most `tol` standard deviations of each column.
 
-    `plan` names the way: "pairs", "cells" or "fast"; "auto" takes the one that costs least.
+    `plan` names the algorithm: "pairs" sums all pairs, "cells" those in the kernel's reach, "fast" a Fourier series;
+    "auto" takes the cheapest.
     """
     with threads.one_thread():
-        problem = scaled(sample, query)
-        way = choose(_question(problem, tol, plan))
-        if way.name == "cells":  # has workers, and a second thread of torch would still spin beside them
-            return _by(way, sample, query, problem, tol)
-    return _by(way, sample, query, problem, tol)
+        name = plan_for(sample, query, tol=tol, forced=plan).name
+        data = None if name == "fast" else standardise(sample, query)
+        # Pruned sums have workers, and a second thread of torch would spin beside them.
+        state = pool_pairs(data, tol, prune=True) if data is not None and name == "cells" else None
+    if data is None:
+        data = standardise_by_axis(sample, query)
+        state = pool_fourier(data, tol)
+    elif state is None:
+        state = pool_pairs(data, tol)
+    state = state._replace(mean=data.restore_mean(state.mean, state.lse))
+    far = relative_weights.far_queries(sample, state, tol)
+    return state.replaced(far, relative_weights.pool(sample, query[far])) if len(far) else state
 
 
-def _by(way: Way, sample: Sample, query: Float[Tensor, "q dim"], problem: Scaled, tol: float) -> Pooled:
-    if not problem.x.shape[1]:
-        return problem.lift(_everywhere_the_same(problem, tol))
-    if way.name == "fast":
-        found = fourier.pool(sample, query, tol)
-    else:
-        found = problem.lift(pairwise.pool(problem, tol, skip=way.name == "cells"))
-    return relative_weights.mended(sample, query, found, tol)
+def pool_by_category(
+    sample: Sample,
+    kinds: Kinds,
+    query: Float[Tensor, "q dim"],
+    codes: Float[Tensor, "q kinds"],
+    *,
+    tol: float = 1e-6,
+    plan: str = "auto",
+) -> Pooled:
+    """The average at each query of a sample with categorical features, whose categories at the queries are `codes`."""
+    if not len(query):
+        return empty(0, sample.values.shape[1], query)
+    return Pooled(*by_category(sample, kinds, codes, lambda group, rows: pool(group, query[rows], tol=tol, plan=plan)))
 
 
-def slopes(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Slopes | None:
-    """How the average changes with the query, where the fast sum is the way to it; None where it is not."""
-    if way_of(sample, query, tol=tol, plan=plan).name != "fast":
+def gradient(
+    sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto"
+) -> Gradient | None:
+    """df/dx of the average at each query where the plan is "fast"; None where it is not."""
+    if plan_for(sample, query, tol=tol, forced=plan).name != "fast":
         return None
-    return fourier_gradient.slopes(sample, query, tol)
+    return fourier_gradient.gradient(sample, query, tol)
 
 
-def way_of(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Way:
-    """The way that `pool` would take, and why."""
-    return choose(_question(scaled(sample, query), tol, plan))
+def explain(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Plan:
+    """The plan of `pool`, with the reason for it and the costs of the others."""
+    with threads.one_thread():
+        return plan_for(sample, query, tol=tol, forced=plan, explain=True)
 
 
-def _question(problem: Scaled, tol: float, plan: str) -> Question:
-    x, query = problem.x, problem.query
-    question = Question(
-        queries=len(query),
-        points=len(x),
-        dim=x.shape[1],
-        kernel=problem.kernel,
-        tol=tol,
-        device=x.device.type,
-        columns=problem.values.shape[1],
-        forced=plan,
+def pool_fourier(data: Standardised, tol: float) -> Pooled:
+    """The average by a Fourier series; queries it is not certain of to `tol` from the points near them."""
+    if not len(data.x):
+        return empty(len(data.query), data.values.shape[1], data.query)
+    sums = fourier.pool(data, tol)
+    uncertain = (~(sums.state.error <= tol)).nonzero().squeeze(-1)
+    if len(uncertain):
+        near = data.with_query(data.query.T[:, uncertain].T)
+        sums.state.put(uncertain, radius_search.pool(near, tol, sums.log_floor(uncertain)))
+    return sums.state
+
+
+def pool_pairs(data: Standardised, tol: float, *, prune: bool = False) -> Pooled:
+    """The average over all pairs, or with `prune` over those in reach, within `tol`.
+
+    It is summed in float64. A large sum of a Gaussian is tried in single precision, and what that is not certain of to
+    `tol` is repaired in float64.
+    """
+    if not data.x.shape[1]:
+        return _pool_without_features(data, tol)
+    pairs = len(data.query) * len(data.x)
+    if data.x.device.type != "cpu" or data.kernel != "gaussian":
+        if prune:
+            return pairwise.pool_pruned(data, tol)
+        few_features = data.x.shape[1] <= MAX_ATTEND_DIMENSIONS
+        return pairwise.pool_by_attention(data) if few_features else pairwise.pool(data)
+    if pairs > EXACT_PAIRS and tol >= SINGLE_TOL:
+        state = pairwise_float32.pool(data, tol * PRUNING_SHARE if prune else 0.0)
+        uncertain = (~(state.error <= tol)).nonzero().squeeze(-1)
+        if len(uncertain):
+            state.put(uncertain, _pool_double(data.with_query(data.query[uncertain]), tol, prune=prune))
+        return state
+    return _pool_double(data, tol, prune=prune)
+
+
+def _pool_double(data: Standardised, tol: float, *, prune: bool) -> Pooled:
+    if prune:
+        return pairwise.pool_pruned(data, tol)
+    farthest = max(
+        (float(part.abs().amax()) for part in (data.low, data.high, data.query) if part.numel()), default=0.0
     )
-    if (question.pairs <= EXACT_PAIRS and plan == "auto") or not question.pairs or not question.dim:
-        return question  # nothing more is asked: small problems are not made to wait
-    return _measured(question, problem, tol)
+    if farthest <= MAX_ATTEND_RADIUS and len(data.query) * len(data.x) <= EXACT_PAIRS:
+        return pairwise.pool_by_attention(data)
+    return pairwise.pool_pruned(data, 0.0)  # tiles around centres of their own, each the work of one processor
 
 
-def _measured(question: Question, problem: Scaled, tol: float) -> Question:
-    extent = problem.x.amax(0) - problem.x.amin(0)
-    return replace(question, extent=tuple(extent.tolist()), share=share_within_reach(problem, tol))
-
-
-def _everywhere_the_same(problem: Scaled, tol: float) -> Pooled:
-    """Without features every query has the same answer: the average of all."""
-    count = len(problem.query)
-    x = problem.x.new_zeros(len(problem.x), 1)
-    found = pairwise.pool(replace(problem, x=x, query=x.new_zeros(min(1, count), 1)), tol)
-    return Pooled(*(part.expand(count, *part.shape[1:]).contiguous() for part in found))
+def _pool_without_features(data: Standardised, tol: float) -> Pooled:
+    """Without features every query has the same state: the average of all points."""
+    queries = len(data.query)
+    x = data.x.new_zeros(len(data.x), 1)
+    zero = x.new_zeros(1)
+    state = pool_pairs(replace(data, x=x, query=x.new_zeros(min(1, queries), 1), low=zero, high=zero), tol)
+    return Pooled(*(part.expand(queries, *part.shape[1:]).contiguous() for part in state))

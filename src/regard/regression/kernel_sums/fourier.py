@@ -1,12 +1,19 @@
-"""Gaussian averages of a million points at a million queries: a Fourier series, and a bound for each query.
+"""Gaussian averages at a million queries over a million points by a Fourier series, each query with an error bound.
 
 With u in units of the bandwidth and a period P a little longer than the data,
 
-    exp(-|u|^2 / 2) = sum_k g_k exp(2 pi i k.u / P) + (something tiny),
+    exp(-|u|^2 / 2) = sum_k g_k exp(2 pi i k.u / P) + (a small error),
 
 so a sum over all pairs is one transform from points to modes, a product with g, and one transform to the queries. The
-error is absolute; where few points are near, the average is not certain enough, and `_nearby` gives it exactly.
-What is tiny and how tiny is argued in docs/en/regression-bound.md.
+error is absolute, so a query with few points near it has a large relative one: `engine` computes it again, exactly.
+The bound is derived in docs/en/regression-bound.md.
+
+Sums of the Gaussian times coordinates come from the same modes, each times a number. With u = x_i - q, measured from
+each query itself, and kappa_a the angular frequency of a mode along axis a,
+
+    K: 1,    u_a K: i kappa_a,    u_a^2 K: 1 - kappa_a^2,    u_a u_b K: -kappa_a kappa_b.
+
+Their order is the number of factors u.
 """
 
 from __future__ import annotations
@@ -16,20 +23,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Complex, Float
+from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
-from regard.errors import PlanError
-from regard.regression.kernel_sums import nufft, radius_sums
-from regard.regression.kernel_sums.cloud import Cloud, extent
-from regard.regression.kernel_sums.sample import Sample
+from regard.regression.kernel_sums import nufft
+from regard.regression.kernel_sums.sample import Standardised, extent
 from regard.regression.kernel_sums.state import Pooled, empty
 
-SHARE = 1e-7  # eps as a share of tol: an average is certain where the weight of a few points of 10^6 is near
-FINEST, COARSEST = 1e-13, 1e-7
+EPS_SHARE = 1e-7  # eps as a share of tol: certain where a few points of 10^6 are near
+MIN_EPS, MAX_EPS = 1e-13, 1e-7  # what a transform in float64 can reach, and what costs no more to ask for
 BLOCK = 2**16  # queries that are divided at a time: a dozen small steps over a million would each wait for memory
-# Cells of the fine grid, 16 bytes each, that a transform may use, by dimension.
-CELLS = {1: 2**24, 2: 2**25, 3: 2**27}
+MAX_CELLS = {1: 2**24, 2: 2**25, 3: 2**27}  # dimension -> cells of the fine grid, 16 bytes each
 
 
 class Series(NamedTuple):
@@ -38,74 +42,98 @@ class Series(NamedTuple):
     periods: tuple[float, ...]
     modes: tuple[int, ...]
     eps: float
-    rest: float  # what the series is off by at most: the neighbouring periods and the modes left out
+    truncation: float  # error of the series at most: the neighbouring periods and the modes left out
 
     @staticmethod
     def of(spans: Sequence[float], eps: float) -> Series:
+        """The shortest series whose error is about `eps` for differences of up to `spans`."""
         reach = math.sqrt(2 * math.log(2 / eps))
         periods = tuple(span + reach for span in spans)
         last = [math.ceil(reach * period / (2 * math.pi)) for period in periods]
-        near = [_neighbours(span, period) for span, period in zip(spans, periods, strict=True)]
-        cut = [math.erfc(math.sqrt(2) * math.pi * count / period) for count, period in zip(last, periods, strict=True)]
-        rest = math.expm1(sum(math.log1p(a + b) for a, b in zip(near, cut, strict=True)))
-        return Series(periods, tuple(2 * count + 1 for count in last), eps, rest)
+        copies = [_sum_over_copies(span, period, 0) for span, period in zip(spans, periods, strict=True)]
+        tails = [math.erfc(math.sqrt(2) * math.pi * k / period) for k, period in zip(last, periods, strict=True)]
+        truncation = math.expm1(sum(math.log1p(a + b) for a, b in zip(copies, tails, strict=True)))
+        return Series(periods, tuple(2 * k + 1 for k in last), eps, truncation)
 
     @property
     def cells(self) -> int:
+        """Cells of the transform's grid, which is twice as fine as the modes need."""
         return math.prod(2 * count for count in self.modes)
 
     @property
     def fits(self) -> bool:
-        return self.cells <= CELLS[len(self.modes)]
+        """True where the grid is small enough."""
+        return self.cells <= MAX_CELLS[len(self.modes)]
+
+    def frequencies(self) -> list[Float[Tensor, "*modes"]]:
+        """kappa = 2 pi k / P along each axis, shaped to multiply the modes: (N_1, 1, 1), (N_2, 1) and (N_3,)."""
+        kappa = []
+        for axis, (period, count) in enumerate(zip(self.periods, self.modes, strict=True)):
+            k = torch.arange(-(count // 2), count // 2 + 1, dtype=torch.float64)
+            kappa.append((k * (2 * math.pi / period)).view(-1, *[1] * (len(self.modes) - 1 - axis)))
+        return kappa
 
     def coefficients(self) -> Float[Tensor, "*modes"]:
         """g_k, the product of one Gaussian for each axis."""
         product = torch.ones((), dtype=torch.float64)
-        for period, count in zip(self.periods, self.modes, strict=True):
-            k = torch.arange(-(count // 2), count // 2 + 1, dtype=torch.float64)
-            one = math.sqrt(2 * math.pi) / period * torch.exp((2 * math.pi / period * k).square() / -2)
-            product = product.unsqueeze(-1) * one
+        for period, kappa in zip(self.periods, self.frequencies(), strict=True):
+            product = product * (math.sqrt(2 * math.pi) / period * torch.exp(kappa.square() / -2))
         return product
 
-    def error(self, points: int) -> float:
-        """A bound on the error of sum_j c_j K(x - x_j) at any query in the box, as a share of sum_j |c_j|."""
-        transforms = 2 * nufft.promise(self.eps, points, len(self.modes))
-        places = 5 * nufft.ROUNDING * sum(self.periods)  # where a point lies is rounded too
-        return (1 + self.rest) * transforms + self.rest + places
+    def radians(self, points: Float[Tensor, "n dim"]) -> Float[Tensor, "dim n"]:
+        """Points as angles, a row for each axis: a period is a full turn."""
+        return points.T * (2 * math.pi / torch.tensor(self.periods, dtype=torch.float64).unsqueeze(-1))
+
+    def error(self, points: int, order: int = 0) -> float:
+        """Bound on the error of sum_j c_j u^order K(x - x_j) at any query in the box, as a share of sum_j |c_j|.
+
+        |u| K is at most 0.61 and u^2 K at most 0.74, so what is argued for the product of Gaussians holds with one
+        factor exchanged, or two. The modes weigh |kappa| g and |1 - kappa^2| g instead of g, of sums below 1: a
+        transform may be off by as much. Both functions change by at most 1 where a coordinate changes by 1.
+        """
+        truncation = self.truncation
+        if order:
+            sides = list(zip(self.periods, self.modes, strict=True))
+            exchanged = max(_truncation_of_one(*side, self.eps) for side in sides)
+            if order > 1:
+                exchanged = max((1 + exchanged) ** 2 - 1, *(_truncation_of_two(*side, self.eps) for side in sides))
+            truncation = (1 + exchanged) * (1 + truncation) - 1
+        transforms = 2 * nufft.error_bound(self.eps, points, len(self.modes))
+        coordinates = (8 if order else 5) * nufft.UNIT_ROUNDOFF * sum(self.periods)  # where a point lies is rounded too
+        return (1 + truncation) * transforms + truncation + coordinates
 
 
-def _neighbours(span: float, period: float) -> float:
-    """The copies of a point in the other periods, as seen by a query at most `span` away from it."""
+def _sum_over_copies(span: float, period: float, order: int) -> float:
+    """|u|^order K summed over a point's copies in other periods, as seen by a query at most `span` away from it."""
     copies = range(1, 4)  # the later ones are below 1e-100
-    return sum(math.exp(-((m * period - span) ** 2) / 2) + math.exp(-((m * period) ** 2) / 2) for m in copies)
+    ends = [end for m in copies for end in (m * period - span, m * period)]
+    return sum(end**order * math.exp(-(end**2) / 2) for end in ends)
+
+
+def _truncation_of_one(period: float, count: int, eps: float) -> float:
+    """Neighbouring periods and modes left out, with |u| K and |kappa| g."""
+    last = 2 * math.pi * (count // 2) / period
+    span = period - math.sqrt(2 * math.log(2 / eps))
+    return _sum_over_copies(span, period, 1) + math.sqrt(2 / math.pi) * math.exp(-(last**2) / 2)
+
+
+def _truncation_of_two(period: float, count: int, eps: float) -> float:
+    """Neighbouring periods and modes left out, with u^2 K and kappa^2 g."""
+    last = 2 * math.pi * (count // 2) / period
+    span = period - math.sqrt(2 * math.log(2 / eps))
+    tail = math.sqrt(2 / math.pi) * last * math.exp(-(last**2) / 2) + math.erfc(last / math.sqrt(2))
+    return _sum_over_copies(span, period, 2) + tail
 
 
 def eps_for(tol: float) -> float:
-    return min(max(SHARE * tol, FINEST), COARSEST)
+    """The accuracy of the transforms for an error of `tol`."""
+    return min(max(EPS_SHARE * tol, MIN_EPS), MAX_EPS)
 
 
-def offered(kernel: str, spans: Sequence[float], tol: float) -> bool:
-    """Whether the fast sum serves: a Gaussian, 1 to 3 features, data not too wide for a grid.
-
-    `spans` holds max - min of each feature that counts (finite bandwidth), in bandwidths. Heavy tails make it long.
-    """
-    return kernel == "gaussian" and 1 <= len(spans) <= 3 and Series.of(_widened(spans, tol), eps_for(tol)).fits
-
-
-def cost(n: int, queries: int, spans: Sequence[float], columns: int, tol: float) -> float:
-    """Seconds that the fast sum takes on one core, roughly, without the queries that must be redone."""
-    series = Series.of(_widened(spans, tol), eps_for(tol))
-    width = math.ceil(-math.log10(series.eps)) + 1
-    rows = (columns + 2) // 2
-    touched = (n + queries) * width ** len(spans)
-    nanoseconds = (0.9, 7.0)[not nufft.has_finufft()]
-    transforms = rows * (touched * nanoseconds + 60 * series.cells)
-    return 1e-9 * (transforms + 60 * len(spans) * (n + queries))
-
-
-def _widened(spans: Sequence[float], tol: float) -> list[float]:
-    """With what queries outside the data may add."""
-    return [span + 2 * _margin(tol, eps_for(tol)) for span in spans]
+def widest_series(spans: Sequence[float], tol: float) -> Series:
+    """The series for data of these spans in bandwidths, with all queries outside them that may be certain."""
+    eps = eps_for(tol)
+    return Series.of([span + 2 * _margin(tol, eps) for span in spans], eps)
 
 
 def _margin(tol: float, error: float) -> float:
@@ -113,100 +141,109 @@ def _margin(tol: float, error: float) -> float:
     return math.sqrt(2 * math.log(max(tol / error, 1.0)))
 
 
-def pool(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> Pooled:
-    """The average at each query by one transform there and one back; each query with a bound on its own error."""
-    counts = torch.isfinite(sample.bandwidth)
-    if sample.kernel != "gaussian" or not 1 <= int(counts.sum()) <= 3:
-        raise PlanError(
-            f"plan='fast' is for the gaussian kernel and 1 to 3 features that count; this is {sample.kernel!r} with "
-            f"{int(counts.sum())}; plan='auto' chooses a way that serves"
-        )
-    cloud, at = Cloud.of(sample, query, counts)
-    if cloud.n == 0:
-        return empty(len(query), sample.values.shape[1], query)
-    return cloud.restored(_pool(cloud, at, tol), query.device)
+def series_in_box(data: Standardised, tol: float) -> tuple[Series, Int[Tensor, " inside"] | None] | None:
+    """The series on a box around the data and the queries near it, and which queries those are (None: all).
 
-
-def _pool(cloud: Cloud, at: Float[Tensor, "dim q"], tol: float) -> Pooled:
-    series, inside = box(cloud, at, tol)
-    if not series.fits or tol < FINEST:  # no query would be certain
-        return radius_sums.pool(cloud, at, tol)
-    if inside is None:
-        found, off = _summed(cloud, at, series)
-    else:
-        some, off = _summed(cloud, at[:, inside], series)
-        found = empty(at.shape[1], cloud.columns, at)
-        found.error.fill_(math.inf)
-        for whole, part in zip(found, some, strict=True):
-            whole[inside] = part
-    redo = torch.nonzero(~(found.error <= tol)).squeeze(-1)
-    if len(redo):
-        floor = torch.log((found.lse[redo].exp() - off).clamp_min(0.0))  # a weight surely there, or -inf
-        exact = radius_sums.pool(cloud, at[:, redo], tol, floor)
-        for whole, part in zip(found, exact, strict=True):
-            whole[redo] = part
-    return found
-
-
-def box(cloud: Cloud, at: Float[Tensor, "dim q"], tol: float) -> tuple[Series, Tensor | None]:
-    """A box around the data and the queries not too far from it; which those are, None for all."""
-    eps = eps_for(tol)
+    None where its grid would be too large, or no query could be certain.
+    """
+    eps, query = eps_for(tol), data.query
     margin = _margin(tol, eps)
-    low, high = extent(at) if at.shape[1] else (cloud.low, cloud.high)
+    low, high = extent(query) if len(query) else (data.low, data.high)
     inside = None
-    if bool((low < cloud.low - margin).any() | (high > cloud.high + margin).any()):
-        near = (at >= (cloud.low - margin).unsqueeze(-1)) & (at <= (cloud.high + margin).unsqueeze(-1))
-        inside = near.all(0)
-    low = torch.maximum(torch.minimum(low, cloud.low), cloud.low - margin)
-    high = torch.minimum(torch.maximum(high, cloud.high), cloud.high + margin)
-    return Series.of((high - low).tolist(), eps), inside
+    if bool((low < data.low - margin).any() | (high > data.high + margin).any()):
+        near = ((data.low - margin).unsqueeze(-1) <= query.T) & ((data.high + margin).unsqueeze(-1) >= query.T)
+        inside = near.all(0).nonzero().squeeze(-1)
+    low = torch.maximum(torch.minimum(low, data.low), data.low - margin)
+    high = torch.minimum(torch.maximum(high, data.high), data.high + margin)
+    series = Series.of((high - low).tolist(), eps)
+    return (series, inside) if series.fits and len(data.x) else None
 
 
-def _summed(cloud: Cloud, at: Float[Tensor, "dim q"], series: Series) -> tuple[Pooled, float]:
-    """The average and its bound at queries in the box, and how far its weight may be off at all of them."""
-    strengths = packed(cloud)
-    off = [series.error(cloud.n) * mass for mass in masses(strengths)]  # of each row
-    turn = 2 * math.pi / torch.tensor(series.periods, dtype=torch.float64).unsqueeze(-1)
-    modes = nufft.type1(cloud.x * turn, strengths, series.modes, series.eps)
-    del strengths
-    modes *= series.coefficients()
-    sums = torch.view_as_real(nufft.type2(at * turn, modes, series.eps))  # (rows, q, 2)
-    queries = at.shape[1]
-    found = Pooled(at.new_empty(queries), at.new_empty(queries, cloud.columns), at.new_empty(queries))
+class FourierSums(NamedTuple):
+    """States of all queries, and by how much their weight may be off; error inf: nothing is known."""
+
+    state: Pooled
+    weight_error: float
+    log_unit: float  # of the weight error
+
+    def log_floor(self, rows: Int[Tensor, " rows"]) -> Float[Tensor, " rows"]:
+        """The log of a weight that these queries have for certain, or -inf."""
+        weight = (self.state.lse[rows] - self.log_unit).exp()
+        return torch.log((weight - self.weight_error).clamp_min(0.0)) + self.log_unit
+
+
+def pool(data: Standardised, tol: float) -> FourierSums:
+    """The average at each query of a Gaussian with 1 to 3 features, with a bound that may be above `tol`."""
+    series, inside = (series_in_box(data, tol) if tol >= MIN_EPS else None) or (None, None)
+    if series is not None and inside is None:
+        return _pool_inside(data, series)
+    state = empty(len(data.query), data.values.shape[1], data.query)
+    state.error.fill_(math.inf)
+    if series is None or inside is None:
+        return FourierSums(state, 0.0, 0.0)
+    sums = _pool_inside(data.with_query(data.query.T[:, inside].T), series)
+    state.put(inside, sums.state)
+    return sums._replace(state=state)
+
+
+def _pool_inside(data: Standardised, series: Series) -> FourierSums:
+    """States of queries that are all in the box."""
+    modes, mass, log_unit = spectrum(data, series)
+    off = [series.error(len(data.x)) * one for one in mass]  # of each row
+    sums = torch.view_as_real(nufft.type2(series.radians(data.query), modes, series.eps))  # (rows, q, 2)
+    queries, columns = len(data.query), data.values.shape[1]
+    state = Pooled(sums.new_empty(queries), sums.new_empty(queries, columns), sums.new_empty(queries))
     for start in range(0, queries, BLOCK):
-        some = slice(start, start + BLOCK)
-        _average(sums[:, some], off, Pooled(*(part[some] for part in found)))
-    return found, off[0]
+        rows = slice(start, start + BLOCK)
+        _average(sums[:, rows], off, Pooled(*(part[rows] for part in state)))
+    if log_unit:
+        state.lse.add_(log_unit)
+    return FourierSums(state, off[0], log_unit)
 
 
-def _average(sums: Float[Tensor, "rows q 2"], off: Sequence[float], into: Pooled) -> None:
-    """Averages of some queries, and their bounds: (off_row + off_0 |mean|) / (weight - off_0)."""
+def _average(sums: Float[Tensor, "rows q 2"], off: Sequence[float], out: Pooled) -> None:
+    """Averages of a block of queries, and their bounds: (off_row + off_0 |mean|) / (weight - off_0)."""
     weight = sums[0, :, 0].contiguous()
     least = weight - off[0]
-    worst = torch.reciprocal(least, out=into.error).mul_(off[0])
-    for column in range(into.mean.shape[1]):
+    worst = torch.reciprocal(least, out=out.error).mul_(off[0])
+    for column in range(out.mean.shape[1]):
         row, part = divmod(column + 1, 2)
         mean = sums[row, :, part] / weight
-        into.mean[:, column] = mean
+        out.mean[:, column] = mean
         torch.maximum(worst, mean.abs_().mul_(off[0]).add_(off[row]).div_(least), out=worst)
     worst.masked_fill_(~(least > 0), math.inf)
-    torch.log(weight.clamp_min_(1e-300), out=into.lse)
+    torch.log(weight.clamp_min_(1e-300), out=out.lse)
 
 
-def masses(strengths: Complex[Tensor, "rows n"]) -> list[float]:
-    """The sum of |c| of each row."""
+class Spectrum(NamedTuple):
+    """F_k g_k of the weight and the columns, the sum of |c| of each row, and the log of the weights' unit."""
+
+    modes: nufft.Coefficients
+    mass: list[float]
+    log_unit: float
+
+
+def spectrum(data: Standardised, series: Series) -> Spectrum:
+    """The modes of all points, times those of the Gaussian: what a transform to any query starts from."""
+    log_unit = 0.0 if data.log_weight is None else float(data.log_weight.max())
+    strengths = pack(data.values, data.log_weight, log_unit)
     real, imaginary = torch.view_as_real(strengths).unbind(-1)
-    return torch.addcmul(real.square(), imaginary, imaginary).sqrt_().sum(1).tolist()
+    mass = torch.addcmul(real.square(), imaginary, imaginary).sqrt_().sum(1).tolist()
+    modes = nufft.type1(series.radians(data.x), strengths, series.modes, series.eps)
+    modes *= series.coefficients()
+    return Spectrum(modes, mass, log_unit)
 
 
-def packed(cloud: Cloud) -> Tensor:
+def pack(
+    values: Float[Tensor, "n columns"], log_weight: Float[Tensor, " n"] | None, log_unit: float = 0.0
+) -> Complex[Tensor, "rows n"]:
     """Weight and columns, two real rows in each complex one: s (1 + i v_1), s (v_2 + i v_3), ..."""
-    rows = (cloud.columns + 2) // 2
-    packed = torch.zeros(rows, cloud.n, 2, dtype=torch.float64)
+    n, columns = values.shape
+    packed = torch.zeros((columns + 2) // 2, n, 2, dtype=torch.float64)
     packed[0, :, 0] = 1
-    for column in range(cloud.columns):
+    for column in range(columns):
         row, part = divmod(column + 1, 2)
-        packed[row, :, part] = cloud.values[:, column]
-    if cloud.log_weight is not None:
-        packed *= torch.exp(cloud.log_weight).unsqueeze(-1)
+        packed[row, :, part] = values[:, column]
+    if log_weight is not None:
+        packed *= torch.exp(log_weight - log_unit).unsqueeze(-1)
     return torch.view_as_complex(packed)

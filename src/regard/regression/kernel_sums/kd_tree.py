@@ -1,4 +1,4 @@
-"""Points in an order in which neighbours lie together, cut into tiles that each know the box around them."""
+"""The leaves of a kd-tree: points in an order in which neighbours lie together, cut into tiles with bounding boxes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-ROWS = 64  # that the fused kernel takes at once
+KERNEL_ROWS = 64  # queries that the fused kernel takes at once: large halves are multiples of it
 
 
 class Tiles(NamedTuple):
@@ -23,14 +23,15 @@ class Tiles(NamedTuple):
     def __len__(self) -> int:
         return len(self.start) - 1
 
-    def cut(self, tile: int) -> slice:
+    def rows(self, tile: int) -> slice:
+        """The rows of one tile, of a tensor in this order."""
         return slice(self.start[tile], self.start[tile + 1])
 
-    def back(self, found: Tensor) -> Tensor:
-        """What was found for the points in this order, in the order they came in."""
-        placed = torch.empty_like(found)
-        placed[self.order] = found
-        return placed
+    def original_order(self, rows: Tensor) -> Tensor:
+        """Rows in this order, put back into the order in which the points came."""
+        result = torch.empty_like(rows)
+        result[self.order] = rows
+        return result
 
 
 def tiles(points: Float[Tensor, "n dim"], largest: int) -> Tiles:
@@ -38,41 +39,20 @@ def tiles(points: Float[Tensor, "n dim"], largest: int) -> Tiles:
 
     Medians follow the data, so that clusters and heavy tails make tiles of the same size as anything else.
     """
-    numbers = points.detach().numpy()
-    if points.shape[1] == 1:
-        order, starts = np.argsort(numbers[:, 0], kind="stable"), [low for low, _ in _leaves(len(points), largest)]
-    else:
-        order, starts = _split(numbers, largest)
-    place = numbers.take(order, axis=0)
-    low = np.minimum.reduceat(place, starts, axis=0) if starts else place
-    high = np.maximum.reduceat(place, starts, axis=0) if starts else place
+    coordinates = points.detach().numpy()
+    order, starts = _split(coordinates, largest)
+    coordinates = coordinates.take(order, axis=0)
+    low = np.minimum.reduceat(coordinates, starts, axis=0) if starts else coordinates
+    high = np.maximum.reduceat(coordinates, starts, axis=0) if starts else coordinates
     return Tiles(torch.from_numpy(order), (*starts, len(points)), torch.from_numpy(low), torch.from_numpy(high))
 
 
-def _leaves(count: int, largest: int) -> list[tuple[int, int]]:
-    if not count:
-        return []
-    found: list[tuple[int, int]] = []
-    waiting = [(0, count)]
-    while waiting:
-        low, high = waiting.pop()
-        if high - low <= largest:
-            found.append((low, high))
-        else:
-            middle = _middle(low, high)
-            waiting += [(middle, high), (low, middle)]
-    return found
-
-
-def _middle(low: int, high: int) -> int:
-    """Halfway; large halves are whole numbers of rows that the kernel takes at once."""
-    half = (high - low) // 2
-    return low + (half if half < 2 * ROWS else half // ROWS * ROWS)
-
-
 def _split(points: np.ndarray, largest: int) -> tuple[np.ndarray, list[int]]:
+    """The order of the points and where each tile starts. One feature is sorted once instead of split."""
+    line = points.shape[1] == 1
+    order = np.argsort(points[:, 0], kind="stable") if line else np.arange(len(points))
     # A feature lies side by side, and single precision is enough to tell who is a neighbour.
-    order, place = np.arange(len(points)), np.ascontiguousarray(points.T, dtype=np.float32)
+    by_axis = points.T if line else np.ascontiguousarray(points.T, dtype=np.float32)
     starts: list[int] = []
     waiting = [(0, len(points))] if len(points) else []
     while waiting:
@@ -80,9 +60,16 @@ def _split(points: np.ndarray, largest: int) -> tuple[np.ndarray, list[int]]:
         if high - low <= largest:
             starts.append(low)
             continue
-        part, middle = place[:, low:high], _middle(low, high)
-        axis = int(np.argmax(part.max(1) - part.min(1)))
-        moved = np.argpartition(part[axis], middle - low)
-        place[:, low:high], order[low:high] = part.take(moved, axis=1), order[low:high].take(moved)
+        middle = _middle(low, high)
+        if not line:
+            part = by_axis[:, low:high]
+            axis = int(np.argmax(part.max(1) - part.min(1)))
+            moved = np.argpartition(part[axis], middle - low)
+            by_axis[:, low:high], order[low:high] = part.take(moved, axis=1), order[low:high].take(moved)
         waiting += [(middle, high), (low, middle)]
     return order, starts
+
+
+def _middle(low: int, high: int) -> int:
+    half = (high - low) // 2
+    return low + (half if half < 2 * KERNEL_ROWS else half // KERNEL_ROWS * KERNEL_ROWS)

@@ -1,55 +1,135 @@
-"""Every query with every point; or, where that is asked for, with those in reach."""
+"""Kernel averages over pairs of query and point in float64, with no error but rounding.
+
+Two formulas for squared distances: differences first, which never cancel, for any kernel; and for the Gaussian inner
+products on the fused kernel of attention, -|q - x|^2 / 2 = q.x - |x|^2 / 2 - |q|^2 / 2 with q and x measured from a
+centre. There the squares cancel, so what is lost grows with the distance from the centre. Points that matter to a query
+are near it, so a narrow block of queries around a centre of its own loses little.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
 import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import pad
 
 from regard.attention import attend
-from regard.regression.kernel_sums import direct, pairwise_float32, pruned_tiles
-from regard.regression.kernel_sums.plan import EXACT_PAIRS, SINGLE_TOL
-from regard.regression.kernel_sums.scaled import Scaled
-from regard.regression.kernel_sums.state import Pooled
+from regard.engine.fused import kernel
+from regard.operands import NEVER
+from regard.regression.kernel_sums import pruned_sum
+from regard.regression.kernel_sums.sample import Standardised, log_kernel, squared_distance
+from regard.regression.kernel_sums.state import Pooled, concatenate, empty, merge
 
-NARROW = 32.0  # bandwidths from the middle: up to here squares lose at most 10 of float64's 53 bits
-SKIPPED = 0.75  # of the error allowed, for what is left out; single precision needs the rest
-DIRECT_DIMENSIONS = 4  # up to here `attend` takes differences before squares
-
-
-def pool(problem: Scaled, tol: float, *, skip: bool = False) -> Pooled:
-    """In float64; where single precision is enough and worth it, in that, and float64 for queries it fails.
-
-    With `skip`, pairs of tiles beyond the kernel's reach are left out, within `tol`.
-    """
-    if problem.x.device.type == "cpu" and problem.kernel == "gaussian":
-        if len(problem.query) * len(problem.x) > EXACT_PAIRS and tol >= SINGLE_TOL:
-            found = pairwise_float32.pool(problem, tol * SKIPPED if skip else 0.0)
-            return _repaired(problem, found, tol, skip=skip)
-        return _double(problem, tol, skip=skip)
-    if skip:
-        return pruned_tiles.pool(problem, tol)
-    return _attended(problem) if problem.x.shape[1] <= DIRECT_DIMENSIONS else direct.pool(problem)
+TILE_PAIRS = 1 << 18  # pairs of a tile: a few buffers of them stay in the cache
+TILE_POINTS = 1 << 15  # points of a tile
+MIN_FUSED_POINTS = 16  # the fused kernel wants as many
+# Bandwidths from the centre of a block to its corner. Up to here squares lose at most 12 of float64's 53 bits.
+MAX_BLOCK_RADIUS = 32.0
+UNBIASED = kernel.Bias(None, None)
 
 
-def _repaired(problem: Scaled, found: Pooled, tol: float, *, skip: bool) -> Pooled:
-    """What single precision found, and in double where its bound is above `tol` (or is not a number)."""
-    bad = (~(found.error <= tol)).nonzero().squeeze(-1)
-    if len(bad):
-        again = _double(problem.asking(problem.query[bad]), tol, skip=skip)
-        for whole, part in zip(found, again, strict=True):
-            whole[bad] = part
-    return found
+def pool(data: Standardised) -> Pooled:
+    """The average over all pairs by differences of coordinates, a tile at a time."""
+    columns = data.values.shape[1]
+    width = max(1, min(TILE_POINTS, len(data.x)))
+    rows = max(1, TILE_PAIRS // width)
+    parts: list[Pooled] = []
+    for low in range(0, len(data.query), rows):
+        query = data.query[low : low + rows]
+        state = empty(len(query), columns, data.query)
+        for first in range(0, len(data.x), width):
+            state = merge(state, _pool_tile(query, data, slice(first, first + width)))
+        parts.append(state)
+    return concatenate(parts, columns, data.query)
 
 
-def _double(problem: Scaled, tol: float, *, skip: bool) -> Pooled:
-    if skip:
-        return pruned_tiles.pool(problem, tol)
-    farthest = max((float(side.abs().amax()) for side in (problem.x, problem.query) if side.numel()), default=0.0)
-    if farthest <= NARROW and len(problem.query) * len(problem.x) <= EXACT_PAIRS:
-        return _attended(problem)
-    return pruned_tiles.pool(problem, 0.0)  # tiles around centres of their own, each the work of one processor
+def _pool_tile(query: Float[Tensor, "q dim"], data: Standardised, points: slice) -> Pooled:
+    logits = log_kernel(squared_distance(query, data.x[points]), data.kernel)
+    if data.log_weight is not None:
+        logits = logits + data.log_weight[points]
+    top = logits.amax(-1, keepdim=True)
+    weights = torch.exp(logits - torch.where(top == NEVER, 0.0, top))
+    total = weights.sum(-1, keepdim=True)
+    mean = (weights @ data.values[points]) / torch.where(total == 0, 1.0, total)
+    lse = (top + torch.log(total)).squeeze(-1)
+    return Pooled(torch.where(top.squeeze(-1) == NEVER, NEVER, lse), mean, lse.new_zeros(len(lse)))
 
 
-def _attended(problem: Scaled) -> Pooled:
-    answer = attend(problem.query, problem.x, problem.values, score=problem.score())
+def pool_by_attention(data: Standardised) -> Pooled:
+    """The average over all pairs by one call of `attend`."""
+    answer = attend(data.query, data.x, data.values, score=data.score())
     lse = answer.weights.logsumexp()
     return Pooled(lse, answer.output, torch.zeros_like(lse))
+
+
+def pool_block(block: Standardised) -> Pooled:
+    """The average of one block of queries: by inner products where they keep their digits, else by differences."""
+    if block.kernel != "gaussian" or len(block.x) < MIN_FUSED_POINTS:
+        return pool(block)
+    centre, radius = _block_centre(block.query, block.x)
+    if not radius <= MAX_BLOCK_RADIUS:
+        return pool(block)
+    return _pool_by_inner_products(block.query - centre, block.x - centre, block.values, block.log_weight)
+
+
+def _block_centre(query: Float[Tensor, "q dim"], x: Float[Tensor, "n dim"]) -> tuple[Float[Tensor, " dim"], float]:
+    """The middle of a block of queries, or the point nearest to it where all points are far; and the block's radius.
+
+    Points that matter to a query are hardly farther from it than the nearest, so they are near this centre too.
+    """
+    low, high = torch.aminmax(query, dim=0)
+    middle, radius = (low + high) / 2, float((high - low).norm()) / 2
+    squares = (x - middle).square().sum(1)
+    nearest = squares.argmin()
+    return x[nearest] if float(squares[nearest]) > radius**2 else middle, radius
+
+
+def _pool_by_inner_products(
+    query: Float[Tensor, "q dim"],
+    x: Float[Tensor, "n dim"],
+    values: Float[Tensor, "n columns"],
+    log_weight: Float[Tensor, " n"] | None,
+) -> Pooled:
+    """One block of the Gaussian on the fused kernel; query and x are measured from the block's centre."""
+    bias = x.square().sum(1, keepdim=True) * -0.5
+    if log_weight is not None:
+        bias += log_weight.unsqueeze(1)
+    dim, columns = x.shape[1], values.shape[1]
+    width = max(dim + 1, columns)
+    left = torch.cat([query, query.new_ones(len(query), 1), query.new_zeros(len(query), width - dim - 1)], 1)
+    right = torch.cat([x, bias, x.new_zeros(len(x), width - dim - 1)], 1)
+    mean, lse = kernel.whole(left, right, pad(values, (0, width - columns)), (), causal=False, scale=1.0, bias=UNBIASED)
+    return Pooled(lse - query.square().sum(1) * 0.5, mean[:, :columns], lse.new_zeros(len(lse)))
+
+
+@dataclass(frozen=True, slots=True)
+class DoublePoints:
+    """Points in float64, as `pruned_sum` needs them. `pool` averages one block of queries."""
+
+    data: Standardised
+    pool: Callable[[Standardised], Pooled] = pool_block
+
+    def log_contribution_bound(
+        self, low: Float[Tensor, "tiles dim"], high: Float[Tensor, "tiles dim"]
+    ) -> Float[Tensor, "tiles n"]:
+        return pruned_sum.log_contribution_bound(self.data, low, high)
+
+    def pool_tiles(self, tiles: Sequence[slice], kept: Sequence[Int[Tensor, " kept"] | None]) -> Pooled:
+        parts = [self._pool(rows, points) for rows, points in zip(tiles, kept, strict=True)]
+        return concatenate(parts, self.data.values.shape[1], self.data.query)
+
+    def pool_rows(self, rows: Int[Tensor, " rows"]) -> Pooled:
+        return self._pool(rows, None)
+
+    def _pool(self, rows: slice | Int[Tensor, " rows"], points: Int[Tensor, " kept"] | None) -> Pooled:
+        block = self.data if points is None else self.data.subset(lambda tensor: tensor[points])
+        block = block.with_query(block.query[rows])
+        return self.pool(block) if len(block.x) else empty(len(block.query), block.values.shape[1], block.query)
+
+
+def pool_pruned(data: Standardised, tol: float) -> Pooled:
+    """The average over the pairs in reach, with at most `tol` of error from pairs that are pruned."""
+    return pruned_sum.pool(data, tol, pruned_sum.POINTS, pruned_sum.QUERIES, DoublePoints)

@@ -1,30 +1,57 @@
-"""Which way a kernel average is computed, and why: a pure function of a few numbers, by cost."""
+"""How a kernel average is computed, and why: the one cost model of kernel regression.
+
+`choose` is a pure function of a few numbers; `plan_for` takes them from the data.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Literal
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from regard import kernels
 from regard.errors import ChoiceError, PlanError
-from regard.regression.kernel_sums import fourier
+from regard.regression.kernel_sums import fourier, pruned_sum
+from regard.regression.kernel_sums.fourier import Series
+from regard.regression.kernel_sums.sample import (
+    EXACT_PAIRS,
+    Sample,
+    Standardised,
+    extent,
+    log_kernel,
+    squared_distance,
+    standardise,
+)
 
 Name = Literal["pairs", "cells", "fast"]
 NAMES: tuple[Name, ...] = ("pairs", "cells", "fast")
 
-EXACT_PAIRS = 10**7  # up to here every pair is taken, in float64
-SINGLE_TOL = 1e-5  # what single precision can promise
+SINGLE_TOL = 1e-5  # the smallest `tol` for which single precision is tried
 
-# Seconds on two cores, all in one place: only their ratios matter.
-PAIR_SINGLE = 0.65e-9
-PAIR_DOUBLE = 2.6e-9
-PAIR_DIRECT = 8e-9  # a kernel other than the Gaussian
+# Seconds; only their ratios matter. Fitted to the benchmarks regression_pairs (two cores).
+PAIR_SINGLE = 0.65e-9  # a pair of a Gaussian in single precision
+PAIR_DOUBLE = 2.6e-9  # in double precision
+PAIR_DIRECT = 8e-9  # a pair of another kernel, by differences of coordinates
 PAIR_DIRECT_FEATURE = 1e-9  # more for each feature
-CELL_PAIR = 1.1  # times as much as the same pair among all: blocks are small
-CELL_POINT = 1e-6  # to order a point or a query, and to look at boxes
+PRUNED_PAIR = 1.1  # times as much where pairs are pruned: blocks are small
+PRUNED_POINT = 1e-6  # to sort a point or a query into a tile, and to compare its box
+# Fitted to the benchmarks regression_fast and regression_bandwidth (one core, finufft).
+SPREAD_POINT = 0.9e-9  # a transform: a point times a grid cell that it is spread over
+GRID_CELL = 30e-9  # a transform: a grid cell in the FFT
+STANDARDISE_COORDINATE = 60e-9  # a coordinate of a point or query, before and after the transforms
+LEAVE_ONE_OUT_PAIR = 6e-9  # a pair in leave-one-out with its gradient
+LEAVE_ONE_OUT_CALLS = 6e-4  # the calls of one leave-one-out evaluation by transforms
+
+# Rows that are looked at to estimate how many pairs are within the kernel's reach.
+ESTIMATE_TILES, ESTIMATE_QUERIES, ESTIMATE_POINTS = 8, 1 << 13, 1 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Workload:
     """All that the choice may depend on."""
 
     queries: int
@@ -33,110 +60,187 @@ class Question:
     kernel: str
     tol: float
     columns: int = 1  # that are averaged
-    extent: tuple[float, ...] = ()  # of the points, in bandwidths, one a feature
-    share: float = 1.0  # of all pairs in tiles within each other's reach, about
+    extent: tuple[float, ...] = ()  # of the points, in bandwidths, for each feature
+    share: float = 1.0  # of all pairs in tiles within each other's reach, estimated
     device: str = "cpu"
     forced: str = "auto"
 
     @property
     def pairs(self) -> int:
+        """Pairs of query and point."""
         return self.queries * self.points
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One of three ways to the same answer, and the reason in words."""
+class Plan:
+    """One of the algorithms "pairs", "cells" and "fast", and the reason in words."""
 
     name: Name
     reason: str
-    seconds: float  # about
+    seconds: float  # estimated
 
     def __str__(self) -> str:
         return f"{self.name}: {self.reason}"
 
 
-def choose(question: Question) -> Way:
-    """The cheapest way that can serve, or the one that is asked for."""
-    if question.forced != "auto":
-        return _forced(question)
-    if question.pairs <= EXACT_PAIRS:
-        few = f"{_sizes(question)} pairs are few enough to take every one, in float64"
-        return Way("pairs", few, seconds("pairs", question))
-    offered: list[Name] = [name for name in NAMES if obstacle(name, question) is None]
-    if question.tol < fourier.FINEST and "fast" in offered:
-        offered.remove("fast")  # it would redo every query, which its cost does not know of
-    costs: dict[Name, float] = {name: seconds(name, question) for name in offered}
-    best = min(offered, key=costs.__getitem__)
-    return Way(best, _reason(best, question, costs), costs[best])
+def plan_for(
+    sample: Sample, query: Float[Tensor, "q dim"], *, tol: float, forced: str = "auto", explain: bool = False
+) -> Plan:
+    """The plan for a sample and queries. With `explain`, all costs that its reason names are estimated."""
+    sample = sample.relevant()
+    workload = Workload(
+        queries=len(query),
+        points=len(sample.x),
+        dim=sample.x.shape[1],
+        kernel=sample.kernel,
+        tol=tol,
+        device=sample.x.device.type,
+        columns=sample.values.shape[1],
+        forced=forced,
+    )
+    if (workload.pairs <= EXACT_PAIRS and forced == "auto") or not workload.pairs or not workload.dim:
+        return choose(workload)  # small problems do not wait for estimates
+    low, high = extent(sample.x)
+    workload = replace(workload, extent=tuple(((high - low) / sample.bandwidth).tolist()))
+    if not explain:
+        cheapest = choose(replace(workload, share=0.0))
+        if forced != "auto" or cheapest.name != "cells":
+            return cheapest  # no share of pairs makes "cells" cheaper than a share of 0
+    return choose(replace(workload, share=estimate_share_in_reach(sample, query, tol)))
 
 
-def _forced(question: Question) -> Way:
-    if question.forced not in NAMES:
-        raise ChoiceError(f"plan must be 'auto' or one of {', '.join(map(repr, NAMES))}, but it is {question.forced!r}")
-    name: Name = question.forced
-    why_not = obstacle(name, question)
+def choose(workload: Workload) -> Plan:
+    """The cheapest plan that can serve, or the one that is forced."""
+    if workload.forced != "auto":
+        return _forced(workload)
+    if workload.pairs <= EXACT_PAIRS:
+        few = f"{_sizes(workload)} pairs are few enough to take every one, in float64"
+        return Plan("pairs", few, seconds("pairs", workload))
+    able: list[Name] = [name for name in NAMES if obstacle(name, workload) is None]
+    if workload.tol < fourier.MIN_EPS and "fast" in able:
+        able.remove("fast")  # it would repair every query, which its cost does not include
+    costs: dict[Name, float] = {name: seconds(name, workload) for name in able}
+    best = min(able, key=costs.__getitem__)
+    return Plan(best, _reason(best, workload, costs), costs[best])
+
+
+def _forced(workload: Workload) -> Plan:
+    if workload.forced not in NAMES:
+        raise ChoiceError(f"plan must be 'auto' or one of {', '.join(map(repr, NAMES))}, but it is {workload.forced!r}")
+    name: Name = workload.forced
+    why_not = obstacle(name, workload)
     if why_not is not None:
-        can = [repr(other) for other in ("auto", *NAMES) if other == "auto" or obstacle(other, question) is None]
+        can = [repr(other) for other in ("auto", *NAMES) if other == "auto" or obstacle(other, workload) is None]
         raise PlanError(f"plan={name!r} cannot serve this: {why_not}; {' or '.join(can)} would")
-    return Way(name, f"asked for; {_sizes(question)} pairs", seconds(name, question))
+    return Plan(name, f"asked for; {_sizes(workload)} pairs", seconds(name, workload))
 
 
-def obstacle(name: Name, question: Question) -> str | None:
-    """Why a way cannot serve, or None if it can."""
+def obstacle(name: Name, workload: Workload) -> str | None:
+    """Why a plan cannot serve, or None if it can."""
     if name == "pairs":
         return None
-    if question.device != "cpu":
-        return f"it runs on the processor, and the data is on {question.device}"
-    if question.dim == 0:
+    if workload.device != "cpu":
+        return f"it runs on the processor, and the data is on {workload.device}"
+    if workload.dim == 0:
         return "no feature has a finite bandwidth, so every query has the same answer"
-    return None if name == "cells" else _fast_obstacle(question)
-
-
-def _fast_obstacle(question: Question) -> str | None:
-    if question.kernel != "gaussian":
-        return f"the fast sum knows the Gaussian kernel alone, and the kernel is {question.kernel}"
-    if question.dim > 3:
-        return f"the fast sum works in 1 to 3 dimensions, and {question.dim} features matter here"
-    if not fourier.offered(question.kernel, question.extent, question.tol):
-        return f"the data is {_extent(question)} bandwidths wide, which takes too many frequencies"
+    if name == "cells":
+        return None
+    if workload.kernel != "gaussian":
+        return f"the fast sum knows the Gaussian kernel alone, and the kernel is {workload.kernel}"
+    if workload.dim > 3:
+        return f"the fast sum works in 1 to 3 dimensions, and {workload.dim} features matter here"
+    if not fourier.widest_series(workload.extent, workload.tol).fits:
+        wide = " x ".join(f"{extent:.3g}" for extent in workload.extent)
+        return f"the data is {wide} bandwidths wide, which takes too many frequencies"
     return None
 
 
-def seconds(name: Name, question: Question) -> float:
-    """What a way costs, about."""
-    everything = question.points + question.queries
+def seconds(name: Name, workload: Workload) -> float:
+    """The estimated cost of a plan, without repairs."""
+    rows = workload.points + workload.queries
     if name == "fast":
-        return fourier.cost(question.points, question.queries, question.extent, question.columns, question.tol)
+        series = fourier.widest_series(workload.extent, workload.tol)
+        transforms = sum(transform_seconds(series, points) for points in (workload.points, workload.queries))
+        return (workload.columns + 2) // 2 * transforms + STANDARDISE_COORDINATE * workload.dim * rows
     if name == "cells":
-        return question.pairs * question.share * pair(question) * CELL_PAIR + everything * CELL_POINT
-    return question.pairs * pair(question)
+        return workload.pairs * workload.share * pair_seconds(workload) * PRUNED_PAIR + rows * PRUNED_POINT
+    return workload.pairs * pair_seconds(workload)
 
 
-def pair(question: Question) -> float:
-    """What one pair costs."""
-    if question.kernel != "gaussian":
-        return PAIR_DIRECT + PAIR_DIRECT_FEATURE * question.dim
-    return PAIR_DOUBLE if question.pairs <= EXACT_PAIRS or question.tol < SINGLE_TOL else PAIR_SINGLE
+def transform_seconds(series: Series, points: int, larger_grid: float = 1.0) -> float:
+    """The cost of one non-uniform transform; the grid may be `larger_grid` times that of the series."""
+    width = math.ceil(-math.log10(series.eps)) + 1  # grid cells that a point is spread over, along each axis
+    return SPREAD_POINT * points * width ** len(series.modes) + GRID_CELL * series.cells * larger_grid
 
 
-def _reason(name: Name, question: Question, costs: dict[Name, float]) -> str:
+def pair_seconds(workload: Workload) -> float:
+    """The cost of one pair of query and point."""
+    if workload.kernel != "gaussian":
+        return PAIR_DIRECT + PAIR_DIRECT_FEATURE * workload.dim
+    return PAIR_DOUBLE if workload.pairs <= EXACT_PAIRS or workload.tol < SINGLE_TOL else PAIR_SINGLE
+
+
+def _reason(name: Name, workload: Workload, costs: dict[Name, float]) -> str:
     others = ", ".join(f"{other} {_duration(cost)}" for other, cost in costs.items() if other != name)
-    beside = f", against {others}" if others else ""
+    against = f", against {others}" if others else ""
     what = {
-        "pairs": f"every one of {_sizes(question)} pairs",
-        "cells": f"about {question.share:.1%} of {_sizes(question)} pairs are within the kernel's reach, which",
-        "fast": f"a sum over frequencies instead of {_sizes(question)} pairs",
+        "pairs": f"every one of {_sizes(workload)} pairs",
+        "cells": f"about {workload.share:.1%} of {_sizes(workload)} pairs are within the kernel's reach, which",
+        "fast": f"a sum over frequencies instead of {_sizes(workload)} pairs",
     }[name]
-    return f"{what} takes about {_duration(costs[name])}{beside}"
+    return f"{what} takes about {_duration(costs[name])}{against}"
 
 
 def _duration(cost: float) -> str:
     return f"{cost * 1e3:.0f} ms" if cost < 1 else f"{cost:.1f} s"
 
 
-def _extent(question: Question) -> str:
-    return " x ".join(f"{extent:.3g}" for extent in question.extent)
+def _sizes(workload: Workload) -> str:
+    return f"{workload.queries:,} x {workload.points:,}"
 
 
-def _sizes(question: Question) -> str:
-    return f"{question.queries:,} x {question.points:,}"
+def estimate_share_in_reach(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> float:
+    """The selectivity of pruning: the share of all pairs that is left, estimated from a few tiles of queries."""
+    finite = torch.isfinite(sample.bandwidth)
+    query, sample = query if bool(finite.all()) else query[:, finite], sample.relevant()
+    n = len(sample.x)
+    few = replace(sample, x=_every(sample.x, ESTIMATE_POINTS), values=_every(sample.values, ESTIMATE_POINTS))
+    weight = torch.zeros_like(few.x[:, 0]) if sample.log_weight is None else _every(sample.log_weight, ESTIMATE_POINTS)
+    few = replace(few, log_weight=weight + math.log(n / len(few.x)))  # with the weight of all
+    data = standardise(few, _every(query, ESTIMATE_QUERIES))
+    members = max(1, min(len(data.query), round(pruned_sum.QUERIES / len(query) * len(data.query))))
+    tiles = torch.stack(
+        [_nearest_in_cube(centre, data.query, members) for centre in _every(data.query, ESTIMATE_TILES)]
+    )
+    kept = _mean_points_kept(data, tiles, max(tol, pruned_sum.NEGLIGIBLE))
+    return min(1.0, max(kept / len(data.x), pruned_sum.POINTS / n))
+
+
+def _every(rows: Float[Tensor, "n ..."], count: int) -> Float[Tensor, "some ..."]:
+    """About `count` rows, evenly along their order."""
+    if len(rows) <= count:
+        return rows
+    return rows[torch.linspace(0, len(rows) - 1, count, dtype=torch.float64).long()]
+
+
+def _nearest_in_cube(
+    centre: Float[Tensor, " dim"], query: Float[Tensor, "q dim"], members: int
+) -> Float[Tensor, "members dim"]:
+    """A tile of queries: the `members` nearest to a centre in the maximum norm."""
+    distance = (query - centre).abs().amax(-1)
+    return query[distance.topk(members, largest=False).indices]
+
+
+def _mean_points_kept(data: Standardised, tiles: Float[Tensor, "tiles members dim"], tol: float) -> float:
+    """How many points are kept for a tile of queries, on average."""
+    low, high = tiles.amin(1), tiles.amax(1)
+    if kernels.get(data.kernel).compact:
+        square = pruned_sum.squared_distance_to_boxes(data.x, low, high)
+        return float((square <= pruned_sum.COMPACT_REACH).double().sum(1).mean())
+    few = tiles[:, :: max(1, tiles.shape[1] // pruned_sum.QUERIES_FOR_FLOOR)]
+    logits = log_kernel(squared_distance(few.flatten(0, 1), data.x), data.kernel)
+    logits = logits if data.log_weight is None else logits + data.log_weight
+    log_floor = logits.logsumexp(1).view(few.shape[:2]).amin(1)
+    log_bound = pruned_sum.log_contribution_bound(data, low, high)
+    kept, _ = pruned_sum.prune_points(log_bound, log_floor, pruned_sum.POINT_SHARE * tol / data.value_range)
+    return sum(len(data.x) if points is None else len(points) for points in kept) / len(kept)

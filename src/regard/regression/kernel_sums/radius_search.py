@@ -1,140 +1,429 @@
-"""Who is near? Three ways to find the points within a radius: cells, a sorted line, a tree."""
+"""Neighbours within a radius, and Gaussian averages over them; and the points nearest to a query.
+
+Neighbours are lists in CSR form, without a loop over queries: from cell lists for radii of some bandwidths, from a
+sorted axis or a kd-tree for larger ones.
+
+**The radius of an average.** If the weight at a query is certainly at least f, the points beyond a radius r add at most
+the share S exp(-r^2 / 2) / f to it (S: the sum of all weights), and move the average by at most that share of the
+values' range. So r^2 = 2 log(S range / (f tol)) is enough. Without a better f, the nearest point alone gives
+f = s exp(-d^2 / 2). In bandwidths.
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.regression.kernel_sums.cloud import Cloud
-from regard.regression.kernel_sums.segment_sums import Lists, Points, of_runs, parts_of
+from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF, Sample, Standardised
+from regard.regression.kernel_sums.state import Pooled, empty
 
-ROWS = 2  # cells to each side: a radius is two cells wide
-FINE = 8  # along the last axis cells are this much shorter: points there stand in a row anyway
-SLACK = 1 + 1e-9  # a point on the edge of a cell may be counted to either
-MOST_KEYS = 2.0**62
-MOST_MARKS = 2**22
+PRUNED_SHARE = 0.1  # of `tol`, for the points outside the radius: a smaller one costs only a logarithm
+MAX_CELL_RADIUS = 14.0  # bandwidths; a wider ball would cover many empty cells
+MAX_DIRECT_PAIRS = 3e7  # up to here all pairs are faster than a kd-tree
+BLOCK_PAIRS = 2**18  # pairs evaluated at once: a handful of arrays of this length stays near the cache
+CELLS_PER_RADIUS = 2  # cells to each side of a query
+LAST_AXIS_CELLS = 8  # times as many along the last axis: points there stand in a row anyway
+RADIUS_SLACK = 1 + 1e-9  # a point on the edge of a cell may be counted to either
+MAX_CELL_KEY = 2.0**62  # cells are numbered by int64
+MAX_COARSE_CELLS = 2**22  # of the coarse grid that tells which points are near any query
+NEAREST_TILE = 2**20  # distances held at a time while the nearest points are searched
+TIE_ERROR = 2.0**-50  # relative rounding error of a sum of products: points that differ by less are equally near
 
 
-def in_cells(cloud: Cloud, radius: float) -> bool:
-    """Whether the cells can be numbered."""
-    side = radius / ROWS
-    return math.prod(float(width) / side + 1 for width in cloud.high - cloud.low) * FINE < MOST_KEYS
+class Neighbours(NamedTuple):
+    """Lists of points in CSR form: the points of list after list, the query of each list, and its length."""
+
+    points: Int[Tensor, " pairs"]
+    query: Int[Tensor, " lists"]
+    length: Int[Tensor, " lists"]  # never 0
+
+    def sums(self, terms: Float[Tensor, " pairs"]) -> Float[Tensor, " lists"]:
+        """The sum of a term over each list."""
+        return torch.from_numpy(np.add.reduceat(terms.numpy(), (self.length.cumsum(0) - self.length).numpy()))
 
 
-def cells(cloud: Cloud, at: Float[Tensor, "dim q"], radius: Float[Tensor, " q"]) -> tuple[Points, Iterator[Lists]]:
-    """Points sorted by cell, row after row; each query reads the part of each row that its ball touches."""
-    radius = radius * SLACK
+class CellList(NamedTuple):
+    """Neighbours whose points are places in `order`: neighbours of one query stand in runs there."""
+
+    order: Int[Tensor, " m"]  # row of each point: the points near any query, sorted by cell
+    blocks: Iterator[Neighbours]
+
+
+def runs_to_lists(
+    query: Int[Tensor, " runs"], start: Int[Tensor, " runs"], stop: Int[Tensor, " runs"]
+) -> Iterator[Neighbours]:
+    """Lists of points that stand in a row, a bounded number of pairs at a time."""
+    filled = stop > start
+    query, start, stop = _split_long_runs(query[filled], start[filled], stop[filled])
+    length = stop - start
+    for part in blocks_of_lists(length):
+        lengths = length[part]
+        ends = lengths.cumsum(0)
+        shift = torch.repeat_interleave(start[part] - (ends - lengths), lengths)
+        yield Neighbours(shift + torch.arange(len(shift)), query[part], lengths)
+
+
+def _split_long_runs(query: Tensor, start: Tensor, stop: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Runs of at most BLOCK_PAIRS points."""
+    pieces = torch.div(stop - start - 1, BLOCK_PAIRS, rounding_mode="floor") + 1
+    if bool((pieces == 1).all()):
+        return query, start, stop
+    query, first, last = (torch.repeat_interleave(t, pieces) for t in (query, start, stop))
+    number = torch.arange(len(query)) - torch.repeat_interleave(pieces.cumsum(0) - pieces, pieces)
+    start = first + number * BLOCK_PAIRS
+    return query, start, torch.minimum(start + BLOCK_PAIRS, last)
+
+
+def blocks_of_lists(length: Int[Tensor, " lists"]) -> Iterator[slice]:
+    """Slices of lists with about BLOCK_PAIRS pairs each."""
+    ends = length.cumsum(0)
+    first, done = 0, 0
+    while first < len(length):
+        last = max(first + 1, int(torch.searchsorted(ends, done + BLOCK_PAIRS, right=True)))
+        yield slice(first, last)
+        first, done = last, int(ends[last - 1])
+
+
+class Grid(NamedTuple):
+    """Cells over a box: where it begins, and the length and number of the cells along each axis."""
+
+    low: Float[Tensor, " dim"]
+    side: list[float]
+    cells: list[int]
+
+    @staticmethod
+    def of(low: Float[Tensor, " dim"], high: Float[Tensor, " dim"], side: list[float]) -> Grid:
+        """A grid over the box from `low` to `high`."""
+        return Grid(low, side, [int(float(width) / one) + 1 for width, one in zip(high - low, side, strict=True)])
+
+    def keys(self, x: Float[Tensor, "dim n"]) -> Int[Tensor, " n"]:
+        """The number of each point's cell."""
+        key = torch.zeros(x.shape[1], dtype=torch.int64)
+        for row, edge, side, count in zip(x, self.low, self.side, self.cells, strict=True):
+            key.mul_(count).add_(((row - edge) / side).to(torch.int64).clamp_(0, count - 1))
+        return key
+
+
+def fits_cells(low: Float[Tensor, " dim"], high: Float[Tensor, " dim"], radius: float) -> bool:
+    """True where the cells of a box can be numbered."""
+    side = radius / CELLS_PER_RADIUS
+    return math.prod(float(width) / side + 1 for width in high - low) * LAST_AXIS_CELLS < MAX_CELL_KEY
+
+
+def cell_list(
+    x: Float[Tensor, "n dim"],
+    low: Float[Tensor, " dim"],
+    high: Float[Tensor, " dim"],
+    query: Float[Tensor, "q dim"],
+    radius: Float[Tensor, " q"],
+) -> CellList:
+    """The points within each query's own radius, and some beyond it. `low` and `high` hold all points.
+
+    Points are sorted by cell, row after row; each query reads the part of each row that its ball touches.
+    """
+    points, at = x.T, query.T
+    radius = radius * RADIUS_SLACK
     largest = float(radius.max())
-    side = [largest / ROWS] * (len(cloud.x) - 1) + [largest / ROWS / FINE]
-    count = [int(float(width) / s) + 1 for width, s in zip(cloud.high - cloud.low, side, strict=True)]
-    chosen = _in_reach(cloud, at, largest)
-    key, order = torch.sort(_key(cloud.x if chosen is None else cloud.x[:, chosen], cloud.low, side, count))
-    points = Points.of(cloud, order if chosen is None else chosen[order])
-    return points, of_runs(*_rows_in_ball(cloud.low, at, radius, side, count, key))
+    side = largest / CELLS_PER_RADIUS
+    grid = Grid.of(low, high, [side] * (len(points) - 1) + [side / LAST_AXIS_CELLS])
+    near = _near_any_query(Grid.of(low, high, [largest] * len(points)), points, at)
+    key, order = torch.sort(grid.keys(points if near is None else points[:, near]))
+    return CellList(order if near is None else near[order], runs_to_lists(*_runs_in_ball(grid, at, radius, key)))
 
 
-def _key(x: Float[Tensor, "dim n"], low: Tensor, side: list[float], count: list[int]) -> Int[Tensor, " n"]:
-    key = torch.zeros(x.shape[1], dtype=torch.int64)
-    for row, edge, length, many in zip(x, low, side, count, strict=True):
-        key.mul_(many).add_(((row - edge) / length).to(torch.int64).clamp_(0, many - 1))
-    return key
-
-
-def _in_reach(cloud: Cloud, at: Float[Tensor, "dim q"], radius: float) -> Int[Tensor, " some"] | None:
-    """Points in the same large cell as a query or next to it: the others need not be sorted. None: not worth it."""
-    widths = (cloud.high - cloud.low).tolist()
-    count = [int(width / radius) + 1 for width in widths]
-    if math.prod(count) > MOST_MARKS or math.prod(count) <= 3 ** len(count):
+def _near_any_query(
+    grid: Grid, x: Float[Tensor, "dim n"], query: Float[Tensor, "dim q"]
+) -> Int[Tensor, " near"] | None:
+    """Points in the cell of a query or next to it: the others need not be sorted. None: not worth it."""
+    if math.prod(grid.cells) > MAX_COARSE_CELLS or math.prod(grid.cells) <= 3 ** len(grid.cells):
         return None
-    marks = torch.zeros(count, dtype=torch.bool)
-    own = [((row - edge) / radius).floor().to(torch.int64) for row, edge in zip(at, cloud.low, strict=True)]
-    for step in itertools.product((-1, 0, 1), repeat=len(count)):
-        there = [(cell + s).clamp(0, many - 1) for cell, s, many in zip(own, step, count, strict=True)]
-        marks[tuple(there)] = True  # clamped: a cell too many is harmless
-    marked = marks.flatten()[_key(cloud.x, cloud.low, [radius] * len(count), count)]
-    return torch.nonzero(marked).squeeze(-1)
+    marks = torch.zeros(grid.cells, dtype=torch.bool)
+    own = [
+        ((row - edge) / side).floor().to(torch.int64)
+        for row, edge, side in zip(query, grid.low, grid.side, strict=True)
+    ]
+    for step in itertools.product((-1, 0, 1), repeat=len(grid.cells)):
+        cells = [(cell + s).clamp(0, count - 1) for cell, s, count in zip(own, step, grid.cells, strict=True)]
+        marks[tuple(cells)] = True  # clamped: a cell too many is harmless
+    return torch.nonzero(marks.flatten()[grid.keys(x)]).squeeze(-1)
 
 
-def _rows_in_ball(
-    low: Tensor, at: Tensor, radius: Tensor, side: list[float], count: list[int], key: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """For every query and every row of cells near it: the owner, the first point and the one after the last."""
-    row = torch.zeros(at.shape[1], 1, dtype=torch.int64)
+def _runs_in_ball(grid: Grid, query: Tensor, radius: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """For every query and every row of cells near it: the query, the first point and the one after the last."""
+    low, side, count = grid.low, grid.side, grid.cells
+    row = torch.zeros(query.shape[1], 1, dtype=torch.int64)
     left = radius.square().unsqueeze(-1)  # what remains of the squared radius along the last axis; (q, rows)
-    steps = torch.arange(-ROWS, ROWS + 1)
-    for here, edge, length, many in zip(at[:-1], low, side, count, strict=False):
-        cell = ((here - edge) / length).floor().to(torch.int64).unsqueeze(-1) + steps
+    steps = torch.arange(-CELLS_PER_RADIUS, CELLS_PER_RADIUS + 1)
+    for at, edge, length, cells in zip(query[:-1], low, side, count, strict=False):
+        cell = ((at - edge) / length).floor().to(torch.int64).unsqueeze(-1) + steps
         begin = edge + cell * length
-        gap = torch.maximum(begin - here.unsqueeze(-1), here.unsqueeze(-1) - begin - length).clamp_min_(0.0)
-        there = (left.unsqueeze(-1) - gap.square().unsqueeze(1)).masked_fill_(
-            ((cell < 0) | (cell >= many)).unsqueeze(1), -1.0
-        )
-        left = there.flatten(1)
-        row = (row.unsqueeze(-1) * many + cell.unsqueeze(1)).flatten(1)
+        gap = torch.maximum(begin - at.unsqueeze(-1), at.unsqueeze(-1) - begin - length).clamp_min_(0.0)
+        outside = ((cell < 0) | (cell >= cells)).unsqueeze(1)
+        left = (left.unsqueeze(-1) - gap.square().unsqueeze(1)).masked_fill_(outside, -1.0).flatten(1)
+        row = (row.unsqueeze(-1) * cells + cell.unsqueeze(1)).flatten(1)
     half = torch.sqrt(left.clamp_min(0.0))
-    here, last = (at[-1] - low[-1]).unsqueeze(-1), count[-1] - 1
-    first_cell = ((here - half) / side[-1] - 1e-9).floor()
-    last_cell = ((here + half) / side[-1] + 1e-9).floor()
-    some = (left >= 0) & (last_cell >= 0) & (first_cell <= last)
-    owner = torch.nonzero(some)[:, 0]
-    base = row[some] * count[-1]
-    start = torch.searchsorted(key, base + first_cell[some].clamp_(0, last).to(torch.int64))
-    stop = torch.searchsorted(key, base + last_cell[some].clamp_(0, last).to(torch.int64), right=True)
-    return owner, start, stop
+    at, last = (query[-1] - low[-1]).unsqueeze(-1), count[-1] - 1
+    first_cell = ((at - half) / side[-1] - 1e-9).floor()
+    last_cell = ((at + half) / side[-1] + 1e-9).floor()
+    touched = (left >= 0) & (last_cell >= 0) & (first_cell <= last)
+    base = row[touched] * count[-1]
+    start = torch.searchsorted(key, base + first_cell[touched].clamp_(0, last).to(torch.int64))
+    stop = torch.searchsorted(key, base + last_cell[touched].clamp_(0, last).to(torch.int64), right=True)
+    return torch.nonzero(touched)[:, 0], start, stop
 
 
-class Line:
-    """One feature: the points in order."""
+class SortedAxis:
+    """Points with one feature, sorted: neighbours stand in a row."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self.sorted, self.order = torch.sort(cloud.x[0])
-        self.points = Points.of(cloud, self.order)
+    def __init__(self, x: Float[Tensor, "n 1"]) -> None:
+        self.sorted, self.order = torch.sort(x[:, 0], stable=True)
 
-    def nearest(self, at: Float[Tensor, "dim q"]) -> tuple[Float[Tensor, " q"], Int[Tensor, " q"]]:
-        right = torch.searchsorted(self.sorted, at[0]).clamp_(max=len(self.sorted) - 1)
+    def nearest(self, query: Float[Tensor, "q 1"]) -> tuple[Float[Tensor, " q"], Int[Tensor, " q"]]:
+        """The distance to the nearest point of each query, and its row."""
+        at = query[:, 0].contiguous()
+        right = torch.searchsorted(self.sorted, at).clamp_(max=len(self.sorted) - 1)
         left = (right - 1).clamp_min_(0)
-        to_left, to_right = ((self.sorted[side] - at[0]).abs() for side in (left, right))
+        to_left, to_right = ((self.sorted[side] - at).abs() for side in (left, right))
         closer = to_left < to_right
         return torch.where(closer, to_left, to_right), self.order[torch.where(closer, left, right)]
 
-    def balls(self, at: Float[Tensor, "dim q"], radius: Float[Tensor, " q"]) -> Iterator[Lists]:
-        radius = radius * SLACK
-        start = torch.searchsorted(self.sorted, at[0] - radius)
-        stop = torch.searchsorted(self.sorted, at[0] + radius, right=True)
-        return of_runs(torch.arange(len(radius)), start, stop)
+    def within(self, query: Float[Tensor, "q 1"], radius: Float[Tensor, " q"]) -> Iterator[Neighbours]:
+        """The points within each query's own radius, as places in `order`."""
+        at, radius = query[:, 0], radius * RADIUS_SLACK
+        start = torch.searchsorted(self.sorted, at - radius)
+        stop = torch.searchsorted(self.sorted, at + radius, right=True)
+        return runs_to_lists(torch.arange(len(radius)), start, stop)
 
 
-class Tree:
-    """Two or three features: scipy's tree."""
+class KdTree:
+    """Points with two or three features, in scipy's kd-tree."""
 
-    def __init__(self, cloud: Cloud) -> None:
+    def __init__(self, x: Float[Tensor, "n dim"]) -> None:
         from scipy.spatial import KDTree
 
         # A balanced tree takes twice as long to build and answers no faster here.
-        self.tree: Any = KDTree(cloud.x.T.contiguous().numpy(), balanced_tree=False, compact_nodes=False)
-        self.points = Points.of(cloud)
+        self.tree: Any = KDTree(x.contiguous().numpy(), balanced_tree=False, compact_nodes=False)
+        self.order = None  # the points are not sorted
         self.workers = torch.get_num_threads()
 
-    def nearest(self, at: Float[Tensor, "dim q"]) -> tuple[Float[Tensor, " q"], Int[Tensor, " q"]]:
-        distance, which = self.tree.query(at.T.contiguous().numpy(), workers=self.workers)
-        return torch.from_numpy(distance), torch.from_numpy(which)
+    def nearest(self, query: Float[Tensor, "q dim"]) -> tuple[Float[Tensor, " q"], Int[Tensor, " q"]]:
+        """The distance to the nearest point of each query, and its row."""
+        distance, row = self.tree.query(query.contiguous().numpy(), workers=self.workers)
+        return torch.from_numpy(distance), torch.from_numpy(row)
 
-    def balls(self, at: Float[Tensor, "dim q"], radius: Float[Tensor, " q"]) -> Iterator[Lists]:
-        places, reach = at.T.contiguous().numpy(), (radius * SLACK).numpy()
-        length = torch.from_numpy(self._ask(places, reach, return_length=True))
-        owner = torch.arange(len(length))[length > 0]
-        for part in parts_of(length[owner]):
-            who = owner[part].numpy()
-            lists = self._ask(places[who], reach[who])
-            flat = np.concatenate([np.asarray(one, dtype=np.int64) for one in lists])
-            yield Lists(torch.from_numpy(flat), owner[part], length[owner][part])
+    def within(self, query: Float[Tensor, "q dim"], radius: Float[Tensor, " q"]) -> Iterator[Neighbours]:
+        """The points within each query's own radius."""
+        at, reach = query.contiguous().numpy(), (radius * RADIUS_SLACK).numpy()
+        length = torch.from_numpy(self.tree.query_ball_point(at, reach, workers=self.workers, return_length=True))
+        rows = torch.arange(len(length))[length > 0]
+        for part in blocks_of_lists(length[rows]):
+            chosen = rows[part].numpy()
+            lists = self.tree.query_ball_point(at[chosen], reach[chosen], workers=self.workers)
+            points = np.concatenate([np.asarray(one, dtype=np.int64) for one in lists])
+            yield Neighbours(torch.from_numpy(points), rows[part], length[rows][part])
 
-    def _ask(self, places: np.ndarray, reach: np.ndarray, **options: bool) -> Any:
-        return self.tree.query_ball_point(places, reach, workers=self.workers, **options)
+
+def pool(data: Standardised, tol: float, log_floor: Float[Tensor, " q"] | None = None) -> Pooled:
+    """The Gaussian average at each query over the points that matter.
+
+    `log_floor` is the log of a weight that each query certainly has, or -inf. Data is standardised by axis.
+    """
+    return _RadiusSum(data, tol, log_floor).pool()
+
+
+class _RadiusSum:
+    def __init__(self, data: Standardised, tol: float, log_floor: Tensor | None) -> None:
+        self.data = data
+        self.index: SortedAxis | KdTree | None = None
+        self.state = empty(len(data.query), data.values.shape[1], data.query)
+        self.log_floor = self.state.lse.clone() if log_floor is None else log_floor.clone()
+        weight, self.value_range = data.log_weight, data.value_range
+        self.log_mass = math.log(len(data.x)) if weight is None else float(torch.logsumexp(weight, 0))
+        # Less than rounding cannot be seen: a tol of 0 means what float64 can hold.
+        self.log_needed = self.log_mass + math.log(self.value_range / (PRUNED_SHARE * max(tol, UNIT_ROUNDOFF)))
+
+    def pool(self) -> Pooled:
+        unknown = torch.nonzero(self.log_floor == -math.inf).squeeze(-1)
+        if len(unknown) and self.data.x.shape[1] > 1 and len(unknown) * len(self.data.x) <= MAX_DIRECT_PAIRS:
+            self.state.lse[unknown], self.state.mean[unknown] = _average_all(self.data, self._query(unknown))
+        elif len(unknown):
+            distance, row = self._index().nearest(self._query(unknown))
+            weight = 0.0 if self.data.log_weight is None else self.data.log_weight[row]
+            self.log_floor[unknown] = weight - distance.square() / 2
+        radius = torch.sqrt(2 * (self.log_needed - self.log_floor))  # inf: done already
+        near = torch.nonzero(radius <= MAX_CELL_RADIUS).squeeze(-1)
+        far = torch.nonzero((radius > MAX_CELL_RADIUS) & (radius < math.inf)).squeeze(-1)
+        if len(near) and fits_cells(self.data.low, self.data.high, float(radius[near].max())):
+            cells = cell_list(self.data.x, self.data.low, self.data.high, self._query(near), radius[near])
+            self._average(near, radius[near], *cells)
+        else:
+            self._average_by_index(near, radius[near])
+        self._average_by_index(far, radius[far])
+        return self.state
+
+    def _query(self, rows: Int[Tensor, " rows"]) -> Float[Tensor, "rows dim"]:
+        return self.data.query.T[:, rows].T
+
+    def _index(self) -> SortedAxis | KdTree:
+        if self.index is None:
+            self.index = (SortedAxis if self.data.x.shape[1] == 1 else KdTree)(self.data.x)
+        return self.index
+
+    def _average_by_index(self, rows: Int[Tensor, " rows"], radius: Float[Tensor, " rows"]) -> None:
+        if len(rows):
+            index = self._index()
+            self._average(rows, radius, index.order, index.within(self._query(rows), radius))
+
+    def _average(self, rows: Tensor, radius: Tensor, order: Tensor | None, lists: Iterable[Neighbours]) -> None:
+        floor, data = self.log_floor[rows], self.data.with_query(self._query(rows))
+        if order is not None:
+            data = data.subset(lambda tensor: tensor[order] if tensor.is_contiguous() else tensor.T[:, order].T)
+        weight, total = _weighted_sums(data, floor, lists)
+        self.state.lse[rows] = weight.log() + floor
+        self.state.mean[rows] = total / weight.unsqueeze(-1)
+        self.state.error[rows] = torch.exp(self.log_mass - radius.square() / 2 - floor) / weight * self.value_range
+
+
+def _weighted_sums(
+    data: Standardised, floor: Float[Tensor, " q"], lists: Iterable[Neighbours]
+) -> tuple[Float[Tensor, " q"], Float[Tensor, "q columns"]]:
+    """The weight at each query over exp(floor), which keeps it in range, and the weighted sums of the values."""
+    weight = torch.zeros_like(floor)
+    total = floor.new_zeros(len(floor), data.values.shape[1])
+    for block in lists:
+        share = _shares(data, floor, block)
+        weight.index_add_(0, block.query, block.sums(share))
+        for column in range(total.shape[1]):
+            total[:, column].index_add_(0, block.query, block.sums(share * data.values[block.points, column]))
+    return weight, total
+
+
+def _shares(data: Standardised, floor: Float[Tensor, " q"], block: Neighbours) -> Float[Tensor, " pairs"]:
+    """exp(log weight - |difference|^2 / 2 - floor) of every pair."""
+    exponent = torch.repeat_interleave(-floor[block.query], block.length)
+    for row, at in zip(data.x.T, data.query.T, strict=True):
+        difference = row[block.points]
+        difference -= torch.repeat_interleave(at[block.query], block.length)
+        exponent.addcmul_(difference, difference, value=-0.5)
+    if data.log_weight is not None:
+        exponent += data.log_weight[block.points]
+    return exponent.exp_()
+
+
+def _average_all(
+    data: Standardised, query: Float[Tensor, "q dim"]
+) -> tuple[Float[Tensor, " q"], Float[Tensor, "q columns"]]:
+    """The log weight and the average over all points, pair by pair."""
+    lse, mean = query.new_empty(len(query)), query.new_empty(len(query), data.values.shape[1])
+    step = max(1, 4 * BLOCK_PAIRS // len(data.x))
+    for first in range(0, len(query), step):
+        rows = slice(first, first + step)
+        exponent = torch.zeros(len(query[rows]), len(data.x), dtype=torch.float64)
+        for row, at in zip(data.x.T, query[rows].T, strict=True):
+            difference = row - at.unsqueeze(-1)
+            exponent.addcmul_(difference, difference, value=-0.5)
+        if data.log_weight is not None:
+            exponent += data.log_weight
+        top = exponent.amax(1, keepdim=True)
+        share = exponent.sub_(top).exp_()
+        weight = share.sum(1)
+        lse[rows] = top.squeeze(1) + weight.log()
+        mean[rows] = (share @ data.values) / weight.unsqueeze(-1)
+    return lse, mean
+
+
+class Nearest(NamedTuple):
+    """The points nearest to each query, as a state that merges: squared distance, total weight and mean."""
+
+    square: Float[Tensor, " q"]  # in units of the bandwidth; inf before any point
+    total: Float[Tensor, " q"]
+    mean: Float[Tensor, "q columns"]
+
+    @staticmethod
+    def empty(queries: int, columns: int, like: Tensor) -> Nearest:
+        """The state before any point: the identity of `merge`."""
+        square = torch.full((queries,), math.inf, dtype=torch.float64, device=like.device)
+        return Nearest(square, torch.zeros_like(square), square.new_zeros(queries, columns))
+
+    @staticmethod
+    def of(
+        square: Float[Tensor, "q n"], weight: Float[Tensor, " n"] | None, values: Float[Tensor, "n columns"]
+    ) -> Nearest:
+        """The nearest of all points at these squared distances; inf: the point does not count."""
+        if not square.shape[1]:
+            return Nearest.empty(len(square), values.shape[1], square)
+        best = square.amin(1)
+        near = ((square == best.unsqueeze(1)) & (square < math.inf)).to(square.dtype)
+        near = near if weight is None else near * weight
+        total = near.sum(1)
+        return Nearest(best, total, near @ values / torch.where(total > 0, total, 1.0).unsqueeze(1))
+
+    def merge(self, other: Nearest) -> Nearest:
+        """The nearest points of two parts of the data."""
+        square = torch.minimum(self.square, other.square)
+        mine = torch.where(self.square == square, self.total, 0.0)
+        theirs = torch.where(other.square == square, other.total, 0.0)
+        total = mine + theirs
+        share = (theirs / torch.where(total > 0, total, 1.0)).unsqueeze(1)
+        return Nearest(square, total, self.mean + share * (other.mean - self.mean))
+
+
+def nearest_points(sample: Sample, query: Float[Tensor, "q dim"], rows: Int[Tensor, " rows"]) -> Nearest:
+    """The points of a sample nearest to some of the queries; the other queries have an empty state."""
+    finite = torch.isfinite(sample.bandwidth)
+    bandwidth = sample.bandwidth[finite]
+    x, at = sample.x[:, finite] / bandwidth, query[rows][:, finite] / bandwidth
+    weight = None if sample.log_weight is None else sample.log_weight.exp()
+    tiles = at.split(max(1, NEAREST_TILE // (len(x) + 1)))
+    parts = [Nearest.of(_squares(tile, x, weight), weight, sample.values) for tile in tiles]
+    nearest = Nearest(*(torch.cat(part) for part in zip(*parts, strict=True)))
+    whole = Nearest.empty(len(query), sample.values.shape[1], query)
+    return Nearest(*(part.index_copy(0, rows, new) for part, new in zip(whole, nearest, strict=True)))
+
+
+def _squares(query: Tensor, x: Tensor, weight: Tensor | None) -> Tensor:
+    # Not |a|^2 + |b|^2 - 2 ab, whose rounding far away is larger than the differences between points.
+    square = query.new_zeros(len(query), len(x))
+    for a, b in zip(query.unbind(1), x.unbind(1), strict=True):
+        square += (a.unsqueeze(1) - b).square()
+    return square if weight is None else square.masked_fill(weight == 0, math.inf)
+
+
+def is_nearest(
+    query: Float[Tensor, "q dim"], x: Float[Tensor, "n dim"], bandwidth: Float[Tensor, " dim"]
+) -> Bool[Tensor, "q n"]:
+    """True for the points nearest to each query, at any distance: by differences of squares, as in `relative_weights`.
+
+    Far away all squares are rounded to the same number, and the first point is as good a start as any. The point that
+    is nearer by most replaces it, until there is none: features that are farther are decided first.
+    """
+    first = _squares(query / bandwidth, x / bandwidth, None).argmin(1)
+    nearer, error = _nearer_than(query, x, bandwidth, first)
+    for _ in range(x.shape[1]):
+        best = (nearer - error).argmax(1)
+        better = (nearer - error).gather(1, best.unsqueeze(1)).squeeze(1) > 0
+        if not bool(better.any()):
+            break
+        first = torch.where(better, best, first)
+        nearer, error = _nearer_than(query, x, bandwidth, first)
+    return nearer >= -error
+
+
+def _nearer_than(
+    query: Tensor, x: Tensor, bandwidth: Tensor, reference: Int[Tensor, " q"]
+) -> tuple[Float[Tensor, "q n"], Float[Tensor, "q n"]]:
+    """By how much half the squared distance of each point is below that of the reference, and its rounding error."""
+    nearer, size = query.new_zeros(len(query), len(x)), query.new_zeros(len(query), len(x))
+    for a, b, h in zip(query.unbind(1), x.unbind(1), bandwidth.unbind(), strict=True):
+        at = b[reference].unsqueeze(1)
+        product = (b - at) / h * ((a.unsqueeze(1) - (b + at) / 2) / h)
+        nearer += product
+        size += product.abs()
+    return nearer, size * TIE_ERROR

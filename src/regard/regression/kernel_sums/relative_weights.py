@@ -1,7 +1,7 @@
-"""Kernel averages with every weight told relative to the nearest point: exact at any distance, and slower.
+"""Kernel averages from weights relative to the nearest point: exact at any distance from the data, and slower.
 
--|q - x_i|^2 / 2 is 5 * 10^11 at a million bandwidths, and float64 leaves 4 digits of what weights it has behind the
-point. What matters are differences, and these need no large squares: with x_0 the point nearest to q,
+-|q - x_i|^2 / 2 is 5 * 10^11 at a million bandwidths, and float64 has 4 digits left behind the decimal point. Only
+differences matter, and these need no large squares: with x_0 the point nearest to q,
 
     (|q - x_0|^2 - |q - x_i|^2) / 2 = (x_i - x_0).((q - x_i) + (q - x_0)) / 2,
 
@@ -22,196 +22,240 @@ from torch import Tensor
 from regard import kernels
 from regard.engine import threads
 from regard.operands import NEVER
-from regard.regression.kernel_sums import pruned_tiles
-from regard.regression.kernel_sums.cloud import ROUNDING
-from regard.regression.kernel_sums.direct import log_kernel
+from regard.regression.kernel_sums import pruned_sum
+from regard.regression.kernel_sums.categorical import Kinds, by_category
 from regard.regression.kernel_sums.kd_tree import Tiles, tiles
-from regard.regression.kernel_sums.plan import EXACT_PAIRS
-from regard.regression.kernel_sums.sample import Sample, scale_of
-from regard.regression.kernel_sums.scaled import scaled
+from regard.regression.kernel_sums.sample import (
+    EXACT_PAIRS,
+    UNIT_ROUNDOFF,
+    Sample,
+    log_kernel,
+    scale_of,
+    standardise,
+)
 from regard.regression.kernel_sums.state import Pooled
 
-TILE = 1 << 18  # pairs at a time
-MOST = 256  # queries in a tile; where they are few, they are seldom neighbours, and each is alone
-DEEPEST = -1e4  # the log of a total weight below which its parts have lost more than three digits
-SEEN = 0.01  # of `tol`
-FAINTEST = 2.0**-100  # a spread of nearly nothing may be asked for, and is made by few faint points
-FARTHEST = torch.finfo(torch.float64).max
+TILE_PAIRS = 1 << 18  # pairs at a time
+MAX_TILE_QUERIES = 256  # where queries are few, they are seldom neighbours, and each has a tile of its own
+MIN_LOG_WEIGHT = -1e4  # of a query's total: below it, the logs of its parts have lost more than three digits
+LOST_SHARE = 0.01  # of `tol`, that rounding may take where not all pairs are computed
+PRUNED_SHARE = 2.0**-100  # of the weight; so small because a caller may divide by a spread of nearly nothing
+LARGEST = torch.finfo(torch.float64).max
 
 
-class Seen(NamedTuple):
-    """Some queries and all points that matter to them."""
+class Neighbourhood(NamedTuple):
+    """Some queries, all points that matter to them, and the points' weights."""
 
-    queries: Int[Tensor, " q"]  # which these are
-    points: Int[Tensor, " n"]
-    weights: Float[Tensor, "q n"]  # of sum 1; nothing but 0 where no point is in reach
-    apart: Float[Tensor, "q dim n"]  # from the point nearest to the query, in bandwidths
-    gap: Float[Tensor, "q dim"]  # from that point to the query
+    queries: Int[Tensor, " q"]  # rows of the queries
+    points: Int[Tensor, " n"]  # rows of the points
+    weights: Float[Tensor, "q n"]  # of sum 1; all 0 where no point is in reach
+    offset: Float[Tensor, "q dim n"]  # of each point from the one nearest to the query, in bandwidths
+    query_offset: Float[Tensor, "q dim"]  # of the query from that point
     square: Float[Tensor, "q n"]  # of the distance from the query, in bandwidths
     log_weight: Float[Tensor, " n"] | None  # of the points
     lse: Float[Tensor, " q"]
 
 
-class Own(NamedTuple):
-    """Queries that are points themselves, and how much of its weight such a point keeps for itself."""
+class LeaveOut(NamedTuple):
+    """The data point that each query is, and the log of the share of its own weight that it keeps."""
 
     points: Int[Tensor, " q"]
-    log_kept: Float[Tensor, " q"] | None = None  # None: nothing
+    log_kept: Float[Tensor, " q"] | None = None  # None: nothing is kept
 
-    def of(self, some: Int[Tensor, " p"]) -> Own:
-        return Own(self.points[some], None if self.log_kept is None else self.log_kept[some])
-
-
-Answer = Callable[[Seen], tuple[Tensor, ...]]
+    def rows(self, rows: Int[Tensor, " p"]) -> LeaveOut:
+        """Those of some queries."""
+        return LeaveOut(self.points[rows], None if self.log_kept is None else self.log_kept[rows])
 
 
-def mended(sample: Sample, query: Float[Tensor, "q dim"], found: Pooled, tol: float) -> Pooled:
-    """The same averages, told anew for queries so far from all points that others have lost too many digits.
+Statistic = Callable[[Neighbourhood], tuple[Tensor, ...]]  # results have a row for each query
 
-    Where all pairs are taken three digits are too many, elsewhere what can be seen beside `tol`.
+
+def far_queries(sample: Sample, state: Pooled, tol: float) -> Int[Tensor, " far"]:
+    """Queries so far from all points that weights from squared distances have lost too many digits.
+
+    Where all pairs are computed three digits are too many, elsewhere what can be seen beside `tol`.
     """
-    if kernels.get(sample.kernel).compact or not len(sample.x):
-        return found
-    heaviest = 0.0 if sample.log_weight is None else float(sample.log_weight.max())
-    exact = len(query) * len(sample.x) <= EXACT_PAIRS
-    deepest = DEEPEST if exact else min(DEEPEST, -SEEN * tol / ROUNDING)
-    far = (~(found.lse - heaviest >= deepest)).nonzero().squeeze(-1)
-    if not len(far) or heaviest == NEVER:
-        return found
-    again = pool(sample, query[far])
-    return Pooled(*(whole.index_copy(0, far, part) for whole, part in zip(found, again, strict=True)))
+    heaviest = 0.0 if sample.log_weight is None else float(sample.log_weight.max()) if len(sample.x) else NEVER
+    if kernels.get(sample.kernel).compact or not len(sample.x) or heaviest == NEVER:
+        return torch.empty(0, dtype=torch.int64, device=state.lse.device)
+    exact = len(state.lse) * len(sample.x) <= EXACT_PAIRS
+    lowest = MIN_LOG_WEIGHT if exact else min(MIN_LOG_WEIGHT, -LOST_SHARE * tol / UNIT_ROUNDOFF)
+    return (~(state.lse - heaviest >= lowest)).nonzero().squeeze(-1)
 
 
 def pool(sample: Sample, query: Float[Tensor, "q dim"]) -> Pooled:
-    """The average at each query."""
+    """The average at each query, with no error but rounding."""
     middle = sample.values.mean(0)
     values = sample.values - middle
-    lse, mean = answered(sample, query, lambda seen: (seen.weights @ values[seen.points],))
+    lse, mean = for_neighbourhoods(sample, query, lambda near: (near.weights @ values[near.points],))
     return Pooled(lse, mean + middle, torch.zeros_like(lse))
 
 
-def answered(
-    sample: Sample, query: Float[Tensor, "q dim"], answer: Answer, own: Own | None = None
-) -> tuple[Tensor, ...]:
-    """The log of the total weight at each query, and all that `answer` makes of the points around it.
+def covariance_with(values: Float[Tensor, "n outputs"]) -> Statistic:
+    """The covariance of points and values under the weights around each query, (q, dim, outputs), in bandwidths.
 
-    What `answer` gives has a row for each query. Points are left out that are too faint to be told.
+    Over h^2 it is the gradient of the Gaussian average. As a difference of averages it would keep the rounding of
+    x / h, and for a bandwidth that is small beside the data nothing else would be left of it.
     """
-    unit, counting = units(sample), _counting(sample)
+    values = values - values.mean(0)
 
-    def one(task: Task) -> tuple[Tensor, ...]:
-        points = counting if task.points is None else counting[task.points()]
-        points = points if len(points) else counting[:1]  # out of reach, which its weight will say
+    def covariance(near: Neighbourhood) -> tuple[Float[Tensor, "q dim outputs"]]:
+        y, weights = values[near.points], near.weights.unsqueeze(1)
+        around = weights * (near.offset - (weights * near.offset).sum(2, keepdim=True))
+        return (around @ y - around.sum(2, keepdim=True) * (weights @ y),)
+
+    return covariance
+
+
+def for_neighbourhoods(
+    sample: Sample, query: Float[Tensor, "q dim"], statistic: Statistic, leave_out: LeaveOut | None = None
+) -> tuple[Tensor, ...]:
+    """The log of the total weight at each query, and a statistic of the points around it.
+
+    Points are pruned that weigh less than PRUNED_SHARE of all together.
+    """
+    unit, weighted = feature_units(sample), _weighted_rows(sample)
+
+    def run(task: _Task) -> tuple[Tensor, ...]:
+        points = weighted if task.points is None else weighted[task.points()]
+        points = points if len(points) else weighted[:1]  # out of reach: its weight is 0
         parts = []
-        for some in task.queries.split(max(1, TILE // max(1, len(points)))):
-            seen = _seen(sample, unit, query, some, points, own)
-            parts.append((seen.lse, *answer(seen)))
+        for rows in task.queries.split(max(1, TILE_PAIRS // max(1, len(points)))):
+            near = _neighbourhood(sample, unit, query, rows, points, leave_out)
+            parts.append((near.lse, *statistic(near)))
         return tuple(torch.cat(part) for part in zip(*parts, strict=True))
 
     tasks = _tasks(sample, query)
-    parts = threads.parallel_map(one, tasks) if query.device.type == "cpu" else [one(task) for task in tasks]
-    back = torch.argsort(torch.cat([task.queries for task in tasks]))
-    return tuple(torch.cat(part)[back] for part in zip(*parts, strict=True))
+    parts = threads.parallel_map(run, tasks) if query.device.type == "cpu" else [run(task) for task in tasks]
+    original = torch.argsort(torch.cat([task.queries for task in tasks]))
+    return tuple(torch.cat(part)[original] for part in zip(*parts, strict=True))
 
 
-class Task(NamedTuple):
-    """Queries that lie together, and the points that matter to one of them."""
+def for_neighbourhoods_by_category(
+    sample: Sample,
+    kinds: Kinds,
+    query: Float[Tensor, "q dim"],
+    codes: Float[Tensor, "q kinds"],
+    statistic: Statistic,
+    leave_out: LeaveOut | None = None,
+) -> tuple[Tensor, ...]:
+    """`for_neighbourhoods` of a sample with categorical features, whose categories at the queries are `codes`."""
+    if not len(query):
+        return for_neighbourhoods(sample, query, statistic, leave_out)
+
+    def of_group(group: Sample, rows: Tensor) -> tuple[Tensor, ...]:
+        return for_neighbourhoods(group, query[rows], statistic, None if leave_out is None else leave_out.rows(rows))
+
+    return by_category(sample, kinds, codes, of_group)
+
+
+class _Task(NamedTuple):
+    """Queries that lie together, and the points that matter to any of them."""
 
     queries: Int[Tensor, " q"]
-    points: Callable[[], Int[Tensor, " n"]] | None = None  # of those that count; None: all
+    points: Callable[[], Int[Tensor, " n"]] | None = None  # among the points of positive weight; None: all
 
 
-def _counting(sample: Sample) -> Int[Tensor, " n"]:
-    """Points with a weight."""
-    everyone = torch.arange(len(sample.x), device=sample.x.device)
-    return everyone if sample.log_weight is None else everyone[sample.log_weight > NEVER]
+def _weighted_rows(sample: Sample) -> Int[Tensor, " n"]:
+    """Rows of the points of positive weight."""
+    rows = torch.arange(len(sample.x), device=sample.x.device)
+    return rows if sample.log_weight is None else rows[sample.log_weight > NEVER]
 
 
-def units(sample: Sample) -> Float[Tensor, " dim"]:
-    """Of each feature: its width, or where that is infinite how far its values differ."""
-    told = torch.isfinite(sample.bandwidth)
-    return sample.bandwidth if bool(told.all()) else torch.where(told, sample.bandwidth, scale_of(sample.x))
+def feature_units(sample: Sample) -> Float[Tensor, " dim"]:
+    """The unit of each feature: its bandwidth, or its standard deviation where the bandwidth is infinite."""
+    finite = torch.isfinite(sample.bandwidth)
+    return sample.bandwidth if bool(finite.all()) else torch.where(finite, sample.bandwidth, scale_of(sample.x))
 
 
-def _tasks(sample: Sample, query: Float[Tensor, "q dim"]) -> list[Task]:
-    problem = scaled(sample, query)
-    n, everyone = len(problem.x), torch.arange(len(query), device=query.device)
-    if query.device.type != "cpu" or not problem.x.shape[1] or not len(query) or n <= pruned_tiles.POINTS:
-        return [Task(some) for some in everyone.split(max(1, TILE // max(1, n)))]
+def _tasks(sample: Sample, query: Float[Tensor, "q dim"]) -> list[_Task]:
+    data = standardise(sample, query)
+    n, rows = len(data.x), torch.arange(len(query), device=query.device)
+    if query.device.type != "cpu" or not data.x.shape[1] or not len(query) or n <= pruned_sum.POINTS:
+        return [_Task(part) for part in rows.split(max(1, TILE_PAIRS // max(1, n)))]
     few = len(query) * n <= EXACT_PAIRS
-    size = max(1, TILE // n) if few else min(max(1, len(query) // MOST), MOST)
-    there, asked = tiles(problem.x, pruned_tiles.POINTS), tiles(problem.query, size)
-    log_weights = pruned_tiles.tile_weights(there, problem.log_weight)
-    step = max(1, pruned_tiles.BOXES // len(there))
-    found: list[Task] = []
-    for low in range(0, len(asked), step):
-        some = range(low, min(low + step, len(asked)))
-        reach = pruned_tiles.reach_of(asked, some, there, log_weights, problem.kernel, FAINTEST)
-        found += [
-            Task(asked.order[asked.cut(tile)], partial(_members, there, row))
-            for tile, row in zip(some, reach.kept, strict=True)
+    size = max(1, TILE_PAIRS // n) if few else min(max(1, len(query) // MAX_TILE_QUERIES), MAX_TILE_QUERIES)
+    point_tiles, query_tiles = tiles(data.x, pruned_sum.POINTS), tiles(data.query, size)
+    log_weights = pruned_sum.log_tile_weights(point_tiles, data.log_weight)
+    tasks: list[_Task] = []
+    for group in pruned_sum.tile_groups(len(query_tiles), len(point_tiles)):
+        reach = pruned_sum.tiles_in_reach(query_tiles, group, point_tiles, log_weights, data.kernel, PRUNED_SHARE)
+        tasks += [
+            _Task(query_tiles.order[query_tiles.rows(tile)], partial(_members, point_tiles, kept))
+            for tile, kept in zip(group, reach.kept, strict=True)
         ]
-    return found
+    return tasks
 
 
-def _members(there: Tiles, kept: Bool[Tensor, " tiles"]) -> Int[Tensor, " n"]:
+def _members(points: Tiles, kept: Bool[Tensor, " tiles"]) -> Int[Tensor, " n"]:
+    """The points of the tiles that are kept."""
     if bool(kept.all()):
-        return there.order
-    return torch.cat([there.order[:0], *(there.order[there.cut(tile)] for tile in kept.nonzero().flatten().tolist())])
+        return points.order
+    parts = [points.order[points.rows(tile)] for tile in kept.nonzero().flatten().tolist()]
+    return torch.cat([points.order[:0], *parts])
 
 
-def _seen(sample: Sample, unit: Tensor, query: Tensor, some: Tensor, points: Tensor, own: Own | None) -> Seen:
-    x, at = sample.x[points], query[some]
-    told = torch.isfinite(sample.bandwidth).nonzero().flatten().tolist()
+def _neighbourhood(
+    sample: Sample, unit: Tensor, query: Tensor, rows: Tensor, points: Tensor, leave_out: LeaveOut | None
+) -> Neighbourhood:
+    x, at = sample.x[points], query[rows]
+    axes = torch.isfinite(sample.bandwidth).nonzero().flatten().tolist()
     square = at.new_zeros(len(at), len(x))
-    ways = [(at[:, axis : axis + 1] - x[:, axis]).div_(unit[axis]) for axis in told]
-    for way in ways:
-        square.addcmul_(way, way)
-    hidden = None if own is None else points == own.points[some].unsqueeze(1)
-    if hidden is not None and own is not None and own.log_kept is None:
-        square.masked_fill_(hidden, torch.inf)
-    apart, gap = _from(square.argmin(1), x, at, unit)
+    to_query = [(at[:, axis : axis + 1] - x[:, axis]).div_(unit[axis]) for axis in axes]
+    for one in to_query:
+        square.addcmul_(one, one)
+    own = None if leave_out is None else points == leave_out.points[rows].unsqueeze(1)
+    if own is not None and leave_out is not None and leave_out.log_kept is None:
+        square.masked_fill_(own, torch.inf)
+    offset, query_offset = _offsets(square.argmin(1), x, at, unit)
     best = square.amin(1, keepdim=True)
     if not kernels.get(sample.kernel).compact:
-        logits = _nearer(sample.kernel, apart, ways, gap, told, square, best)
-        for _ in told:  # squares far away are all the same: the nearest is found one feature at a time
+        logits = _relative_log_kernel(sample.kernel, offset, to_query, query_offset, axes, square, best)
+        for _ in axes:  # far away all squares are rounded alike: the nearest is found one feature at a time
             nearer = logits.masked_fill(square == torch.inf, NEVER)
             if not bool((nearer > 0).any()):
                 break
-            apart, gap = _from(nearer.argmax(1), x, at, unit)
-            logits = _nearer(sample.kernel, apart, ways, gap, told, square, best)
-        floor = log_kernel(best, sample.kernel).squeeze(1)
+            offset, query_offset = _offsets(nearer.argmax(1), x, at, unit)
+            logits = _relative_log_kernel(sample.kernel, offset, to_query, query_offset, axes, square, best)
+        log_nearest = log_kernel(best, sample.kernel).squeeze(1)
     else:
-        logits, floor = log_kernel(square, sample.kernel), 0.0
+        logits, log_nearest = log_kernel(square, sample.kernel), 0.0
     log_weight = None if sample.log_weight is None else sample.log_weight[points]
     if log_weight is not None:
         logits += log_weight
-    if hidden is not None and own is not None:
-        logits = torch.where(hidden, NEVER if own.log_kept is None else logits + own.log_kept[some, None], logits)
+    if own is not None and leave_out is not None:
+        kept = NEVER if leave_out.log_kept is None else logits + leave_out.log_kept[rows, None]
+        logits = torch.where(own, kept, logits)
     top = logits.amax(1, keepdim=True)
     weights = logits.sub_(torch.where(top == NEVER, 0.0, top)).exp_()
     total = weights.sum(1, keepdim=True)
     lse = (top + total.log()).squeeze(1)
-    lse = torch.where(lse == NEVER, NEVER, (lse + floor).clamp_min(-FARTHEST))
+    lse = torch.where(lse == NEVER, NEVER, (lse + log_nearest).clamp_min(-LARGEST))
     weights /= torch.where(total > 0, total, 1.0)
-    return Seen(some, points, weights, apart, gap, square, log_weight, lse)
+    return Neighbourhood(rows, points, weights, offset, query_offset, square, log_weight, lse)
 
 
-def _from(
+def _offsets(
     nearest: Int[Tensor, " q"], x: Float[Tensor, "n dim"], at: Float[Tensor, "q dim"], unit: Float[Tensor, " dim"]
 ) -> tuple[Float[Tensor, "q dim n"], Float[Tensor, "q dim"]]:
-    """How far all points are from these, and these from the queries."""
-    apart = torch.empty(len(at), x.shape[1], len(x), dtype=at.dtype, device=at.device)
-    for axis, place in enumerate(x.unbind(1)):
-        torch.sub(place, place[nearest].unsqueeze(1), out=apart[:, axis]).div_(unit[axis])
-    return apart, (at - x[nearest]) / unit
+    """Offsets of all points, and of the query, from the point nearest to each query."""
+    offset = torch.empty(len(at), x.shape[1], len(x), dtype=at.dtype, device=at.device)
+    for axis, feature in enumerate(x.unbind(1)):
+        torch.sub(feature, feature[nearest].unsqueeze(1), out=offset[:, axis]).div_(unit[axis])
+    return offset, (at - x[nearest]) / unit
 
 
-def _nearer(
-    kernel: str, apart: Tensor, ways: list[Tensor], gap: Tensor, told: list[int], square: Tensor, best: Tensor
+def _relative_log_kernel(
+    kernel: str,
+    offset: Tensor,
+    to_query: list[Tensor],
+    query_offset: Tensor,
+    axes: list[int],
+    square: Tensor,
+    best: Tensor,
 ) -> Float[Tensor, "q n"]:
-    """The log of each weight, less that of the nearest point's."""
-    found = torch.zeros_like(square)
-    for axis, way in zip(told, ways, strict=True):
-        found.addcmul_(apart[:, axis], way + gap[:, axis : axis + 1], value=0.5)
-    return kernels.get(kernel).log_relative(found, square, best)
+    """log K of each point less log K of the nearest one."""
+    difference = torch.zeros_like(square)
+    for axis, one in zip(axes, to_query, strict=True):
+        difference.addcmul_(offset[:, axis], one + query_offset[:, axis : axis + 1], value=0.5)
+    return kernels.get(kernel).log_relative(difference, square, best)

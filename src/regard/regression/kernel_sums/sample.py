@@ -1,15 +1,21 @@
-"""What is averaged: points, the numbers that stand at them, and how far a point reaches."""
+"""Data of a kernel average: `Sample` in the user's units, `Standardised` in bandwidths and standard deviations."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard import scores
+from regard import kernels, scores
+from regard.operands import NEVER
 from regard.scores import Score
+
+EXACT_PAIRS = 10**7  # up to this many pairs of query and point every pair is summed in float64: documented
+UNIT_ROUNDOFF = 2.0**-53  # the relative error of one operation in float64
+ROWS_FOR_CENTRE = 512  # the median of so many rows: it need not be exact, it must be near most points
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,21 +29,149 @@ class Sample:
     log_weight: Float[Tensor, " n"] | None = None  # log s; -inf: the point does not count
 
     def scaled(self, points: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim"]:
-        """Points in units of the bandwidth; a feature of infinite width says nothing."""
+        """Points in units of the bandwidth; a feature of infinite bandwidth becomes 0."""
         return points / self.bandwidth
 
     def share(self) -> Float[Tensor, " n"]:
-        """The weight of each point among all, before any kernel."""
+        """The weight s_i / sum_j s_j of each point, before any kernel."""
         one = self.values.new_ones(len(self.values))
         return one / len(one) if self.log_weight is None else torch.softmax(self.log_weight, 0)
 
     def score(self) -> Score:
-        """The same as a score of attention between scaled points."""
-        score = scores.kernel(self.kernel)
-        return score if self.log_weight is None else score + scores.bias(self.log_weight.unsqueeze(0))
+        """log K + log s between scaled points, as a score of attention."""
+        return kernel_score(self.kernel, self.log_weight)
+
+    def relevant(self) -> Sample:
+        """The sample without features of infinite bandwidth and without points of weight 0."""
+        sample, finite, weight = self, torch.isfinite(self.bandwidth), self.log_weight
+        if not bool(finite.all()):
+            sample = replace(sample, x=sample.x[:, finite], bandwidth=sample.bandwidth[finite])
+        if weight is not None and not bool((counts := weight > NEVER).all()):
+            sample = replace(sample, x=sample.x[counts], values=sample.values[counts], log_weight=weight[counts])
+        return sample
+
+
+@dataclass(frozen=True, eq=False)
+class Standardised:
+    """A sample and queries in bandwidths from a centre, its values in standard deviations from their mean.
+
+    Only features of finite bandwidth and points of positive weight are left.
+    """
+
+    x: Float[Tensor, "n dim"]
+    query: Float[Tensor, "q dim"]
+    values: Float[Tensor, "n columns"]
+    log_weight: Float[Tensor, " n"] | None  # finite
+    kernel: str
+    low: Float[Tensor, " dim"]  # a box that holds all x
+    high: Float[Tensor, " dim"]
+    mean: Float[Tensor, " columns"]  # taken out of the values
+    scale: Float[Tensor, " columns"]  # the values' unit
+
+    @property
+    def value_range(self) -> float:
+        """The largest difference of two values in a column, at least 1: it bounds what a stray weight can do."""
+        if not self.values.numel():
+            return 1.0
+        low, high = torch.aminmax(self.values, dim=0)
+        return max(1.0, float((high - low).max()))
+
+    def score(self) -> Score:
+        """log K + log s, as a score of attention."""
+        return kernel_score(self.kernel, self.log_weight)
+
+    def with_query(self, query: Float[Tensor, "p dim"]) -> Standardised:
+        """The same points with other queries."""
+        return replace(self, query=query)
+
+    def subset(self, take: Callable[[Tensor], Tensor]) -> Standardised:
+        """Some of the points; `take` selects rows of a tensor."""
+        weight = None if self.log_weight is None else take(self.log_weight)
+        return replace(self, x=take(self.x), values=take(self.values), log_weight=weight)
+
+    def restore_mean(self, mean: Float[Tensor, "p columns"], lse: Float[Tensor, " p"]) -> Float[Tensor, "p columns"]:
+        """Averages in the user's units; 0 where no point is in reach."""
+        return torch.where(lse.unsqueeze(-1) == NEVER, 0.0, torch.addcmul(self.mean, mean, self.scale))
+
+
+def standardise(sample: Sample, query: Float[Tensor, "q dim"]) -> Standardised:
+    """A sample and queries around the median of its points: most points are near it, and keep their digits."""
+    query, sample = _finite_features(sample, query), sample.relevant()
+    x = sample.x
+    centre = x[:: max(1, len(x) // ROWS_FOR_CENTRE)].median(0).values if x.numel() else x.new_zeros(x.shape[1])
+    # The centre is taken away before anything is divided: a large offset would eat the digits of what differs.
+    x = (x - centre) / sample.bandwidth
+    return _standardised(sample, x, (query - centre) / sample.bandwidth, *extent(x))
+
+
+def standardise_by_axis(sample: Sample, query: Float[Tensor, "q dim"]) -> Standardised:
+    """A sample and queries around the middle of the points' box, each axis contiguous: `x.T` is (dim, n) in memory.
+
+    This is the layout that Fourier transforms and cell lists read.
+    """
+    query, sample = _finite_features(sample, query), sample.relevant()
+    bandwidth = sample.bandwidth
+    low, high = extent(sample.x)
+    centre = low + (high - low) / 2
+    x, query = (_rows_by_axis(points, centre, bandwidth) for points in (sample.x, query))
+    return _standardised(sample, x, query, (low - centre) / bandwidth, (high - centre) / bandwidth)
+
+
+def _standardised(sample: Sample, x: Tensor, query: Tensor, low: Tensor, high: Tensor) -> Standardised:
+    values = sample.values
+    if not values.numel():
+        mean, scale = values.new_zeros(values.shape[1]), values.new_ones(values.shape[1])
+    else:
+        mean = values.mean(0)
+        # Where the deviation is only the rounding of equal numbers, that rounding is the unit.
+        scale = torch.maximum(scale_of(values), 8 * UNIT_ROUNDOFF * values.abs().amax(0))
+    return Standardised(
+        x, query, (values - mean) / scale, sample.log_weight, sample.kernel, low, high, mean=mean, scale=scale
+    )
+
+
+def _finite_features(sample: Sample, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q finite"]:
+    finite = torch.isfinite(sample.bandwidth)
+    return query if bool(finite.all()) else query[:, finite]
+
+
+def _rows_by_axis(points: Tensor, centre: Tensor, bandwidth: Tensor) -> Float[Tensor, "n dim"]:
+    rows = points.new_empty(points.shape[1], len(points))
+    for axis, row in enumerate(rows):
+        torch.sub(points[:, axis], centre[axis], out=row).div_(bandwidth[axis])
+    return rows.T
+
+
+def extent(x: Float[Tensor, "n dim"]) -> tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]]:
+    """The smallest and the largest number of each feature; feature by feature, several times as fast as along a dim."""
+    if not x.numel():
+        return x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
+    low, high = zip(*(torch.aminmax(feature) for feature in x.unbind(1)), strict=True)
+    return torch.stack(low), torch.stack(high)
 
 
 def scale_of(values: Float[Tensor, "n columns"]) -> Float[Tensor, " columns"]:
     """The unit in which a column's error is promised: its standard deviation, or 1 where it is constant."""
     deviation = values.std(0, correction=0)
     return torch.where(deviation > 0, deviation, 1.0)
+
+
+def log_kernel(square: Tensor, kernel: str) -> Tensor:
+    """log K of squared distances in bandwidths."""
+    return kernels.get(kernel).log_kernel(square)
+
+
+def squared_distance(query: Float[Tensor, "q dim"], x: Float[Tensor, "n dim"]) -> Float[Tensor, "q n"]:
+    """|query_i - x_j|^2, feature by feature: |q|^2 + |x|^2 - 2 q.x would lose the distance between close points."""
+    total = query.new_zeros(len(query), len(x))
+    difference = torch.empty_like(total)
+    for a, b in zip(query.unbind(1), x.unbind(1), strict=True):
+        torch.sub(a.unsqueeze(1), b, out=difference)
+        total.addcmul_(difference, difference)
+    return total
+
+
+def kernel_score(kernel: str, log_weight: Float[Tensor, " n"] | None) -> Score:
+    """log K + log s between scaled points, as a score of attention."""
+    score = scores.kernel(kernel)
+    return score if log_weight is None else score + scores.bias(log_weight.unsqueeze(0))

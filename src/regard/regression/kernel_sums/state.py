@@ -1,18 +1,19 @@
-"""What is known of a kernel average after some of the data: it merges with what is known of the rest."""
+"""The state of a kernel average over part of the data: states of two parts merge into that of both."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.operands import NEVER
 
 
 class Pooled(NamedTuple):
-    """A weighted mean for each query, and the log of its total weight, so that two of them merge exactly."""
+    """A weighted mean for each query and the log of its total weight, so that two of them merge exactly."""
 
     lse: Float[Tensor, " q"]  # log sum_i s_i K_i; -inf where no point is in reach
     mean: Float[Tensor, "q columns"]  # 0 there
@@ -20,15 +21,29 @@ class Pooled(NamedTuple):
     # 0 stands for "nothing but rounding in float64".
     error: Float[Tensor, " q"]
 
+    def put(self, rows: Tensor, part: Pooled) -> None:
+        """Overwrite the state of some queries, in place."""
+        for whole, new in zip(self, part, strict=True):
+            whole[rows] = new
+
+    def replaced(self, rows: Int[Tensor, " rows"], part: Pooled) -> Pooled:
+        """A copy in which some queries have another state."""
+        return Pooled(*(whole.index_copy(0, rows, new) for whole, new in zip(self, part, strict=True)))
+
 
 def empty(queries: int, columns: int, like: Tensor) -> Pooled:
-    """What is known before any data: the identity of `merge`."""
+    """The state before any data: the identity of `merge`."""
     lse = torch.full((queries,), NEVER, dtype=torch.float64, device=like.device)
     return Pooled(lse, lse.new_zeros(queries, columns), lse.new_zeros(queries))
 
 
+def concatenate(parts: Sequence[Pooled], columns: int, like: Tensor) -> Pooled:
+    """States of successive queries as one state."""
+    return Pooled(*(torch.cat(part) for part in zip(*parts, strict=True))) if parts else empty(0, columns, like)
+
+
 def merge(one: Pooled, two: Pooled, scale: Float[Tensor, " columns"] | None = None) -> Pooled:
-    """What is known of two parts of the data together. Associative, and `empty` changes nothing.
+    """The state of two parts of the data together. Associative, and `empty` changes nothing.
 
     `scale` is the unit of each column; without it the error leaves out what an error of the weights does to the mean
     of two parts that disagree, which is nothing where both are exact.
@@ -45,12 +60,12 @@ def merge(one: Pooled, two: Pooled, scale: Float[Tensor, " columns"] | None = No
     mean = first.unsqueeze(-1) * one.mean + second.unsqueeze(-1) * two.mean
     error = first * one.error + second * two.error
     if scale is not None:
-        error = error + _shift(one, two, scale) * first * second
+        error = error + _error_of_shares(one, two, scale) * first * second
     return Pooled(lse, mean, error)
 
 
-def _shift(one: Pooled, two: Pooled, scale: Float[Tensor, " columns"]) -> Float[Tensor, " q"]:
-    """What totals A = a (1 + s) and B = b (1 + t) instead of a and b add to the error, over P Q, their shares of A + B.
+def _error_of_shares(one: Pooled, two: Pooled, scale: Float[Tensor, " columns"]) -> Float[Tensor, " q"]:
+    """The error that totals A = a (1 + s) and B = b (1 + t) instead of a and b add, over P Q, their shares of A + B.
 
     The true share of the first is P + P Q (t - s) / (P (1 + t) + Q (1 + s)), and what moves with it is the gap between
     the two means, and between their errors.

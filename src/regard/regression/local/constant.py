@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression.kernel_sums.gradient_exact import exact_covariance
+from regard.regression.kernel_sums.relative_weights import covariance_with
 from regard.regression.local import extrapolation, squared_weights
 from regard.regression.local.data import Data
 from regard.regression.local.moments import by_autograd, covariance
@@ -56,20 +56,20 @@ class LocalConstant:
 
 def _gaussian_slopes(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
     """By the fast sum where that is certain to `tol` standard deviations of y over h, else from covariances."""
-    found = data.slopes(query)
+    found = data.gradient(query)
     if found is None:
         return _from_points(data, query)
     redo = (~(found.error <= data.tol)).nonzero().squeeze(-1)
     if len(redo):
-        found.slope[redo] = _from_points(data, query[redo])
-    return found.slope
+        found.gradient[redo] = _from_points(data, query[redo])
+    return found.gradient
 
 
 def _from_points(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
     x, width = data.sample.x, data.sample.bandwidth.unsqueeze(1)
     if not bool(((x.amax(0) - x.amin(0)) > WIDE * width.squeeze(1)).any()):
         return covariance(data, query) / width.square()
-    _, found = data.near(query, exact_covariance(data.sample.values))
+    _, found = data.near(query, covariance_with(data.sample.values))
     return torch.where(torch.isfinite(width), found / width, 0.0)
 
 

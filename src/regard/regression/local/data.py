@@ -10,12 +10,12 @@ from torch import Tensor
 
 from regard import kernels, scores
 from regard.attention import attend
-from regard.regression.kernel_sums import categorical, clamp, engine, relative_weights
+from regard.regression.kernel_sums import clamp, engine, relative_weights
 from regard.regression.kernel_sums.categorical import Kinds
-from regard.regression.kernel_sums.fourier_gradient import Slopes
-from regard.regression.kernel_sums.plan import EXACT_PAIRS
-from regard.regression.kernel_sums.relative_weights import Answer
-from regard.regression.kernel_sums.sample import Sample
+from regard.regression.kernel_sums.fourier_gradient import Gradient
+from regard.regression.kernel_sums.plan import plan_for
+from regard.regression.kernel_sums.relative_weights import Statistic
+from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local.linear_fourier import Lines, lines_if_cheapest
 from regard.scores import Score
@@ -59,17 +59,17 @@ class Data:
         sample = self.sample if values is None else replace(self.sample, values=values)
         return engine.pool(sample, query, tol=tol or self.tol, plan=self.plan)
 
-    def slopes(self, query: Float[Tensor, "q dim"]) -> Slopes | None:
+    def gradient(self, query: Float[Tensor, "q dim"]) -> Gradient | None:
         """df/dx by the fast sum, each query with its bound; None where another way is better."""
-        return engine.slopes(self.sample, query, tol=self.tol, plan=self.plan)
+        return engine.gradient(self.sample, query, tol=self.tol, plan=self.plan)
 
     def lines(self, query: Float[Tensor, "q dim"]) -> Lines | None:
         """The local line at each query by the fast sum, with its bound; None where another way is better."""
         return lines_if_cheapest(self.sample, query, tol=self.tol, plan=self.plan)
 
-    def near(self, query: Float[Tensor, "q dim"], answer: Answer) -> tuple[Tensor, ...]:
-        """The log of the total weight at each query, and what `answer` makes of the points around it: exactly."""
-        return relative_weights.answered(self.sample, query, answer)
+    def near(self, query: Float[Tensor, "q dim"], statistic: Statistic) -> tuple[Tensor, ...]:
+        """The log of the total weight at each query, and what `statistic` makes of the points around it: exactly."""
+        return relative_weights.for_neighbourhoods(self.sample, query, statistic)
 
     def few(self, query: Float[Tensor, "q dim"]) -> bool:
         """Whether every pair is looked at."""
@@ -136,12 +136,12 @@ class Mixed(Data):
         whole[:, list(self.measured)] = slopes
         return whole
 
-    def slopes(self, query: Float[Tensor, "q features"]) -> None:
+    def gradient(self, query: Float[Tensor, "q features"]) -> None:
         """A sum over frequencies knows no categories."""
 
     def lines(self, query: Float[Tensor, "q features"]) -> None:
         """The same; a plan that cannot serve is refused all the same."""
-        engine.way_of(self.sample, self.points(query), tol=self.tol, plan=self.plan)
+        plan_for(self.sample, self.points(query), tol=self.tol, forced=self.plan)
 
     def squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> Mixed:
         plain = super().squared(kernel, narrower, values)
@@ -153,11 +153,15 @@ class Mixed(Data):
         """The kernel average under the kernel of the distances times that of the categories."""
         sample = self.sample if values is None else replace(self.sample, values=values)
         codes = query[:, list(self.columns)]
-        return categorical.pool(sample, self.kinds, self.points(query), codes, tol=tol or self.tol, plan=self.plan)
+        return engine.pool_by_category(
+            sample, self.kinds, self.points(query), codes, tol=tol or self.tol, plan=self.plan
+        )
 
-    def near(self, query: Float[Tensor, "q features"], answer: Answer) -> tuple[Tensor, ...]:
+    def near(self, query: Float[Tensor, "q features"], statistic: Statistic) -> tuple[Tensor, ...]:
         codes = query[:, list(self.columns)]
-        return categorical.answered(self.sample, self.kinds, self.points(query), codes, answer)
+        return relative_weights.for_neighbourhoods_by_category(
+            self.sample, self.kinds, self.points(query), codes, statistic
+        )
 
     def differentiable(
         self, query: Float[Tensor, "q features"], values: Float[Tensor, "n columns"]

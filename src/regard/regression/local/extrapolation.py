@@ -14,7 +14,7 @@ from torch import Tensor
 
 from regard.errors import OutsideError
 from regard.operands import NEVER
-from regard.regression.kernel_sums.nearest import nearest_of
+from regard.regression.kernel_sums.radius_search import is_nearest
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local.data import Data
 from regard.regression.local.squared_weights import Noise
@@ -79,7 +79,7 @@ def nearest(
     keep = weight > 0
     x, values, weight = sample.x[keep], values[keep], weight[keep]
     parts = [
-        _mean(nearest_of(part, x, sample.bandwidth), values, weight)
+        _mean(is_nearest(part, x, sample.bandwidth), values, weight)
         for part in data.points(query).split(max(1, PAIRS // len(x)))
     ]
     mean, total = zip(*parts, strict=True)

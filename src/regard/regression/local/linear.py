@@ -24,7 +24,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression.kernel_sums.relative_weights import Answer
+from regard.regression.kernel_sums.relative_weights import Statistic
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local import extrapolation, linear_exact, linear_from_averages
 from regard.regression.local.constant import own_weight
@@ -54,7 +54,7 @@ class LocalLinear:
             found.value[redo] = self.data.near(query[redo], answer)[1] + middle
         return found.value
 
-    def _asked(self, query: Float[Tensor, "q dim"], answer: Answer, quick: Quick) -> tuple[Tensor, ...]:
+    def _asked(self, query: Float[Tensor, "q dim"], answer: Statistic, quick: Quick) -> tuple[Tensor, ...]:
         """From the points where these are few, else quickly; from the points again where that is in doubt."""
         if self.data.few(query):
             return self.data.near(query, answer)

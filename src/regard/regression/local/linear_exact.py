@@ -22,7 +22,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard import kernels
-from regard.regression.kernel_sums.relative_weights import Answer, Seen, units
+from regard.regression.kernel_sums.relative_weights import Neighbourhood, Statistic, feature_units
 from regard.regression.kernel_sums.sample import Sample
 
 FLAT = 1e-12  # a local variance below that, over the square of the distance to the points, counts as none
@@ -98,60 +98,60 @@ def _by_basis(
     return rows, slope, tilt, aim.square().sum((1, 2))
 
 
-def of(seen: Seen, values: Float[Tensor, "n outputs"]) -> Line:
+def of(near: Neighbourhood, values: Float[Tensor, "n outputs"]) -> Line:
     """The line through the points around some queries; `values` are those of all points."""
-    return line(seen.weights, seen.apart, seen.gap, values[seen.points])
+    return line(near.weights, near.offset, near.query_offset, values[near.points])
 
 
 # What is asked of a line
 
 
-def value(values: Float[Tensor, "n outputs"]) -> Answer:
+def value(values: Float[Tensor, "n outputs"]) -> Statistic:
     """The line at each query."""
-    return lambda seen: (of(seen, values).value(values[seen.points]),)
+    return lambda near: (of(near, values).value(values[near.points]),)
 
 
-def rows(values: Float[Tensor, "n outputs"]) -> Answer:
+def rows(values: Float[Tensor, "n outputs"]) -> Statistic:
     """l, with a column for each point there is."""
 
-    def answer(seen: Seen) -> tuple[Tensor]:
-        whole = values.new_zeros(len(seen.queries), len(values))
-        whole[:, seen.points] = of(seen, values[:, :0]).rows
+    def answer(near: Neighbourhood) -> tuple[Tensor]:
+        whole = values.new_zeros(len(near.queries), len(values))
+        whole[:, near.points] = of(near, values[:, :0]).rows
         return (whole,)
 
     return answer
 
 
-def lift(values: Float[Tensor, "n outputs"]) -> Answer:
+def lift(values: Float[Tensor, "n outputs"]) -> Statistic:
     """(v - m) S^+ (v - m)."""
-    return lambda seen: (of(seen, values[:, :0]).lift,)
+    return lambda near: (of(near, values[:, :0]).lift,)
 
 
-def noise(variance: Float[Tensor, "n outputs"], weight: Float[Tensor, " n"] | None) -> Answer:
+def noise(variance: Float[Tensor, "n outputs"], weight: Float[Tensor, " n"] | None) -> Statistic:
     """sum_i p_i variance_i, sum_i l_i^2 / s_i and sum_i p_i^2 / s_i."""
 
-    def answer(seen: Seen) -> tuple[Tensor, Tensor, Tensor]:
-        found = of(seen, variance[:, :0])
-        rows = found.rows if weight is None else found.rows / weight[seen.points].sqrt()
-        near = seen.weights if weight is None else seen.weights / weight[seen.points].sqrt()
-        return seen.weights @ variance[seen.points], rows.square().sum(1), near.square().sum(1)
+    def answer(near: Neighbourhood) -> tuple[Tensor, Tensor, Tensor]:
+        found = of(near, variance[:, :0])
+        rows = found.rows if weight is None else found.rows / weight[near.points].sqrt()
+        level = near.weights if weight is None else near.weights / weight[near.points].sqrt()
+        return near.weights @ variance[near.points], rows.square().sum(1), level.square().sum(1)
 
     return answer
 
 
-def derivative(sample: Sample, values: Float[Tensor, "n outputs"]) -> Answer:
+def derivative(sample: Sample, values: Float[Tensor, "n outputs"]) -> Statistic:
     """df/dx.
 
     The line moves with its weights w: df = b.dx + sum_i l_i e_i dw_i / w_i, with b its slope and e what it misses.
     """
-    told, unit = torch.isfinite(sample.bandwidth), units(sample).unsqueeze(1)
+    told, unit = torch.isfinite(sample.bandwidth), feature_units(sample).unsqueeze(1)
 
-    def answer(seen: Seen) -> tuple[Tensor]:
-        found = of(seen, values)
-        y = values[seen.points]
-        steep = kernels.get(sample.kernel).weight_derivative(seen.square, seen.weights, seen.lse, seen.log_weight)
+    def answer(near: Neighbourhood) -> tuple[Tensor]:
+        found = of(near, values)
+        y = values[near.points]
+        steep = kernels.get(sample.kernel).weight_derivative(near.square, near.weights, near.lse, near.log_weight)
         steep = steep * (1 + (found.tilt.unsqueeze(1) @ found.around).squeeze(1))
-        toward = torch.where(told.unsqueeze(1), seen.apart - seen.gap.unsqueeze(2), 0.0)  # (q, dim, n)
+        toward = torch.where(told.unsqueeze(1), near.offset - near.query_offset.unsqueeze(2), 0.0)  # (q, dim, n)
         pull = steep.unsqueeze(1) * toward
         missed = pull @ y - pull.sum(2, keepdim=True) * found.level.unsqueeze(1)
         return ((found.slope + missed - (pull @ found.around.mT) @ found.slope) / unit,)

@@ -4,8 +4,8 @@ A line through the data near a query, a + b.(x - q) by weighted least squares, s
 
     M = sum_i s_i K_i (1, u_i) (1, u_i)^T,    t = sum_i s_i K_i (1, u_i) y_i,    u_i = x_i - q.
 
-Each entry is a sum of order 0, 1 or 2 (`_multipliers`), measured from the query itself, so that nothing is subtracted
-that is large. Each query has a bound on the error of a, from what its sums may be off by: docs/en/regression-bound.md.
+Each entry is a sum of order 0, 1 or 2 (`kernel_sums.fourier`), measured from the query itself, so that nothing large is
+subtracted. Each query has a bound on the error of a, from what its sums may be off by: docs/en/regression-bound.md.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.regression.kernel_sums import engine, nufft
-from regard.regression.kernel_sums.cloud import Cloud
-from regard.regression.kernel_sums.fourier import Series, box, packed
-from regard.regression.kernel_sums.fourier_multipliers import error_of, frequencies
-from regard.regression.kernel_sums.sample import Sample
+from regard.regression.kernel_sums import nufft
+from regard.regression.kernel_sums.fourier import Series, series_in_box, spectrum
+from regard.regression.kernel_sums.plan import plan_for
+from regard.regression.kernel_sums.sample import Sample, Standardised, standardise_by_axis
 
 CHUNK = 2**14  # queries solved at a time: their matrices stay in the cache
 SOLVING = 8  # roundings of an entry of M or t in what is computed from it
@@ -48,11 +47,12 @@ class Equations(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Equations of some queries, in the units of a cloud."""
+    """Equations of some queries, in standardised units."""
 
-    cloud: Cloud
-    places: Int[Tensor, " some"]  # which queries these are
-    found: Equations
+    data: Standardised
+    rows: Int[Tensor, " inside"]  # of the queries
+    equations: Equations
+    log_unit: float  # of the weights
 
 
 def lines_if_cheapest(
@@ -67,8 +67,8 @@ def lines_if_cheapest(
 
     A feature of infinite bandwidth is a direction of the line too, and has no frequencies: None.
     """
-    way = engine.way_of(sample, query, tol=tol, plan=plan)
-    if way.name != "fast" or not bool(torch.isfinite(sample.bandwidth).all()):
+    chosen = plan_for(sample, query, tol=tol, forced=plan)
+    if chosen.name != "fast" or not bool(torch.isfinite(sample.bandwidth).all()):
         return None
     changes = sample.x.amax(0) > sample.x.amin(0)
     if bool(changes.any()):  # a feature that never changes is none to a Gaussian, and has no slope
@@ -88,65 +88,57 @@ def lines(
     known = sums(sample, query, tol)
     if known is None:
         return Lines(value, error)
-    cloud, places, found = known
+    data, rows, equations, log_unit = known
     if left_out is not None:
         # The point itself is at u = 0: it is in the sums of order 0 alone.
-        own = left_out.cpu() * math.exp(-cloud.top)
-        found.matrix[0, 0] -= own
-        found.right[0] -= own * cloud.values.T
-    for first in range(0, len(places), CHUNK):
-        some = slice(first, first + CHUNK)
-        solved = _solved(found.part(some))
-        value[places[some]] = torch.addcmul(cloud.mean, solved.value, cloud.unit).to(value.device)
-        error[places[some]] = solved.error.to(error.device)
+        own = left_out * math.exp(-log_unit)
+        equations.matrix[0, 0] -= own
+        equations.right[0] -= own * data.values.T
+    for first in range(0, len(rows), CHUNK):
+        block = slice(first, first + CHUNK)
+        solved = _solved(equations.part(block))
+        value[rows[block]] = torch.addcmul(data.mean, solved.value, data.scale)
+        error[rows[block]] = solved.error
     return Lines(value, error)
 
 
 def sums(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> Sums | None:
     """M and t of the queries that a box around the data holds; None where there is no such box."""
-    cloud, at = Cloud.of(sample, query, torch.isfinite(sample.bandwidth))
-    if cloud.n == 0:
+    data = standardise_by_axis(sample, query)
+    box = series_in_box(data, tol)
+    if box is None:
         return None
-    series, inside = box(cloud, at, tol)
-    if not series.fits:
-        return None
-    places = torch.arange(len(query)) if inside is None else inside.nonzero().squeeze(-1)
-    return Sums(cloud, places, _equations(cloud, at if inside is None else at[:, places], series))
+    series, inside = box
+    rows = torch.arange(len(query)) if inside is None else inside
+    near = data if inside is None else data.with_query(data.query.T[:, rows].T)
+    return Sums(data, rows, *_equations(near, series))
 
 
-def _equations(cloud: Cloud, at: Float[Tensor, "axes q"], series: Series) -> Equations:
-    strengths = packed(cloud)
-    mass = strengths.abs().sum(1)
-    turn = 2 * math.pi / torch.tensor(series.periods, dtype=torch.float64).unsqueeze(-1)
-    modes = nufft.type1(cloud.x * turn, strengths, series.modes, series.eps) * series.coefficients()
-    del strengths
-    there = nufft.planned(2, at * turn, series.modes, series.eps)
-    k = 1 + len(at)
-    off = [series.error(cloud.n), error_of(series, cloud.n, 1), error_of(series, cloud.n, 2)]
-    found = Equations(
-        at.new_empty(k, k, at.shape[1]),
-        at.new_empty(k, cloud.columns, at.shape[1]),
-        at.new_empty(k, k, 1),
-        at.new_empty(k, cloud.columns, 1),
-    )
+def _equations(data: Standardised, series: Series) -> tuple[Equations, float]:
+    """M and t at queries that are all in the box, and the log of the weights' unit."""
+    modes, mass, log_unit = spectrum(data, series)
+    transform = nufft.plan(2, series.radians(data.query), series.modes, series.eps)
+    (queries, dim), columns = data.query.shape, data.values.shape[1]
+    k, new = 1 + dim, data.query.new_empty
+    off = [series.error(len(data.x), order) for order in range(3)]
+    result = Equations(new(k, k, queries), new(k, columns, queries), new(k, k, 1), new(k, columns, 1))
     for (a, b), multiplier in _multipliers(series).items():
-        order = (a > 0) + (b > 0)
-        slack = (off[order] + SOLVING * nufft.ROUNDING) * mass
-        found.off_matrix[a, b] = found.off_matrix[b, a] = slack[0]
+        slack = [(off[(a > 0) + (b > 0)] + SOLVING * nufft.UNIT_ROUNDOFF) * one for one in mass]
+        result.off_matrix[a, b] = result.off_matrix[b, a] = slack[0]
         for row, one in enumerate(modes if a == 0 else modes[:1]):
-            sums = torch.view_as_real(there((one * multiplier).unsqueeze(0))[0])
+            sums = torch.view_as_real(transform((one * multiplier).unsqueeze(0))[0])
             if row == 0:
-                found.matrix[a, b] = found.matrix[b, a] = sums[:, 0]
+                result.matrix[a, b] = result.matrix[b, a] = sums[:, 0]
             for part in (0, 1):
                 column = 2 * row + part - 1
-                if a == 0 and 0 <= column < cloud.columns:
-                    found.right[b, column], found.off_right[b, column] = sums[:, part], slack[row]
-    return found
+                if a == 0 and 0 <= column < columns:
+                    result.right[b, column], result.off_right[b, column] = sums[:, part], slack[row]
+    return result, log_unit
 
 
 def _multipliers(series: Series) -> dict[tuple[int, int], Tensor | float]:
     """Of each entry of M, above and on the diagonal."""
-    kappa = frequencies(series)
+    kappa = series.frequencies()
     found: dict[tuple[int, int], Tensor | float] = {(0, 0): 1.0}
     for a, one in enumerate(kappa, 1):
         found[0, a] = 1j * one

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from regard.operands import NEVER
 from regard.regression.kernel_sums import engine
-from regard.regression.kernel_sums.nearest import Nearest, nearest
+from regard.regression.kernel_sums.plan import plan_for
+from regard.regression.kernel_sums.radius_search import Nearest, nearest_points
 from regard.regression.kernel_sums.sample import Sample, scale_of
 from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.local import linear_fourier
@@ -67,7 +68,7 @@ class Recipe:
         if not self.look_for_nearest:
             return Reached(pooled, None)
         # A query that another block reaches will not ask who is nearest, and one that no block reaches asks all.
-        return Reached(pooled, nearest(sample, query, (pooled.lse == NEVER).nonzero().squeeze(1)))
+        return Reached(pooled, nearest_points(sample, query, (pooled.lse == NEVER).nonzero().squeeze(1)))
 
     def _average(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled:
         # A block may vary more than the whole. Where it varies less, its total weight still wants the same precision.
@@ -90,7 +91,7 @@ class Recipe:
         )
 
     def _none(self, queries: int, columns: int, like: Tensor) -> Nearest | None:
-        return Nearest.nobody(queries, columns, like) if self.look_for_nearest else None
+        return Nearest.empty(queries, columns, like) if self.look_for_nearest else None
 
 
 def pool(
@@ -175,34 +176,34 @@ class Lines:
         if not tol or not bool(torch.isfinite(self.width).all()):
             return None
         of_y = replace(sample, values=sample.values[:, self.outputs])
-        if engine.way_of(of_y, query, tol=tol, plan=plan).name != "fast":
+        if plan_for(of_y, query, tol=tol, forced=plan).name != "fast":
             return None
         known = linear_fourier.sums(of_y, query, tol)
         if known is None:
             return None
-        some = self._moved(known, self.frame.place(query[known.places]))
+        some = self._moved(known, self.frame.place(query[known.rows]))
         lse = query.new_full((len(query),), NEVER)
         whole = Pooled(lse, lse.new_zeros(len(query), len(self.scale)), torch.full_like(lse, math.inf))
-        return Pooled(*(part.index_copy(0, known.places, new) for part, new in zip(whole, some, strict=True)))
+        return Pooled(*(part.index_copy(0, known.rows, new) for part, new in zip(whole, some, strict=True)))
 
     def _moved(self, known: Sums, at: Float[Tensor, "some dim"]) -> Pooled:
         """Averages as seen from the queries, which are `at` these places of the frame, as seen from its origin."""
-        cloud, _, (matrix, right, off_matrix, off_right) = known
+        data, _, (matrix, right, off_matrix, off_right), log_unit = known
         off = off_matrix[0, 0]
         least = matrix[0, 0] - off
         total = torch.where(least > 0, matrix[0, 0], 1.0)
         matrix, right = (matrix / total).permute(2, 0, 1), (right / total).permute(2, 0, 1)  # (some, k, ...)
-        u, y = matrix[:, 0, 1:] * self.width, right[:, 0] * cloud.unit + cloud.mean
+        u, y = matrix[:, 0, 1:] * self.width, right[:, 0] * data.scale + data.mean
         uu = matrix[:, 1:, 1:] * self.width * self.width.unsqueeze(1)
-        uy = right[:, 1:] * self.width.unsqueeze(1) * cloud.unit + u.unsqueeze(2) * cloud.mean
+        uy = right[:, 1:] * self.width.unsqueeze(1) * data.scale + u.unsqueeze(2) * data.mean
         here, there = at.unsqueeze(2), u.unsqueeze(2)
         vv = uu + here * there.mT + there * here.mT + here * here.mT
         rows, cols = torch.triu_indices(self.dim, self.dim)
         mean = torch.cat([at + u, y, (uy + here * y.unsqueeze(1)).flatten(1), vv[:, rows, cols]], 1)
         largest = torch.maximum(matrix.abs().amax((1, 2)), right.abs().amax((1, 2)))
-        wide, high = self.width.max().clamp_min(1.0), (cloud.unit / self.scale[self.outputs]).max().clamp_min(1.0)
+        wide, high = self.width.max().clamp_min(1.0), (data.scale / self.scale[self.outputs]).max().clamp_min(1.0)
         error = wide**2 * high * (torch.maximum(off_matrix.max(), off_right.max()) + off * largest) / least
-        return Pooled(total.log() + cloud.top, mean, torch.where(least > 0, error, math.inf))
+        return Pooled(total.log() + log_unit, mean, torch.where(least > 0, error, math.inf))
 
     # What averages of all rows make
 

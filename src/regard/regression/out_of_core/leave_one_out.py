@@ -12,7 +12,7 @@ from torch import Tensor
 from regard import kernels
 from regard.operands import NEVER
 from regard.regression.kernel_sums import engine
-from regard.regression.kernel_sums.nearest import Nearest
+from regard.regression.kernel_sums.radius_search import Nearest
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.out_of_core.average import Lines

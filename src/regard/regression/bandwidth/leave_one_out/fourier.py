@@ -25,7 +25,7 @@ from regard.engine import threads
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.bandwidth.leave_one_out.radius import Near
 from regard.regression.kernel_sums import nufft
-from regard.regression.kernel_sums.fourier import Series, eps_for
+from regard.regression.kernel_sums.fourier import Series, eps_for, pack
 
 # How much narrower or wider a bandwidth may become before the points are transformed anew, by dimension: modes that
 # are not needed cost little in one dimension and much in three.
@@ -128,15 +128,15 @@ class Fast:
         turn = 2 * math.pi / torch.tensor(periods, dtype=torch.float64)
         points = ((x - (x.amax(0) + x.amin(0)) / 2) * turn).T.contiguous()
         rows = len(self._strengths)
-        forward = nufft.planned(2, points, modes, self.eps, rows=rows)
-        back = nufft.planned(1, points, modes, self.eps, rows=rows)
+        forward = nufft.plan(2, points, modes, self.eps, rows=rows)
+        back = nufft.plan(1, points, modes, self.eps, rows=rows)
         return Box(axes, narrowest, widest, periods, modes, back(self._strengths), forward, back)
 
     def _fitted(self, box: Box, widths: list[float]) -> Series:
         """The box in units of this bandwidth."""
         spans = [float(self.problem.spread[a]) / h for a, h in zip(box.axes, widths, strict=True)]
         periods = tuple(period / h for period, h in zip(box.periods, widths, strict=True))
-        return Series(periods, box.modes, self.eps, Series.of(spans, self.eps).rest)
+        return Series(periods, box.modes, self.eps, Series.of(spans, self.eps).truncation)
 
     @cached_property
     def _values(self) -> Float[Tensor, "n outputs"]:
@@ -151,16 +151,7 @@ class Fast:
     @cached_property
     def _strengths(self) -> Tensor:
         """Weight and outputs, two real rows in each complex one: s (1 + i y_1), s (y_2 + i y_3), ..."""
-        problem = self.problem
-        n, outputs = self._values.shape
-        packed = torch.zeros((outputs + 2) // 2, n, 2, dtype=torch.float64)
-        packed[0, :, 0] = 1.0
-        for column in range(outputs):
-            row, part = divmod(column + 1, 2)
-            packed[row, :, part] = self._values[:, column]
-        if problem.log_weight is not None:
-            packed *= torch.exp(problem.log_weight).unsqueeze(-1)
-        return torch.view_as_complex(packed)
+        return pack(self._values, self.problem.log_weight)
 
     @cached_property
     def _mass(self) -> list[float]:

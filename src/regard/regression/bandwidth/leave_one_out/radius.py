@@ -16,13 +16,17 @@ from torch import Tensor
 from regard.operands import NEVER
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
 from regard.regression.bandwidth.leave_one_out.problem import Problem
-from regard.regression.kernel_sums.cloud import ROUNDING, Cloud
-from regard.regression.kernel_sums.radius_search import SLACK, cells
-from regard.regression.kernel_sums.sample import Sample
-from regard.regression.kernel_sums.segment_sums import Lists, of_runs, parts_of
+from regard.regression.kernel_sums.radius_search import (
+    MAX_CELL_RADIUS,
+    PRUNED_SHARE,
+    RADIUS_SLACK,
+    Neighbours,
+    blocks_of_lists,
+    cell_list,
+    runs_to_lists,
+)
+from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF, extent
 
-STRICT = 0.1  # the share of `tol` that may be left out
-WIDEST = 14.0  # bandwidths: a wider ball would reach over many empty cells
 FEW_PAIRS = 2e7  # up to here all pairs are quicker than an index
 
 
@@ -69,7 +73,7 @@ class Near:
             floor[unknown] = self._by_neighbour(h, rows[unknown])
         spread = self.problem.y.amax(0) - self.problem.y.amin(0)
         range_ = float((spread / self.problem.deviation).max())
-        enough = self.mass + math.log(max(1.0, range_) / (STRICT * max(tol, ROUNDING)))
+        enough = self.mass + math.log(max(1.0, range_) / (PRUNED_SHARE * max(tol, UNIT_ROUNDOFF)))
         radius = torch.sqrt(2 * (enough - floor).clamp_min(0.0))
         total = self.x.new_zeros(len(rows), (1 + len(self.axes)) * (1 + self.problem.y.shape[1]))
         for part, lists in self._lists(h, rows, radius):
@@ -102,40 +106,38 @@ class Near:
         # With weights of 0 around it, a row may know no other: then nothing is left out of the ball.
         return torch.where(best == NEVER, -1e4, best)
 
-    def _lists(self, h: Tensor, rows: Tensor, radius: Tensor) -> Iterator[tuple[Tensor, Lists]]:
+    def _lists(self, h: Tensor, rows: Tensor, radius: Tensor) -> Iterator[tuple[Tensor, Neighbours]]:
         """Points around each row, with the rows that they belong to."""
         everyone = torch.arange(len(rows))
         if len(self.axes) == 1:
             ordered, whose, _ = self.line
-            here, reach = self.x[rows, 0], radius * float(h[0]) * SLACK
+            here, reach = self.x[rows, 0], radius * float(h[0]) * RADIUS_SLACK
             start = torch.searchsorted(ordered, here - reach)
             stop = torch.searchsorted(ordered, here + reach, right=True)
-            for lists in of_runs(everyone, start, stop):
+            for lists in runs_to_lists(everyone, start, stop):
                 yield everyone, lists._replace(points=whose[lists.points])
             return
-        close = radius <= WIDEST
+        close = radius <= MAX_CELL_RADIUS
         if close.any():
             some = everyone[close]
-            unit = Sample(self.x, torch.arange(len(self.x), dtype=torch.float64).unsqueeze(1), h)
-            cloud, at = Cloud.of(unit, self.x[rows[some]], torch.ones(len(self.axes), dtype=torch.bool))
-            points, found = cells(cloud, at, radius[some])
-            whose = torch.round(points.values[:, 0] * cloud.unit + cloud.mean).to(torch.int64)
-            for lists in found:
-                yield some, lists._replace(points=whose[lists.points])
+            x = (self.x.T / h.unsqueeze(1)).T
+            order, blocks = cell_list(x, *extent(x), x.T[:, rows[some]].T, radius[some])
+            for lists in blocks:
+                yield some, lists._replace(points=order[lists.points])
         if not close.all():
             yield from self._balls(h, rows, radius, everyone[~close])
 
-    def _balls(self, h: Tensor, rows: Tensor, radius: Tensor, some: Tensor) -> Iterator[tuple[Tensor, Lists]]:
-        places, reach = self.x[rows[some]].numpy(), (radius[some] * float(h.max()) * SLACK).numpy()
+    def _balls(self, h: Tensor, rows: Tensor, radius: Tensor, some: Tensor) -> Iterator[tuple[Tensor, Neighbours]]:
+        places, reach = self.x[rows[some]].numpy(), (radius[some] * float(h.max()) * RADIUS_SLACK).numpy()
         length = torch.from_numpy(self.tree.query_ball_point(places, reach, return_length=True))
-        for part in parts_of(length):
+        for part in blocks_of_lists(length):
             found = self.tree.query_ball_point(places[part], reach[part])
             flat = np.concatenate([np.asarray(one, dtype=np.int64) for one in found])
-            yield some, Lists(torch.from_numpy(flat), torch.arange(len(some))[part], length[part])
+            yield some, Neighbours(torch.from_numpy(flat), torch.arange(len(some))[part], length[part])
 
-    def _add(self, h: Tensor, rows: Tensor, floor: Tensor, part: Tensor, lists: Lists, total: Tensor) -> None:
+    def _add(self, h: Tensor, rows: Tensor, floor: Tensor, part: Tensor, lists: Neighbours, total: Tensor) -> None:
         """Add to each row [1, y] and [1, y] ((x_i - x_j) / h)^2 of each axis, weighted."""
-        owner = part[lists.owner]
+        owner = part[lists.query]
         mine = torch.repeat_interleave(owner, lists.length)
         away = ((self.x[lists.points] - self.x[rows[mine]]) / h).square()
         exponent = self.log_weight[lists.points] - away.sum(1) / 2 - floor[mine]
