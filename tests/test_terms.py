@@ -6,7 +6,7 @@ import torch
 from regard import masks, normalisers, scores
 from regard.masks._rules import Near, QueryLengths
 from regard.normalisers import Tapered
-from regard.term import Word
+from regard.term import Term
 
 Q, K, N, M = 3, 5, 7, 11
 SCORES = [
@@ -45,7 +45,7 @@ def test_a_signature_does_not_depend_on_numbers_in_tensors(make) -> None:
 
 
 def test_signatures_tell_words_apart() -> None:
-    words: list[Word] = [make() for make in (*SCORES, *MASKS, *NORMALISERS)]
+    words: list[Term] = [make() for make in (*SCORES, *MASKS, *NORMALISERS)]
     words += [scores.scaled_dot(), scores.scaled_dot(2.0), scores.cosine(3.0), masks.prefix(4), masks.window(1, 2)]
     words += [scores.bias(torch.randn(M)), scores.bias(torch.randn(M, requires_grad=True)), normalisers.sigmoid(1.0)]
     words += [scores.kernel("gaussian", 1.0), scores.gaussian(1.0), normalisers.hard(sample=True)]
@@ -81,7 +81,7 @@ def test_tensors_have_the_names_that_the_caller_gave_them() -> None:
 
 def test_each_part_gets_its_own_share() -> None:
     tensors = [torch.tensor(i) for i in range(3)]
-    one, two = (scores.dot() + scores.bias(torch.randn(M))).shares(tensors)
+    one, two = (scores.dot() + scores.bias(torch.randn(M))).split_operands(tensors)
     assert ([int(t) for t in one], [int(t) for t in two]) == ([0, 1], [2])
 
 

@@ -13,7 +13,7 @@ from regard.engine.lazy_matrix import LazyMatrix
 from regard.masks import Mask
 from regard.normalisers import Normaliser
 from regard.scores import Score
-from regard.tracing import plain_dtypes
+from regard.tracing import without_autocast
 from regard.weights import Weights, weights_of
 
 
@@ -54,7 +54,7 @@ def attend(
                 output, matrix = result
                 return tuple.__new__(Attention, (output, weights_of(matrix)))  # as Attention(...), in half the steps
         if torch._C._is_any_autocast_enabled():  # noqa: SLF001
-            with plain_dtypes():
+            with without_autocast():
                 return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
     spec = inputs.make_spec(score, mask, normaliser)
     call = plan_cache.find(query, key, value, spec, dropout_p, plan, budget)

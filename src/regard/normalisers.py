@@ -9,21 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from regard.errors import ChoiceError
 from regard.operands import NEVER, Axis, Operand, Span
-from regard.term import Word
-from regard.tracing import traced
+from regard.term import Term
+from regard.tracing import is_tracing
 
 __all__ = ["Normaliser", "entmax15", "hard", "sigmoid", "softmax", "sparsemax"]
 
 NEWTON_STEPS = 60
 
 
-class Normaliser(Word["Normaliser"]):
+class Normaliser(Term["Normaliser"], abstract=True):
     """Scores to weights, row by row."""
 
     normalised = True  # whether a row sums to 1
@@ -47,14 +48,14 @@ class Normaliser(Word["Normaliser"]):
         """The statistic (..., rows) of parts of rows, if it is mergeable."""
         raise NotImplementedError
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+    def from_statistic(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
         """The weights of any block, once the statistic of whole rows is known; for those that are pointwise.
 
         `out` may be used, and may be the scores themselves; then no gradient.
         """
         raise NotImplementedError
 
-    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+    def statistic_from_weight(self, score: Tensor, weight: Tensor) -> Tensor:
         """The statistic of rows, from the best score of each and the weight that it has."""
         raise NotImplementedError
 
@@ -91,19 +92,19 @@ class Softmax(Normaliser):
         del cols
         return torch.logsumexp(scores, -1)
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+    def from_statistic(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
         del cols
         safe = torch.where(statistic == NEVER, 0.0, statistic).unsqueeze(-1)
         return torch.exp(scores - safe) if out is None else torch.sub(scores, safe, out=out).exp_()
 
-    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+    def statistic_from_weight(self, score: Tensor, weight: Tensor) -> Tensor:
         return score - weight.log()
 
     def __repr__(self) -> str:
         return "softmax"
 
 
-class Threshold(Normaliser):
+class Threshold(Normaliser, abstract=True):
     """max(x - tau, 0)^power with the tau that makes a row sum to 1; x is the score times `slope`."""
 
     power = 1
@@ -122,7 +123,7 @@ class Threshold(Normaliser):
                 slope = excess if self.power == 2 else (excess > 0).to(x.dtype)
                 step = (excess.pow(self.power).sum(-1, keepdim=True) - 1) / (self.power * slope.sum(-1, keepdim=True))
                 tau = tau + step.clamp_min(0)
-                if not traced() and not bool((step > 4 * torch.finfo(x.dtype).eps * tau.abs()).any()):
+                if not is_tracing() and not bool((step > 4 * torch.finfo(x.dtype).eps * tau.abs()).any()):
                     break
             support = x > tau
         return self.closed_form(x, support)
@@ -137,16 +138,16 @@ class Threshold(Normaliser):
         weights = weights if empty is None else weights.masked_fill(empty, 0)
         # A row that sees NaN or +inf has no threshold: as with softmax, none of its weights is a number.
         lost = ~(x.detach().amax(-1, keepdim=True) < math.inf)
-        if not traced() and not bool(lost.any()):
+        if not is_tracing() and not bool(lost.any()):
             return weights
         return weights.masked_fill(lost & (scores.detach() != NEVER), math.nan)
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+    def from_statistic(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
         del cols, out
         safe = torch.where(statistic == NEVER, 0.0, statistic)
         return (self.slope * scores - safe.unsqueeze(-1)).clamp_min(0).pow(self.power)
 
-    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+    def statistic_from_weight(self, score: Tensor, weight: Tensor) -> Tensor:
         return self.slope * score - weight.pow(1 / self.power)
 
 
@@ -193,11 +194,11 @@ class Sigmoid(Normaliser):
         del cols
         return torch.where(_empty(scores).squeeze(-1), NEVER, torch.zeros_like(scores[..., 0]))
 
-    def given(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+    def from_statistic(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
         del statistic, cols, out
         return self.weights(scores)
 
-    def statistic_of(self, score: Tensor, weight: Tensor) -> Tensor:
+    def statistic_from_weight(self, score: Tensor, weight: Tensor) -> Tensor:
         del weight
         return torch.zeros_like(score)
 
@@ -216,7 +217,8 @@ class Tapered(Normaliser):
     keys: int
     sigma: float
 
-    makes = 2
+    n_operands = 2
+    head_axes: ClassVar = {"centres": -2}
     normalised = False
     monotone = False  # a better score far from the centre may weigh less
 

@@ -1,31 +1,69 @@
-"""What a score, a mask and a normaliser have in common: they are frozen words of which a formula is made.
+"""The base class of scores, masks and normalisers: the terms of the formula normalise(score, mask).
 
-A word's fields are the caller's tensors, other words of its kind, and plain values. From these follow the names
-of its tensors, its signature and how many operands it makes; a word made of others needs to say nothing of them.
+A term is a frozen dataclass. Its fields are the caller's tensors, other terms of its family, and plain values (numbers,
+texts, None). From the fields follow the names of its tensors, its signature for the plan cache, how it is stored in a
+recording and how it is cut to one head; a term made of other terms says nothing about them.
+
+Defining a subclass registers it by name, so that a recording can name it. Files hold names, never code.
 """
 
 from __future__ import annotations
 
+import typing
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from dataclasses import fields, is_dataclass, replace
+from functools import cache
+from types import MappingProxyType
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from torch import Tensor
 
-Part = TypeVar("Part", bound="Word[Any]")
+from regard.errors import ChoiceError, RecordError
+
+Part = TypeVar("Part", bound="Term[Any]")
+
+TERMS: dict[str, type[Term[Any]]] = {}  # every term that is defined, by the name that recordings store
+NOTHING: Mapping[str, int] = MappingProxyType({})
 
 
-class Word(Generic[Part]):
-    """One part of a formula; `Part` is what words of its kind are made of."""
+class Term(Generic[Part]):
+    """One term of a formula; `Part` is the family (Score, Mask or Normaliser) of the terms it is made of.
 
-    makes = 0  # operands of its own, beside those of its parts
+    A class that only serves as a base is defined with `abstract=True` and is not registered. `term_name` is the name in
+    recordings, that of the class if none is given:
+
+        class Distance(Score, abstract=True): ...
+        class KernelScore(Distance, term_name="Kernel"): ...
+    """
+
+    term_name: ClassVar[str] = ""  # empty for an abstract class
+    n_operands: ClassVar[int] = 0  # operands of its own, beside those of its parts
+    # How one head is cut out of a field's tensor, for weights of shape (batch, heads, queries, keys). Heads share the
+    # tensors of fields that are in neither table.
+    head_axes: ClassVar[Mapping[str, int]] = NOTHING  # the axis of heads from the end, of a tensor that broadcasts
+    trailing_axes: ClassVar[Mapping[str, int]] = NOTHING  # how many axes follow (batch, heads), which it begins with
+
+    def __init_subclass__(cls, *, term_name: str | None = None, abstract: bool = False, **options: Any) -> None:
+        """Register the class by its name; a second term of one name is refused."""
+        super().__init_subclass__(**options)
+        cls.term_name = "" if abstract else term_name or cls.__name__
+        if abstract:
+            return
+        if cls.term_name in TERMS:
+            other = TERMS[cls.term_name]
+            raise ChoiceError(
+                f"there is a term {cls.term_name!r} already, {other.__module__}.{other.__qualname__}: a recording "
+                "stores a term by its name, so a new one needs another (that of its class, or term_name='...')"
+            )
+        TERMS[cls.term_name] = cls
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The words that this one is made of."""
-        return tuple([part for part in vars(self).values() if isinstance(part, Word)])  # pyright: ignore[reportReturnType]
+        """The terms among the fields."""
+        return tuple([part for part in vars(self).values() if isinstance(part, Term)])  # pyright: ignore[reportReturnType]
 
     def leaves(self) -> Iterator[Part]:
-        """The words that this one is made of in the end: itself, if it is made of none."""
+        """The terms without parts of which this one is made in the end; itself, if it has none."""
         if not self.parts:
             yield self  # pyright: ignore[reportReturnType]
         for part in self.parts:
@@ -33,54 +71,96 @@ class Word(Generic[Part]):
 
     @property
     def arity(self) -> int:
-        """How many operands this word makes."""
-        return self.makes + sum([part.arity for part in self.parts])
+        """Number of operands, those of the parts included."""
+        return self.n_operands + sum([part.arity for part in self.parts])
 
     @property
     def signature(self) -> Hashable:
-        """All that a plan may depend on: kinds, sizes and plain values, never the numbers in tensors."""
-        return (type(self), *map(_fact, vars(self).values()))
+        """All that a plan may depend on: classes, shapes and plain values, never the numbers in tensors."""
+        return (type(self), *map(_signature, vars(self).values()))
 
     def tensors(self) -> Mapping[str, Tensor]:
-        """The tensors that belong to the caller, by name."""
-        found: Mapping[str, Tensor] = {}
+        """The caller's tensors, each under the label that error messages use."""
+        named: Mapping[str, Tensor] = {}
         for field, value in vars(self).items():
             if isinstance(value, Tensor):
-                found = joined(found, {self.called(field): value})
-            elif isinstance(value, Word):
-                found = joined(found, value.tensors())
-        return found
+                named = merge_named(named, {self.label(field): value})
+            elif isinstance(value, Term):
+                named = merge_named(named, value.tensors())
+        return named
 
-    def called(self, field: str) -> str:
-        """What the caller knows a field as."""
-        return f"{field} of {type(self).__name__.lower()}"
+    def label(self, field: str) -> str:
+        """The words by which the caller knows a field: "w of general"."""
+        return f"{field} of {self.term_name.lower()}"
 
-    def shares(self, tensors: Sequence[Tensor]) -> list[Sequence[Tensor]]:
-        """For each part its own of the tensors that all of them made."""
-        found: list[Sequence[Tensor]] = []
+    def split_operands(self, tensors: Sequence[Tensor]) -> list[Sequence[Tensor]]:
+        """Split the operands of all parts into those of each part, in their order."""
+        split: list[Sequence[Tensor]] = []
         for part in self.parts:
-            found.append(tensors[: part.arity])
+            split.append(tensors[: part.arity])
             tensors = tensors[part.arity :]
-        return found
+        return split
+
+    @classmethod
+    def stored_fields(cls) -> Mapping[str, Any]:
+        """Names and types of the fields that a recording stores, which are all fields of the dataclass."""
+        return _stored_fields(cls)
+
+    @classmethod
+    def head_axis(cls, field: str, shape: tuple[int, ...]) -> int | None:
+        """The axis of heads in a field's tensor of this shape, or None if all heads share the tensor."""
+        axis = cls.head_axes.get(field)
+        trailing = cls.trailing_axes.get(field)
+        if trailing is not None and len(shape) - trailing >= 2:
+            axis = 1 - len(shape)
+        if axis is None or len(shape) < -axis or shape[axis] == 1:
+            return None
+        return len(shape) + axis
+
+    def of_head(self, head: int) -> Self:
+        """The term for one head alone, its tensors views of the old ones."""
+        changed: dict[str, Any] = {}
+        for field in (f.name for f in fields(self) if f.init):  # pyright: ignore[reportArgumentType]
+            value = getattr(self, field)
+            if isinstance(value, Tensor):
+                axis = self.head_axis(field, tuple(value.shape))
+                value = value if axis is None else value.narrow(axis, head, 1)
+            changed[field] = value.of_head(head) if isinstance(value, Term) else value
+        return replace(self, **changed)  # pyright: ignore[reportArgumentType]
 
 
-def _fact(value: Any) -> Hashable:
+@cache
+def _stored_fields(cls: type[Term[Any]]) -> Mapping[str, Any]:
+    if not cls.term_name or not is_dataclass(cls):
+        reason = "its class is abstract" if is_dataclass(cls) else "its class must be a frozen dataclass"
+        raise RecordError(f"{cls.__name__} is no word that a recording can keep: {reason}")
+    try:
+        types = typing.get_type_hints(cls)
+    except NameError as error:
+        raise RecordError(
+            f"{cls.__name__} is no word that a recording can keep: the type of a field has no meaning in its module "
+            f"({error})"
+        ) from error
+    return {field.name: types[field.name] for field in fields(cls)}
+
+
+def _signature(value: Any) -> Hashable:
     if isinstance(value, Tensor):
         return (tuple(value.shape), value.dtype, value.device, value.requires_grad)
-    return value.signature if isinstance(value, Word) else value
+    return value.signature if isinstance(value, Term) else value
 
 
-def joined(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-    """Named tensors of two words; a name that comes twice is told apart."""
-    found = dict(first)
+def merge_named(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+    """Named tensors of two terms; a name that is taken already becomes "another ..."."""
+    merged = dict(first)
     for name, tensor in second.items():
         unique = name
-        while unique in found:
+        while unique in merged:
             unique = f"another {unique}"
-        found[unique] = tensor
-    return found
+        merged[unique] = tensor
+    return merged
 
 
-def came(value: object) -> str:
-    """What was given, in the words of an error."""
+def type_name(value: object) -> str:
+    """The type of a wrong value, for an error message."""
     return f"a tensor of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__

@@ -1,4 +1,4 @@
-"""The modes around a call: whether numbers can be looked at, and who decides about dtypes."""
+"""Torch's modes around a call: tracing and function transforms, where values cannot be read, and autocast."""
 
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 
@@ -7,18 +7,18 @@ from torch._C import _functorch  # pyright: ignore[reportAttributeAccessIssue]
 from torch.autograd import forward_ad
 
 
-def traced() -> bool:
-    """Whether they cannot: under torch.compile, export, vmap or another function transform."""
-    return torch.compiler.is_compiling() or transformed()
+def is_tracing() -> bool:
+    """True under torch.compile, export, vmap or another transform, where Python cannot look at tensor values."""
+    return torch.compiler.is_compiling() or is_transforming()
 
 
-def transformed() -> bool:
-    """Whether plain operations alone will do: under a function transform, or where forward derivatives are taken."""
+def is_transforming() -> bool:
+    """True under vmap, another function transform or forward-mode derivatives: only plain operations work there."""
     return _functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def plain_dtypes() -> AbstractContextManager[object]:
-    """Dtypes are decided by regard and not by autocast: float32 stays float32."""
+def without_autocast() -> AbstractContextManager[object]:
+    """A context in which autocast is off: regard chooses the dtypes itself, and float32 stays float32."""
     if not (torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")):
         return nullcontext()
     stack = ExitStack()

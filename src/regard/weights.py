@@ -19,8 +19,8 @@ from regard.normalisers import Normaliser, Softmax
 from regard.operands import Axis, Operand
 from regard.scores import Score
 from regard.spec import Spec
-from regard.term import came
-from regard.tracing import plain_dtypes, traced
+from regard.term import type_name
+from regard.tracing import is_tracing, without_autocast
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +129,7 @@ class Weights:
     def _product(self, x: Tensor, length: int, what: str, run: Callable[[Tensor], Tensor]) -> Tensor:
         self._matrix.check_fresh()
         if not isinstance(x, Tensor) or x.dtype != self.dtype:
-            msg = f"weights @ x needs a tensor of {self.dtype}, but x is {came(x)}"
+            msg = f"weights @ x needs a tensor of {self.dtype}, but x is {type_name(x)}"
             raise DtypeError(msg)
         if x.device != self.device:
             msg = f"weights @ x needs x on the device of the weights, {self.device}, but it is on {x.device}"
@@ -141,7 +141,7 @@ class Weights:
                 f"weights {tuple(self.shape)}, x {tuple(x.shape)}"
             )
             raise ShapeError(msg)
-        with plain_dtypes():
+        with without_autocast():
             out = run(inputs.working(matrix)).to(self.dtype)
         return out.squeeze(-1) if x.dim() == 1 else out
 
@@ -164,7 +164,7 @@ class Weights:
                 f"ask for fewer rows, or for weights.heatmap(); dense(limit={size}) would build it"
             )
             raise TooLargeError(msg)
-        with plain_dtypes():
+        with without_autocast():
             return self._matrix.block(picked, turned=turned).to(self.dtype)
 
     # Questions
@@ -188,7 +188,7 @@ class Weights:
     def distance(self, query_positions: Tensor | None = None) -> Tensor:
         """sum_j p_ij |i - j|, (..., n); with n != m say where the queries stand. Differentiable."""
         positions = questions.positions(query_positions, self._matrix.lead, self._matrix.size)
-        if self._matrix.wants_gradient() or traced():
+        if self._matrix.wants_gradient() or is_tracing():
             return self._row_question("distance", (Operand(positions.unsqueeze(-1), Axis.QUERY),))
         self._needs_distribution("distance")
         return self._matrix.survey([MeanDistance(positions)])[0].to(self._matrix.answer_dtype)
@@ -201,7 +201,7 @@ class Weights:
         """The weight on each group of keys, (..., n, groups): ids are (m,) or (B, m), -1 is none. Differentiable."""
         self._matrix.check_fresh()
         marks = questions.membership(groups, self._matrix.lead, self._matrix.size)
-        with plain_dtypes():
+        with without_autocast():
             return self._matrix.pool_precisely(marks).to(self._matrix.answer_dtype)
 
     def top(self, k: int) -> TopK:
@@ -233,9 +233,9 @@ class Weights:
     def empty_rows(self) -> Tensor:
         """True for queries that see no key, (..., n)."""
         self._matrix.check_fresh()
-        if not self.spec.gaps and self._matrix.size.m:
+        if not self.spec.hides_keys and self._matrix.size.m:
             return torch.zeros(self.shape[:-1], dtype=torch.bool, device=self.device)
-        if not self.spec.score.compact and not traced():
+        if not self.spec.score.hides_keys and not is_tracing():
             return questions.unseen(self._matrix.problem())
         return self._matrix.survey([VisibleKeys()])[0] == 0
 

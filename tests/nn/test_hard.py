@@ -56,12 +56,12 @@ def test_matched_scores_are_the_diagonal_of_all(name):
         shapes = {"general": [(Q, K)], "additive": [(3, Q), (3, K), (3,)], "concat": [(3, Q + K), (3,)]}[name]
         score = getattr(scores, name)(*(torch.randn(shape).double() for shape in shapes))
     every = score.tile([operand.tensor for operand in score.operands(q, k)], Span(0, N), Span(0, N))
-    torch.testing.assert_close(score.matched(q, k), every.diagonal(dim1=-2, dim2=-1))
+    torch.testing.assert_close(score.rowwise(q, k), every.diagonal(dim1=-2, dim2=-1))
 
 
 def test_a_score_of_places_has_no_matched_pairs():
     with pytest.raises(NotImplementedError):
-        scores.location(torch.randn(N, Q)).matched(torch.randn(N, Q), torch.randn(N, K))
+        scores.location(torch.randn(N, Q)).rowwise(torch.randn(N, Q), torch.randn(N, K))
 
 
 # What is drawn

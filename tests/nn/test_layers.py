@@ -457,8 +457,8 @@ def test_rules_for_each_query_answer_for_blocks_as_for_pairs(draw):
     low = draw.draw(st.integers(0, n - 1))
     rows = Span(low, draw.draw(st.integers(low + 1, n)))
     operands = rule.operands((2,))
-    kinds = rule.kinds([o.tensor for o in operands], rows, edges, size)
-    assert rule.kinds(None, rows, edges, size) == [masks.SOME] * len(kinds)
+    kinds = rule.block_states([o.tensor for o in operands], rows, edges, size)
+    assert rule.block_states(None, rows, edges, size) == [masks.SOME] * len(kinds)
     for kind, start, stop in zip(kinds, edges[:-1], edges[1:], strict=True):
         tile = Tile((slice(0, 2),), rows, Span(start, stop))
         pairs = rule.tile([tile.cut(Operand(*o)) for o in operands], rows, tile.cols, size)
@@ -470,11 +470,11 @@ def test_rules_for_each_query_answer_for_blocks_as_for_pairs(draw):
 
 def test_a_band_around_real_places_skips_blocks():
     centres = torch.arange(1000.0) + 0.5
-    kinds = Near(centres, 3).kinds(
+    kinds = Near(centres, 3).block_states(
         [centres[:, None]], Span(100, 120), [0, 90, 110, 112, 130, 1000], Size(1000, 1000, torch.device("cpu"))
     )
     assert kinds == [masks.NONE, masks.SOME, masks.SOME, masks.SOME, masks.NONE]
-    assert Near(centres, 30).kinds([centres[:, None]], Span(100, 120), [105, 115], None) == [masks.ALL]
+    assert Near(centres, 30).block_states([centres[:, None]], Span(100, 120), [105, 115], None) == [masks.ALL]
 
 
 # --- memory

@@ -11,8 +11,8 @@ import pytest
 
 from regard.recording import _format as form
 from regard.recording._reader import DTYPES
-from regard.recording._words import KNOWN, _types
 from regard.recording._writer import Writer
+from regard.term import TERMS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "formats" / "recording.md").read_text(encoding="utf-8")
 MARK = 42
@@ -96,7 +96,8 @@ def test_the_example_of_the_page_is_what_we_write(tmp_path):
 
 def test_the_page_names_every_word_every_kind_and_every_type():
     words = dict(re.findall(r"`(\w+)\(([^)]*)\)`", PAGE.split("| words of |")[1].split("###")[0]))
-    assert words == {name: ", ".join(_types(name)) for name in KNOWN}
+    ours = {name: term for name, term in TERMS.items() if term.__module__.startswith("regard.")}
+    assert words == {name: ", ".join(term.stored_fields()) for name, term in ours.items()}
     kinds = PAGE.split("| kind | payload |")[1].split("\n\n")[0]
     assert tuple(kind.encode() for kind in re.findall(r"^\| `(\w+)`", kinds, re.MULTILINE)) == form.KINDS
     dtypes = next(row[1] for row in table("## Groups") if row[0] == "`dtype`")

@@ -17,9 +17,9 @@ from regard.masks._rules import Near, QueryLengths
 from regard.recording import Recording
 from regard.recording._call import Call
 from regard.recording._codec import unpack
-from regard.recording._words import KNOWN, decode
+from regard.recording._term_codec import decode
 from regard.scores import Score
-from regard.term import Word
+from regard.term import TERMS, Term
 
 FOUR = Sizes((2, 3), 5, 17, 7, 7, 11)
 GROUPED = Sizes((2, 6), 5, 17, 7, 7, 11, kv_heads=3)
@@ -61,7 +61,7 @@ def test_one_head_of_it_is_that_head(words, sizes):
             torch.testing.assert_close(recording["layer", 0, head].dense(), dense[:, head : head + 1])
 
 
-def test_words_of_layers_come_back_too():
+def test_terms_of_layers_come_back_too():
     q, k = torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7)
     places = torch.rand(2, 3, 5) * 11
     for words in (
@@ -94,19 +94,20 @@ def test_a_mask_without_a_form_takes_bits():
     assert stored.layers[0].mask == f"its own mask, {-(-seen.numel() // 8)} bytes"
 
 
-def test_every_word_of_the_library_is_known():
+def test_every_concrete_term_of_the_library_is_registered():
     def leaves(kind):
         return [leaf for sub in kind.__subclasses__() for leaf in leaves(sub)] or [kind]
 
-    ours = {kind for kind in leaves(Word) if kind.__module__.startswith("regard.")}
-    assert ours == set(KNOWN.values())
+    ours = {kind for kind in leaves(Term) if kind.__module__.startswith("regard.")}
+    assert ours == {term for term in TERMS.values() if term.__module__.startswith("regard.")}
+    assert all(name == term.term_name for name, term in TERMS.items())
 
 
 class Stranger(Score):
     pass
 
 
-def test_a_word_of_somebody_else_is_refused_by_name(tmp_path):
+def test_a_term_that_is_no_dataclass_is_refused_by_name(tmp_path):
     call = Call.of_weights("layer", 0, rg.Weights(torch.randn(3, 2), torch.randn(5, 2)))
     object.__setattr__(call.spec, "score", Stranger())
     with pytest.raises(RecordError, match="Stranger is no word"):

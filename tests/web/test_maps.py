@@ -147,7 +147,7 @@ def test_empty_rows_are_reported_in_runs(matrix: Any) -> None:
         assert start < stop
         assert not marked[max(start - 1, 0) : stop].any()  # apart, and in order
         marked[start:stop] = True
-    if weights.spec.normaliser.pointwise or not weights.spec.score.compact:
+    if weights.spec.normaliser.pointwise or not weights.spec.score.hides_keys:
         assert torch.equal(marked, weights.empty_rows()[batch, head])
 
 

@@ -20,7 +20,7 @@ from regard.engine.reducers import Block, Reducer
 from regard.engine.threads import parallel_map
 from regard.engine.tiles import Problem
 from regard.operands import Axis, Operand, Size, Span, Tile
-from regard.tracing import plain_dtypes, traced
+from regard.tracing import is_tracing, without_autocast
 
 FEWEST_TILES = 4  # a worker with fewer is not worth its start
 SURVEY_CALL = 1 << 17  # a pass of questions makes many small steps on each tile
@@ -62,7 +62,7 @@ class Job:
 def run(job: Job) -> tuple[Tensor, ...]:
     """All outputs of a job; differentiable, holding no tile."""
     needs = torch.is_grad_enabled() and any(t.requires_grad for t in job.tensors)
-    if traced() or not needs:
+    if is_tracing() or not needs:
         return _assemble(job, job.tensors)
     return TileMap.apply(job, *job.tensors)  # pyright: ignore[reportReturnType]
 
@@ -74,7 +74,7 @@ def _assemble(job: Job, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         parts = job.program([whole.cut(o) for o in operands], whole)
         return tuple(p.expand(job.shape(out)) for p, out in zip(parts, job.outputs, strict=True))
     results = [torch.full(job.shape(out), out.fill, dtype=job.dtype, device=job.size.device) for out in job.outputs]
-    if traced() and not torch.compiler.is_compiling():
+    if is_tracing() and not torch.compiler.is_compiling():
         for tile in job.tiles:
             parts = job.program([tile.cut(o) for o in operands], tile)
             pairs = zip(results, parts, job.outputs, strict=True)
@@ -141,7 +141,7 @@ class TileMap(torch.autograd.Function):
                 results, [tensors[i] for i in wanted], asked, create_graph=True, allow_unused=True
             )
         else:
-            with plain_dtypes():
+            with without_autocast():
                 parts = _tilewise_gradient(job, tensors, grads, wanted)
         for i, part in zip(wanted, parts, strict=True):
             found[i] = part
@@ -189,7 +189,7 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], cap: int) -> list
     A worker is a thread in which torch uses one: a tile takes many small steps, and to split each of them between
     threads costs more than it gains. What workers learn of the same columns is merged at the end.
     """
-    count = torch.get_num_threads() if problem.size.device.type == "cpu" and not traced() else 1
+    count = torch.get_num_threads() if problem.size.device.type == "cpu" and not is_tracing() else 1
     tiles = list(problem.tiles(max(1, cap // count), call=SURVEY_CALL, workers=count))
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
     count = min(count, len(tiles) // FEWEST_TILES)
@@ -316,7 +316,7 @@ def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], cap: int, buffe
         statistic = found if statistic is None else torch.logaddexp(statistic, found)
     for part in parts:
         scores = problem.scores([part.cut(o) for o in problem.operands], part)
-        weights = problem.spec.normaliser.given(scores, statistic, part.cols)  # pyright: ignore[reportArgumentType]
+        weights = problem.spec.normaliser.from_statistic(scores, statistic, part.cols)  # pyright: ignore[reportArgumentType]
         yield Block(
             scores, weights, part.rows, part.cols, problem.size, gaps=problem.gaps(part), partial=True, lead=tile.lead
         )

@@ -219,7 +219,7 @@ def _cells(problem: Problem, rows: Span, cols: Span, cap: int) -> Tensor:
             tile = Tile(heads, part, cols, masked)
             tensors = [tile.cut(o) for o in problem.operands]
             scores = problem.scores(tensors, tile)
-            out[(*heads, slice(low, low + len(part)))] = problem.spec.normaliser.given(
+            out[(*heads, slice(low, low + len(part)))] = problem.spec.normaliser.from_statistic(
                 scores, tensors[-1].squeeze(-1), cols
             )
     return out

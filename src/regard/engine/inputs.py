@@ -170,7 +170,7 @@ def _check_score_tensors(spec: Spec, shape: MatrixShape, query: Tensor) -> None:
         if tensor.device != query.device:
             msg = f"{name} must be on the device of query, {query.device}, but it is on {tensor.device}"
             raise DeviceError(msg)
-    for name, lead in spec.score.leads():
+    for name, lead in spec.score.leading_shapes():
         if together(shape.lead, lead) != shape.lead:
             msg = f"{name} has leading shape {lead}, which does not broadcast to that of the weights, {shape.lead}"
             raise ShapeError(msg)

@@ -22,7 +22,7 @@ from regard.engine.tiles import Problem
 from regard.normalisers import Softmax
 from regard.operands import Axis, Operand, Size
 from regard.spec import Spec
-from regard.tracing import plain_dtypes, traced
+from regard.tracing import is_tracing, without_autocast
 
 FEW_DIGITS = 48.0  # scores above this leave fewer than five digits of a weight in float32
 
@@ -121,7 +121,7 @@ class LazyMatrix:
 
     def check_fresh(self) -> None:
         """Raise StaleWeightsError if a tensor behind the weights has been changed in place."""
-        if not traced():
+        if not is_tracing():
             versions.check(self.versions)
 
     def wants_gradient(self) -> bool:
@@ -138,7 +138,7 @@ class LazyMatrix:
     def precise_operands(self) -> tuple[Tensor, Tensor]:
         """Query and key, in float64 where float32 would leave too few digits of a weight."""
         query, key = self.operands()
-        if query.dtype == torch.float32 and not traced() and self._has_large_scores(query, key):
+        if query.dtype == torch.float32 and not is_tracing() and self._has_large_scores(query, key):
             return query.double(), key.double()
         return query, key
 
@@ -165,8 +165,9 @@ class LazyMatrix:
     def draws(self) -> tuple[Operand, ...] | None:
         """What the normaliser has drawn; keys that it chose stay chosen, in whatever digits one asks later."""
         raw = self.spec.normaliser.arity if self.drawn is None else len(self.drawn)
-        if self.spec.normaliser.chooses and raw == self.spec.normaliser.arity and not traced():
-            with torch.inference_mode(False), torch.no_grad(), plain_dtypes():  # whoever asks later may want gradients
+        if self.spec.normaliser.chooses and raw == self.spec.normaliser.arity and not is_tracing():
+            # Not in inference mode: a later question may want gradients.
+            with torch.inference_mode(False), torch.no_grad(), without_autocast():
                 problem = Problem.build(self.spec, *self.operands(), self.lead, draws=self.drawn)
                 self.drawn = questions.chosen(problem, self.tile_cap(problem))
         return self.drawn
@@ -216,7 +217,7 @@ class LazyMatrix:
         """The whole matrix (*lead, n, m), differentiable, for layers that return it as torch's do."""
         self.check_fresh()
         careful = pooling.must_be_careful(self.spec, self.query, self.key, self.key)
-        with plain_dtypes():
+        with without_autocast():
             problem = self.problem(careful=careful)
             cap = tile_size(self.call.budget, problem.dtype.itemsize, grad=True)
             return questions.dense(problem, cap).to(self.query.dtype)
@@ -227,7 +228,7 @@ class LazyMatrix:
     def survey(self, reducers: Sequence[Reducer[Any]]) -> list[Any]:
         """The answers of several reducers from one pass over the tiles."""
         self.check_fresh()
-        with plain_dtypes():
+        with without_autocast():
             problem = self.problem()
             return survey(problem, reducers, self.tile_cap(problem))
 
@@ -236,7 +237,7 @@ class LazyMatrix:
         """The answer to a question of `questions.overview`, whose one pass answers them all and is remembered."""
         self.check_fresh()
         if self.answers is None:
-            with plain_dtypes():
+            with without_autocast():
                 problem = self.problem()
                 self.answers = questions.overview(problem, self.tile_cap(problem))
         answer = self.answers[question]
@@ -255,15 +256,15 @@ class LazyMatrix:
 
     def row_question(self, question: str, extra: tuple[Operand, ...] = ()) -> Tensor:
         """The answer (*lead, n) to one of `questions.ROW_QUESTIONS`, differentiable where a gradient is wanted."""
-        if not self.wants_gradient() and not traced():
+        if not self.wants_gradient() and not is_tracing():
             return self.overview(question).to(self.answer_dtype)
         self.check_fresh()
         careful = pooling.must_be_careful(self.spec, self.query, self.key, self.key)
         query, key = self.precise_operands()
         cap = tile_size(self.call.budget, query.dtype.itemsize, grad=True)
         answer = None
-        with plain_dtypes():
-            if self.plan.executor == "fused" and not careful and not traced():
+        with without_autocast():
+            if self.plan.executor == "fused" and not careful and not is_tracing():
                 answer = row_statistics.differentiable(self.spec, query, key, self.lead, question, self.plan.tile, cap)
             if answer is None:
                 problem = self.problem(careful=careful)

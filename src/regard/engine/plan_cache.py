@@ -15,7 +15,7 @@ from regard.engine.plan import plan as choose
 from regard.normalisers import Softmax
 from regard.scores import Dot
 from regard.spec import Spec
-from regard.tracing import traced
+from regard.tracing import is_tracing
 
 
 class PlannedCall(NamedTuple):
@@ -48,7 +48,7 @@ def find(
         grad = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
         kind = (
             query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, query.device, key.device,
-            value.device, spec.signature, dropout_p, plan, budget, grad, torch.is_grad_enabled(), traced(),
+            value.device, spec.signature, dropout_p, plan, budget, grad, torch.is_grad_enabled(), is_tracing(),
         )  # fmt: skip
         known = _plans.get(kind)
     except (AttributeError, TypeError):  # not tensors, or not hashable: the checks say so in words
@@ -102,6 +102,6 @@ def plan_for(
             dropout=dropout_p > 0,
             device=query.device.type,
             plain=isinstance(spec.score, Dot),
-            traced="compile" if torch.compiler.is_compiling() else "transform" if traced() else "no",
+            traced="compile" if torch.compiler.is_compiling() else "transform" if is_tracing() else "no",
         )
     )

@@ -21,7 +21,7 @@ from regard.operands import NEVER, Axis, Operand, Span, Tile
 from regard.scores import Dot, Score
 from regard.scores._compose import Bias
 from regard.spec import Spec
-from regard.tracing import traced
+from regard.tracing import is_tracing
 
 with ThreadPoolExecutor(1) as new_thread:  # what torch's dispatcher leaves out in ordinary code, as it sees it
     OUTSIDE = new_thread.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
@@ -84,9 +84,9 @@ def spread(
 
 def must_be_careful(spec: Spec, query: Tensor, key: Tensor, value: Tensor) -> bool:
     """Whether something hidden may be NaN or inf, or nobody can tell. A kernel that ends hides, and -inf in a bias."""
-    if not spec.gaps:
+    if not spec.hides_keys:
         return False
-    if traced():
+    if is_tracing():
         return True
     # A NaN query reaches gradients of keys hidden from it, and a fused kernel hides it where it sees few keys.
     return not all_finite(query, key, value) or not all(_hides_at_most(leaf) for leaf in spec.score.leaves())

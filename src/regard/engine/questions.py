@@ -25,7 +25,7 @@ from regard.engine.tiles import Problem, replaced
 from regard.errors import ChoiceError, DeviceError, DtypeError, ShapeError
 from regard.normalisers import Normaliser, Softmax
 from regard.operands import NEVER, Axis, Operand, Size, Span, Tile
-from regard.term import came
+from regard.term import type_name
 
 BINS, TOP = 256, 8  # what a pass answers without being asked
 DIGITS = 8e-6  # of an entropy: where the scores of a row round by more, it is not to be had from their mean
@@ -261,7 +261,7 @@ def positions(given: Tensor | None, lead: tuple[int, ...], size: Size) -> Tensor
             raise ShapeError(msg)
         return torch.arange(size.n, device=size.device, dtype=torch.float64)
     if not isinstance(given, Tensor) or given.is_complex() or given.dtype == torch.bool:
-        msg = f"query_positions must be a tensor of numbers, one a query, but it is {came(given)}"
+        msg = f"query_positions must be a tensor of numbers, one a query, but it is {type_name(given)}"
         raise DtypeError(msg)
     _same_device("query_positions", given, size.device)
     if given.shape[-1:] != (size.n,):
@@ -278,7 +278,7 @@ def membership(groups: Tensor, lead: tuple[int, ...], size: Size) -> Tensor:
     """One column a group, 1 where a key belongs to it: (..., m, g)."""
     m = size.m
     if not _integers(groups):
-        msg = f"groups must be a tensor of integer ids, one a key, but it is {came(groups)}"
+        msg = f"groups must be a tensor of integer ids, one a key, but it is {type_name(groups)}"
         raise DtypeError(msg)
     _same_device("groups", groups, size.device)
     groups = groups.long()

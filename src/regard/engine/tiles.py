@@ -18,7 +18,7 @@ from torch import Tensor
 from regard.masks import ALL, NONE, SOME
 from regard.operands import NEVER, Operand, Size, Span, Tile
 from regard.spec import Spec
-from regard.tracing import traced
+from regard.tracing import is_tracing
 
 BLOCKS = 32  # how finely a range of columns is asked for none / some / all
 NARROWEST = 64  # columns of such a block, at least
@@ -120,7 +120,7 @@ class Problem:
 
     def gaps(self, tile: Tile) -> tuple[tuple[int, int], ...]:
         """Ranges of the tile's columns in which a score may be -inf."""
-        return ((0, len(tile.cols)),) if self.spec.score.compact else tile.masked
+        return ((0, len(tile.cols)),) if self.spec.score.hides_keys else tile.masked
 
     def weights(self, scores: Tensor, tensors: Sequence[Tensor], tile: Tile, out: Tensor | None = None) -> Tensor:
         """The weights of a tile of scores."""
@@ -173,7 +173,7 @@ class Problem:
             return None
         if self.spec.mask is None:
             return Tile(heads, rows, cols)
-        kinds = self.spec.mask.kinds(
+        kinds = self.spec.mask.block_states(
             self._mask_tensors(heads), _hull(rows, self.size.n), (cols.start, cols.stop), self.size
         )
         if kinds[0] == NONE:
@@ -184,7 +184,7 @@ class Problem:
         """What the mask is made of, or None where nobody may look at it."""
         _, first, last = self._counts
         within = Tile(heads, Span(0, 0), Span(0, 0))
-        return None if traced() else [within.heads(o.tensor) for o in self.operands[first:last]]
+        return None if is_tracing() else [within.heads(o.tensor) for o in self.operands[first:last]]
 
     def _blocks(self, heads: tuple[slice, ...], rows: Span) -> list[tuple[int, int, int]]:
         """The blocks of columns (start, stop, kind) that these rows may see."""
@@ -195,7 +195,7 @@ class Problem:
         for low, high in mask.reach(span, self.size):
             width = max(NARROWEST, -(-(high - low) // BLOCKS))
             edges = [*range(low, high, width), high]
-            kinds = mask.kinds(tensors, span, edges, self.size)
+            kinds = mask.block_states(tensors, span, edges, self.size)
             blocks += [b for b in zip(edges[:-1], edges[1:], kinds, strict=True) if b[2] != NONE]
         return blocks
 
@@ -286,7 +286,7 @@ def replaced(tensor: Tensor, where: Tensor, value: Tensor) -> Tensor:
 def _hull(rows: Span, n: int) -> Span:
     if rows.index is None:
         return rows
-    if traced():
+    if is_tracing():
         return Span(0, n)
     return Span(int(rows.index.min()), int(rows.index.max()) + 1)
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.errors import StaleWeightsError
 from regard.spec import Spec
-from regard.term import Word
+from regard.term import Term
 
 Versions = tuple[tuple[str, Tensor, int], ...]
 ANSWER = (
@@ -38,7 +38,7 @@ def copied(words: Any, copies: dict[int, Tensor]) -> Any:
     """A spec or a word with every tensor in it copied."""
     if isinstance(words, Tensor):
         return copy(words, copies)
-    if isinstance(words, Spec | Word):
+    if isinstance(words, Spec | Term):
         return replace(words, **{f.name: copied(getattr(words, f.name), copies) for f in fields(words) if f.init})  # pyright: ignore[reportArgumentType, reportCallIssue]
     return words
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from regard.errors import ChoiceError, MaskError
 from regard.masks._base import ALL, NONE, SOME, Mask, Not
 from regard.masks._rules import Align, Allow, Band, Padding, Prefix, Ranges, Segments
-from regard.term import came
+from regard.term import type_name
 
 __all__ = [
     "ALL", "NONE", "SOME", "Band", "Mask", "allow", "causal", "hide", "padding", "prefix", "ranges", "segments",
@@ -88,7 +88,7 @@ def _align(align: Align | None) -> Align | None:
 
 def _integers(value: object, name: str) -> Tensor:
     if not isinstance(value, Tensor) or value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
-        msg = f"{name} must be a tensor of integers, but it is {came(value)}"
+        msg = f"{name} must be a tensor of integers, but it is {type_name(value)}"
         raise MaskError(msg)
     return value
 
@@ -96,7 +96,7 @@ def _integers(value: object, name: str) -> Tensor:
 def _booleans(value: object, name: str) -> Tensor:
     if not isinstance(value, Tensor) or value.dtype != torch.bool:
         msg = (
-            f"{name}(...) takes a tensor of torch.bool, but it is {came(value)} "
+            f"{name}(...) takes a tensor of torch.bool, but it is {type_name(value)} "
             f"(numbers to add to scores go to scores.bias)"
         )
         raise MaskError(msg)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.errors import MaskError
 from regard.operands import Operand, Size, Span
-from regard.term import Word
+from regard.term import Term
 
 NONE, SOME, ALL = 0, 1, 2  # what a mask says of a block: nothing is visible, something, everything
 
@@ -22,7 +22,7 @@ def _mask(other: object) -> Mask:
     raise MaskError(msg)
 
 
-class Mask(Word["Mask"]):
+class Mask(Term["Mask"], abstract=True):
     """A rule for which of n x m pairs are visible. Subclasses fill in `tile` and `kinds`."""
 
     def __and__(self, other: Mask) -> Mask:
@@ -61,7 +61,7 @@ class Mask(Word["Mask"]):
         """Visible or not, as booleans that broadcast to (..., rows, cols)."""
         raise NotImplementedError
 
-    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         """NONE, SOME or ALL for each block of columns between two edges; without tensors, from sizes alone."""
         del tensors, rows, size
         return [SOME] * (len(edges) - 1)
@@ -79,17 +79,17 @@ class Not(Mask):
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
         return ~self.inner.tile(tensors, rows, cols, size)
 
-    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
-        return [ALL - kind for kind in self.inner.kinds(tensors, rows, edges, size)]
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        return [ALL - kind for kind in self.inner.block_states(tensors, rows, edges, size)]
 
     def __repr__(self) -> str:
         if str(self.inner) == "hide(...)":  # the complement of what is hidden
             return "hide(...)"
-        return f"~({self.inner})" if isinstance(self.inner, Pair) else f"~{self.inner}"
+        return f"~({self.inner})" if isinstance(self.inner, Combination) else f"~{self.inner}"
 
 
 @dataclass(frozen=True, repr=False)
-class Pair(Mask):
+class Combination(Mask, abstract=True):
     """Two masks and how they combine: `join` on booleans, `pick` on NONE < SOME < ALL."""
 
     first: Mask
@@ -103,22 +103,27 @@ class Pair(Mask):
     pick: ClassVar[Callable[[int, int], int]] = min
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
-        one, two = self.shares(tensors)
+        one, two = self.split_operands(tensors)
         return self.join(self.first.tile(one, rows, cols, size), self.second.tile(two, rows, cols, size))
 
-    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
-        one, two = (None, None) if tensors is None else self.shares(tensors)
-        pairs = zip(self.first.kinds(one, rows, edges, size), self.second.kinds(two, rows, edges, size), strict=True)
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        one, two = (None, None) if tensors is None else self.split_operands(tensors)
+        pairs = zip(
+            self.first.block_states(one, rows, edges, size),
+            self.second.block_states(two, rows, edges, size),
+            strict=True,
+        )
         return [type(self).pick(a, b) for a, b in pairs]
 
     def __repr__(self) -> str:
         sides = (
-            f"({s})" if isinstance(s, Pair) and s.symbol != self.symbol else str(s) for s in (self.first, self.second)
+            f"({s})" if isinstance(s, Combination) and s.symbol != self.symbol else str(s)
+            for s in (self.first, self.second)
         )
         return f" {self.symbol} ".join(sides)
 
 
-class Both(Pair):
+class Both(Combination):
     symbol = "&"
     pick = min
 
@@ -131,7 +136,7 @@ class Both(Pair):
         return sorted((low, high) for low, high in common if low < high)
 
 
-class Either(Pair):
+class Either(Combination):
     symbol = "|"
     pick = max
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
@@ -49,7 +49,7 @@ class Band(Mask):
         since = there >= here - self.left
         return since if self.right is None else since & (there <= here + self.right)
 
-    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         del tensors
         first, last = rows.start + self.offset(size), rows.stop - 1 + self.offset(size)
         low = -self.left if self.left is not None else -(1 << 62)
@@ -83,7 +83,7 @@ class Prefix(Mask):
         del tensors, rows
         return (cols.positions(size.device) < self.length)[None, :]
 
-    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         del tensors, rows, size
         return _below(edges, self.length, self.length)
 
@@ -104,7 +104,8 @@ def _below(edges: Sequence[int], shortest: int, longest: int) -> list[int]:
 class Padding(Mask):
     lengths: Tensor
 
-    makes = 1
+    n_operands = 1
+    trailing_axes: ClassVar = {"lengths": 0}
 
     @property
     def per_key(self) -> bool:
@@ -121,7 +122,7 @@ class Padding(Mask):
         (lengths,) = tensors
         return cols.positions(lengths.device) < lengths
 
-    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         del rows, size
         if tensors is None or not tensors[0].numel():
             return [SOME] * (len(edges) - 1)
@@ -138,9 +139,10 @@ class QueryLengths(Mask):
 
     lengths: Tensor
 
-    makes = 1
+    n_operands = 1
+    trailing_axes: ClassVar = {"lengths": 1}
 
-    def called(self, field: str) -> str:
+    def label(self, field: str) -> str:
         del field
         return "valid_lens"
 
@@ -155,7 +157,7 @@ class QueryLengths(Mask):
         (lengths,) = tensors
         return cols.positions(lengths.device) < lengths
 
-    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         del size
         if tensors is None or not tensors[0].numel():
             return [SOME] * (len(edges) - 1)
@@ -173,7 +175,8 @@ class Ranges(Mask):
     start: Tensor
     stop: Tensor
 
-    makes = 2
+    n_operands = 2
+    trailing_axes: ClassVar = {"start": 1, "stop": 1}
 
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
         for name, edge in (("start", self.start), ("stop", self.stop)):
@@ -189,7 +192,7 @@ class Ranges(Mask):
         at = cols.positions(start.device)
         return (at >= start) & (at < stop)
 
-    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         del size
         if tensors is None or not tensors[0].numel() or not tensors[1].numel():
             return [SOME] * (len(edges) - 1)
@@ -211,9 +214,10 @@ class Near(Mask):
     centres: Tensor
     radius: int
 
-    makes = 1
+    n_operands = 1
+    trailing_axes: ClassVar = {"centres": 1}
 
-    def called(self, field: str) -> str:
+    def label(self, field: str) -> str:
         del field
         return "the positions"
 
@@ -228,7 +232,7 @@ class Near(Mask):
         (centres,) = tensors
         return ~((cols.positions(centres.device) - centres).abs() > self.radius)  # NaN is not far away: it shows
 
-    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         del size
         if tensors is None or not tensors[0].numel():
             return [SOME] * (len(edges) - 1)
@@ -250,7 +254,8 @@ class Segments(Mask):
     q_ids: Tensor
     k_ids: Tensor
 
-    makes = 2
+    n_operands = 2
+    trailing_axes: ClassVar = {"q_ids": 1, "k_ids": 1}
 
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
         for name, ids, length in (("q_ids", self.q_ids, n), ("k_ids", self.k_ids, m)):
@@ -273,7 +278,7 @@ class Segments(Mask):
         queries, keys = tensors
         return queries == keys.mT
 
-    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         del size
         if tensors is None or not tensors[0].numel():
             return [SOME] * (len(edges) - 1)
@@ -294,13 +299,14 @@ class Allow(Mask):
     visible: Tensor
     name: str
 
-    makes = 1
+    n_operands = 1
+    head_axes: ClassVar = {"visible": -3}
 
     @property
     def per_key(self) -> bool:
         return self.visible.dim() < 2 or self.visible.shape[-2] == 1
 
-    def called(self, field: str) -> str:
+    def label(self, field: str) -> str:
         del field
         return f"the tensor of {self.name}"
 
@@ -321,7 +327,7 @@ class Allow(Mask):
         del rows, cols, size
         return tensors[0]
 
-    def kinds(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         if tensors is None or tensors[0].shape[-1] != size.m or not tensors[0].numel():
             return [SOME] * (len(edges) - 1)
         (visible,) = tensors

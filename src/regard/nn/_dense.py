@@ -8,7 +8,7 @@ import sys
 import torch
 from torch import Tensor
 
-from regard.tracing import traced
+from regard.tracing import is_tracing
 from regard.weights import Weights, matrix_of
 
 BLOCK = 1 << 22  # weights of all heads that are averaged at a time
@@ -16,7 +16,7 @@ BLOCK = 1 << 22  # weights of all heads that are averaged at a time
 
 def dense(weights: Weights, *, average: bool) -> Tensor:
     """(..., heads, n, m), or (..., n, m) for the average over heads."""
-    if traced() or matrix_of(weights).wants_gradient():
+    if is_tracing() or matrix_of(weights).wants_gradient():
         whole = matrix_of(weights).dense_with_graph()
         return whole.mean(-3) if average else whole
     if not average:

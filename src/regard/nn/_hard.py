@@ -17,7 +17,7 @@ from regard.nn import _parameters
 from regard.nn._valid_lens import visible
 from regard.normalisers import Hard, hard
 from regard.scores import Score
-from regard.term import came
+from regard.term import type_name
 from regard.weights import Weights
 
 SCORES = ("general", "scaled_dot", "additive")
@@ -184,7 +184,7 @@ class HardAttention(nn.Module):
         drawn = total.detach() != -math.inf
         # Where nothing was drawn all is 0 before the score, not after: there the gradient might be NaN already.
         query = torch.where(drawn.unsqueeze(-1), working(weights.query), 0)
-        score = weights.spec.score.matched(query, working(weights @ weights.key))
+        score = weights.spec.score.rowwise(query, working(weights @ weights.key))
         return torch.where(drawn, score - torch.where(drawn, total, 0), 0), drawn
 
     def _expected(self, weights: Weights, reward: Tensor) -> Tensor:
@@ -224,7 +224,7 @@ def _soft(weights: Weights) -> Weights:
 
 def _as_rewards(reward: Tensor, weights: Weights) -> Tensor:
     if not isinstance(reward, Tensor) or reward.is_complex():
-        raise DtypeError(f"reward must be a tensor of numbers, one a query, but it is {came(reward)}")
+        raise DtypeError(f"reward must be a tensor of numbers, one a query, but it is {type_name(reward)}")
     shape = weights.shape[:-1]
     try:
         return reward.detach().expand(shape)

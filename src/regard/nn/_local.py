@@ -17,8 +17,8 @@ from regard.nn import _parameters
 from regard.nn._luong import FORMULAS, Scored
 from regard.nn._valid_lens import key_counts, visible
 from regard.normalisers import Tapered
-from regard.term import came
-from regard.tracing import plain_dtypes, traced
+from regard.term import type_name
+from regard.tracing import is_tracing, without_autocast
 
 
 class LocalAttention(Scored):
@@ -109,7 +109,8 @@ class LocalAttention(Scored):
                 raise ChoiceError(msg)
             return masks.window(self.window, self.window)
         if not isinstance(positions, Tensor) or positions.is_complex() or positions.dtype == torch.bool:
-            msg = f"positions must be a tensor of numbers, the key that each query stands beside, not {came(positions)}"
+            what = type_name(positions)
+            msg = f"positions must be a tensor of numbers, the key that each query stands beside, not {what}"
             raise DtypeError(msg)
         return Near(positions.to(torch.promote_types(positions.dtype, torch.float32)), self.window)
 
@@ -118,10 +119,10 @@ class LocalAttention(Scored):
 
         Where it is one, the place is that of a query of zeros: a query that sees nothing must not spoil W_p.
         """
-        with plain_dtypes():
+        with without_autocast():
             shares = self._shares(query)
             known = ~shares.detach().isnan()
-            if traced() or not bool(known.all()):
+            if is_tracing() or not bool(known.all()):
                 shares = self._shares(torch.where(known.unsqueeze(-1), query, 0.0))
             centres = counts * shares
         known = known.expand(centres.shape)

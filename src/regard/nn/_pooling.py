@@ -16,7 +16,7 @@ from regard.nn import _parameters
 from regard.nn._valid_lens import leading, visible
 from regard.operands import NEVER, Size, Span
 from regard.scores import Score
-from regard.term import came
+from regard.term import type_name
 
 
 class AveragePooling(nn.Module):
@@ -149,7 +149,7 @@ def _pool(x: Tensor, score: Score, mask: Mask | None, valid_lens: Tensor | None)
 def _nobody(x: Tensor) -> Tensor:
     """The query of a pool that has none."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
-        msg = f"x must be a floating point tensor of shape (..., keys, features), but it is {came(x)}"
+        msg = f"x must be a floating point tensor of shape (..., keys, features), but it is {type_name(x)}"
         raise DtypeError(msg)
     if x.dim() < 2:
         msg = f"x must be (..., keys, features), two dimensions at least, but its shape is {tuple(x.shape)}"

@@ -9,7 +9,7 @@ from regard.engine.inputs import make_spec
 from regard.errors import MaskError
 from regard.masks import Mask
 from regard.masks._rules import QueryLengths
-from regard.term import came
+from regard.term import type_name
 
 
 def visible(mask: Mask | None, valid_lens: Tensor | None, *sides: Tensor) -> Mask | None:
@@ -44,7 +44,7 @@ def _lengths(valid_lens: Tensor, sides: tuple[Tensor, ...]) -> Mask:
     try:
         lengths = masks.padding(valid_lens)
     except MaskError:
-        msg = f"valid_lens must be a tensor of integers, the number of keys to see, but it is {came(valid_lens)}"
+        msg = f"valid_lens must be a tensor of integers, the number of keys to see, but it is {type_name(valid_lens)}"
         raise MaskError(msg) from None
     tensors = all(isinstance(side, Tensor) for side in sides)  # if not, the checks of `attend` say so
     return QueryLengths(valid_lens) if sides and tensors and valid_lens.dim() > leading(*sides) else lengths

@@ -20,7 +20,7 @@ from regard.masks import Mask
 from regard.scores import Score
 from regard.torch_compat import sdpa as inputs
 from regard.torch_compat.masks import hidden_by_never
-from regard.tracing import traced
+from regard.tracing import is_tracing
 
 __all__ = ["scaled_dot_product_attention"]
 
@@ -122,7 +122,7 @@ Way = Callable[[Asked, Tensor, Tensor, Tensor, Tensor | None], Tensor]
 
 def _way(asked: Asked, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, *, enable_gqa: bool) -> Way:
     """How to compute it, so that whatever torch can differentiate is differentiable."""
-    if traced():
+    if is_tracing():
         return _by_plan
     learns = torch.is_grad_enabled() and inputs.any_learns(query, key, value, attn_mask)
     both = asked.is_causal and attn_mask is not None

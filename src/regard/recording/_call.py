@@ -9,7 +9,6 @@ from torch import Tensor
 from regard.engine.lazy_matrix import LazyMatrix
 from regard.errors import ChoiceError
 from regard.recording._describe import describe
-from regard.recording._heads import of_head
 from regard.spec import Spec
 from regard.weights import Weights, matrix_of, weights_of
 
@@ -70,7 +69,7 @@ class Call:
             self,
             query=self.query.narrow(1, head, 1),
             key=self.key.narrow(1, key_head, 1),
-            spec=of_head(self.spec, head),
+            spec=self.spec.of_head(head),
             lse=None if self.lse is None else self.lse.narrow(1, head, 1),
             chosen=None if self.chosen is None else self.chosen.narrow(1, head, 1),
             heads=(head if self.heads is None else self.heads[head],),

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from regard.errors import RecordError, RecordingFileError, RegardError
 from regard.recording._call import Call, head_of_keys
-from regard.recording._heads import head_axis
 from regard.recording._reader import Group, Stored
-from regard.recording._words import SPEC, decode, encode
+from regard.recording._term_codec import SPEC, decode, encode
 from regard.spec import Spec
+from regard.term import Term
 
 Fetch = Callable[..., np.ndarray]  # Reader.array
 PLAIN = {
@@ -60,7 +60,7 @@ def pack_call(call: Call) -> Packed:
         return said
 
     tensors = {"query": call.query, "key": call.key, "lse": call.lse, "chosen": call.chosen}
-    words = {name: getattr(call.spec, name) for name in SPEC}
+    terms = {name: getattr(call.spec, name) for name in SPEC}
     meta = {
         "what": "call",
         "name": call.name,
@@ -69,7 +69,7 @@ def pack_call(call: Call) -> Packed:
         "heads": None if call.heads is None else list(call.heads),
         "sees": call.mask,
         **{name: encode(tensor, name, put) for name, tensor in tensors.items()},
-        **{name: encode(word, name, put) for name, word in words.items()},
+        **{name: encode(term, name, put) for name, term in terms.items()},
     }
     return meta, arrays
 
@@ -98,8 +98,9 @@ class StoredCall:
         meta = self.group.meta
         one = None if head is None else 1
 
-        def get(word: str, field: str, said: dict[str, Any]) -> Tensor:
-            return self._tensor(said, head_axis(word, field, self._shape(said)) if head is not None else None, head)
+        def get(term: type[Term[Any]] | None, field: str, said: dict[str, Any]) -> Tensor:
+            axis = None if head is None or term is None else term.head_axis(field, self._shape(said))
+            return self._tensor(said, axis, head)
 
         try:
             query = self._tensor(meta["query"], one, head)
@@ -107,7 +108,7 @@ class StoredCall:
             lse, chosen = (
                 None if meta[name] is None else self._tensor(meta[name], one, head) for name in ("lse", "chosen")
             )
-            words = {name: decode(meta[name], wanted, name, get) for name, wanted in SPEC.items()}
+            terms = {name: decode(meta[name], wanted, name, get) for name, wanted in SPEC.items()}
         except RegardError:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
@@ -115,7 +116,7 @@ class StoredCall:
         if lse is not None and (lse.shape != query.shape[:-1] or not lse.dtype.is_floating_point):
             raise RecordingFileError(f"chunk {self.group.chunk} has a row statistic that is none of its query's")
         heads = self.heads if head is None else ((self.heads or range(self.shape[1]))[head],)
-        return Call(self.name, self.step, query, key, Spec(**words), lse, self.cross, heads, chosen)
+        return Call(self.name, self.step, query, key, Spec(**terms), lse, self.cross, heads, chosen)
 
     def _stored(self, said: Mapping[str, Any]) -> Stored:
         return self.group.arrays[said["array"]]

@@ -20,9 +20,9 @@ from regard.errors import ChoiceError, DtypeError, ShapeError
 from regard.scores._additive import Additive, Concat
 from regard.scores._base import Features, Score
 from regard.scores._compose import Alibi, Bias, Relative, Softcap
-from regard.scores._distance import Gaussian, Kernel
+from regard.scores._distance import Gaussian, KernelScore
 from regard.scores._linear import Cosine, Dot, General, Location, Uniform
-from regard.term import came
+from regard.term import type_name
 
 __all__ = [
     "Dot",
@@ -112,7 +112,7 @@ def kernel(kernel: kernels.Kernel | str, bandwidth: Tensor | float = 1.0) -> Sco
         msg = f"kernel needs a positive bandwidth, but it is {width:g}"
         raise ChoiceError(msg)
     record = kernels.get(kernel)
-    return Gaussian(width, inverse=True) if record is kernels.gaussian else Kernel(record.name, width)
+    return Gaussian(width, inverse=True) if record is kernels.gaussian else KernelScore(record.name, width)
 
 
 def uniform() -> Score:
@@ -123,7 +123,7 @@ def uniform() -> Score:
 def bias(t: Tensor) -> Score:
     """t itself, broadcast to (..., n, m): ``scaled_dot() + bias(t)``."""
     if not isinstance(t, Tensor) or not t.is_floating_point():
-        msg = f"t of bias must be a floating point tensor, but it is {came(t)} (to hide keys, use regard.masks)"
+        msg = f"t of bias must be a floating point tensor, but it is {type_name(t)} (to hide keys, use regard.masks)"
         raise DtypeError(msg)
     return Bias(t)
 
@@ -136,7 +136,7 @@ def alibi(slopes: Tensor) -> Score:
 def relative(table: Tensor, first: int) -> Score:
     """A number for each distance, t(j - i) = table[..., j - i - first]: table is (..., distances)."""
     if not isinstance(table, Tensor) or not table.is_floating_point() or not table.dim():
-        msg = f"table of relative must be a floating point tensor (..., distances), but it is {came(table)}"
+        msg = f"table of relative must be a floating point tensor (..., distances), but it is {type_name(table)}"
         raise DtypeError(msg)
     return Relative(table, int(first))
 
@@ -154,7 +154,7 @@ def softcap(score: Score, c: float) -> Score:
 
 def _tensor(value: object, name: str, dims: int) -> Tensor:
     if not isinstance(value, Tensor) or not value.is_floating_point():
-        msg = f"{name} must be a floating point tensor, but it is {came(value)}"
+        msg = f"{name} must be a floating point tensor, but it is {type_name(value)}"
         raise DtypeError(msg)
     if value.dim() != dims:
         msg = f"{name} must have {dims} dimension{'s' * (dims != 1)}, but its shape is {tuple(value.shape)}"

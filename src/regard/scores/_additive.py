@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.errors import ShapeError
 from regard.operands import Axis, Operand, Span
 from regard.scores._base import Score
-from regard.tracing import traced
+from regard.tracing import is_tracing
 
 CHUNK = 1 << 19  # elements of the (rows, keys, h) block in work: it should stay in the cache
 STEEP = 40.0  # beyond this e^(2a) times e^(2b) leaves float32
@@ -110,7 +110,7 @@ def _plain(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
 
 def tanh_score(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
     """sum_h v_h tanh(a_ih + b_jh): (..., i, h), (..., j, h), (h,) -> (..., i, j)."""
-    if traced():
+    if is_tracing():
         return _plain(a, b, v)
     if not a.numel() or not b.numel():
         return _plain(a, b, v)
@@ -123,12 +123,12 @@ def tanh_score(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
     return torch.stack(parts).unflatten(0, lead)  # pyright: ignore[reportArgumentType]
 
 
-class Tanh(Score):
+class Tanh(Score, abstract=True):
     """v . tanh(W_q q + W_k k), whatever holds the two matrices."""
 
     v: Tensor
 
-    makes = 3
+    n_operands = 3
 
     def sides(self, d_q: int) -> tuple[Tensor, Tensor]:
         """W_q (h, d_q) and W_k (h, d_k)."""
@@ -147,7 +147,7 @@ class Tanh(Score):
         del rows, cols, out
         return tanh_score(*tensors)
 
-    def matched(self, query: Tensor, key: Tensor) -> Tensor:
+    def rowwise(self, query: Tensor, key: Tensor) -> Tensor:
         left, right, v = (operand.tensor for operand in self.operands(query, key))
         return torch.tanh(left + right) @ v
 

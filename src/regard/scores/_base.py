@@ -9,7 +9,7 @@ from torch import Tensor
 
 from regard.errors import DtypeError, ShapeError
 from regard.operands import Operand, Span
-from regard.term import Word
+from regard.term import Term
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,13 +28,13 @@ class Features:
     rest: tuple[Score, ...] = ()
 
 
-class Score(Word["Score"]):
+class Score(Term["Score"], abstract=True):
     """A function of one query and one key. Subclasses fill in `operands` and `tile`."""
 
     @property
-    def compact(self) -> bool:
+    def hides_keys(self) -> bool:
         """Whether the score can be -inf by itself."""
-        return any(part.compact for part in self.parts)
+        return any(part.hides_keys for part in self.parts)
 
     @property
     def positional(self) -> bool:
@@ -42,9 +42,9 @@ class Score(Word["Score"]):
         return bool(self.parts) and all(part.positional for part in self.parts)
 
     @property
-    def paired(self) -> bool:
+    def is_pairwise(self) -> bool:
         """Whether something without features varies by query and key: a fused kernel is handed it block by block."""
-        return any(part.paired for part in self.parts)
+        return any(part.is_pairwise for part in self.parts)
 
     def __add__(self, other: Score) -> Score:
         if not isinstance(other, Score):
@@ -52,9 +52,9 @@ class Score(Word["Score"]):
             raise DtypeError(msg)
         return Sum(self, other)
 
-    def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    def leading_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """Leading shapes, by name, that must broadcast to the one of the weights."""
-        return tuple([lead for part in self.parts for lead in part.leads()])
+        return tuple([lead for part in self.parts for lead in part.leading_shapes()])
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         """Raise where sizes do not fit."""
@@ -68,7 +68,7 @@ class Score(Word["Score"]):
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
         raise NotImplementedError
 
-    def matched(self, query: Tensor, key: Tensor) -> Tensor:
+    def rowwise(self, query: Tensor, key: Tensor) -> Tensor:
         """s(q_i, k_i), each query with the key in its own row: (..., n, d_q), (..., n, d_k) -> (..., n)."""
         raise NotImplementedError
 
@@ -107,7 +107,7 @@ class Sum(Score):
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
         del out
-        one, two = self.shares(tensors)
+        one, two = self.split_operands(tensors)
         return self.first.tile(one, rows, cols) + self.second.tile(two, rows, cols)
 
     def obstacle(self, *, grad: bool) -> str | None:

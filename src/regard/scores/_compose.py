@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -28,18 +29,19 @@ def _pieces(tensor: Tensor) -> Iterator[Tensor]:
 class Bias(Score):
     t: Tensor
 
-    makes = 2
+    n_operands = 2
+    head_axes: ClassVar = {"t": -3}
 
     @property
     def positional(self) -> bool:
         return True
 
     @property
-    def compact(self) -> bool:
+    def hides_keys(self) -> bool:
         return True  # people hide keys with -inf in a bias
 
     @property
-    def paired(self) -> bool:
+    def is_pairwise(self) -> bool:
         return self.t.dim() > 1 and self.t.shape[-2] != 1
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
@@ -51,7 +53,7 @@ class Bias(Score):
             )
             raise ShapeError(msg)
 
-    def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    def leading_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("t of bias", tuple(self.t.shape[:-2])),)
 
     def _pair(self) -> Tensor:
@@ -70,12 +72,12 @@ class Bias(Score):
         return t.to(like.dtype).expand(*t.shape[:-2], len(rows), len(cols))
 
     def obstacle(self, *, grad: bool) -> str | None:
-        if not (self.paired and grad and self.t.requires_grad):
+        if not (self.is_pairwise and grad and self.t.requires_grad):
             return None
         return "the fused kernel has no gradient for a bias that varies by query and key"
 
     def features(self, query: Tensor, key: Tensor) -> Features:
-        if self.paired:
+        if self.is_pairwise:
             return Features(rest=(self,))
         pair = self._pair().to(query.dtype)
         return Features(key_bias=pair.expand(*pair.shape[:-1], key.shape[-2]))
@@ -94,17 +96,18 @@ class Bias(Score):
 class Alibi(Score):
     slopes: Tensor
 
-    makes = 1
+    n_operands = 1
+    head_axes: ClassVar = {"slopes": -1}
 
     @property
     def positional(self) -> bool:
         return True
 
     @property
-    def paired(self) -> bool:
+    def is_pairwise(self) -> bool:
         return True
 
-    def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    def leading_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("slopes of alibi", tuple(self.slopes.shape)),)
 
     def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
@@ -138,14 +141,15 @@ class Relative(Score):
     table: Tensor
     first: int
 
-    makes = 1
+    n_operands = 1
+    head_axes: ClassVar = {"table": -2}
 
     @property
     def positional(self) -> bool:
         return True
 
     @property
-    def paired(self) -> bool:
+    def is_pairwise(self) -> bool:
         return True
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
@@ -157,7 +161,7 @@ class Relative(Score):
             )
             raise ShapeError(msg)
 
-    def leads(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    def leading_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("table of relative", tuple(self.table.shape[:-1])),)
 
     def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:

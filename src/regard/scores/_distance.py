@@ -17,10 +17,10 @@ MIDDLE_OF = 512  # keys
 DIRECT_DIMENSIONS = 4  # up to here squared distances are summed feature by feature, which cannot cancel
 
 
-class Distance(Score):
+class Distance(Score, abstract=True):
     """A score that depends on |w (q - k)| alone."""
 
-    makes = 2
+    n_operands = 2
 
     def weight(self) -> Tensor | float:
         raise NotImplementedError
@@ -64,8 +64,8 @@ class Gaussian(Distance):
     w: Tensor | float
     inverse: bool = False  # whether w is a bandwidth
 
-    def called(self, field: str) -> str:
-        return "bandwidth of kernel" if self.inverse else super().called(field)
+    def label(self, field: str) -> str:
+        return "bandwidth of kernel" if self.inverse else super().label(field)
 
     def weight(self) -> Tensor | float:
         return 1 / self.w if self.inverse else self.w
@@ -106,12 +106,15 @@ def _check_width(asks: str, w: Tensor | float, d: int) -> None:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Kernel(Distance):
+class KernelScore(Distance, term_name="Kernel"):
     name: str
     bandwidth: Tensor | float
 
+    def __post_init__(self) -> None:
+        kernels.get(self.name)
+
     @property
-    def compact(self) -> bool:
+    def hides_keys(self) -> bool:
         return kernels.get(self.name).compact
 
     def weight(self) -> Tensor | float:
@@ -126,7 +129,7 @@ class Kernel(Distance):
         return kernels.get(self.name).log_kernel(squared_distance(*tensors))
 
     def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
-        if self.compact:
+        if self.hides_keys:
             return query.new_zeros(())
         left, right = self.scaled(query, key)
         farthest = norm_product(left, left).sqrt() + norm_product(right, right).sqrt()

@@ -14,10 +14,10 @@ from regard.operands import Axis, Operand, Span
 from regard.scores._base import Features, Score, norm_product, same_width
 
 
-class Linear(Score):
+class Linear(Score, abstract=True):
     """A score that is an inner product, times a scale, once `project` has been applied to both sides."""
 
-    makes = 2
+    n_operands = 2
 
     def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         raise NotImplementedError
@@ -44,7 +44,7 @@ class Linear(Score):
             return out
         return torch.matmul(left, right.mT, out=out)
 
-    def matched(self, query: Tensor, key: Tensor) -> Tensor:
+    def rowwise(self, query: Tensor, key: Tensor) -> Tensor:
         left, right = self.project(query, key)
         return self.scale_for(right.shape[-1]) * (left * right).sum(-1)
 
@@ -124,7 +124,7 @@ class Location(Linear):
             msg = f"location(w) needs w of shape (keys, d_q) = ({m}, {d_q}), but w is {tuple(self.w.shape)}"
             raise ShapeError(msg)
 
-    matched = Score.matched  # which key it is matters, and that is not known of a key taken out of its place
+    rowwise = Score.rowwise  # which key it is matters, and that is not known of a key taken out of its place
 
     def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         return query, self.w.to(query.dtype).expand(*key.shape[:-2], *self.w.shape)

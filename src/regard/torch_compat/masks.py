@@ -12,8 +12,8 @@ from regard.engine.tiles import all_finite
 from regard.errors import DtypeError, LayerError
 from regard.masks import Mask, causal, hide
 from regard.scores import Score, bias, scaled_dot
-from regard.term import came
-from regard.tracing import traced
+from regard.term import type_name
+from regard.tracing import is_tracing
 
 
 def translate(
@@ -65,7 +65,7 @@ def _of_pairs(attn_mask: Tensor, inputs: tuple[Tensor, Tensor, Tensor]) -> tuple
 
 def hidden_by_never(added: Tensor, *inputs: Tensor) -> Mask | None:
     """A mask of what -inf hides, where it is needed: what is hidden may be NaN, which no sum takes away."""
-    if not traced() and all_finite(*inputs):
+    if not is_tracing() and all_finite(*inputs):
         return None
     return hide(added.detach() == -math.inf)
 
@@ -73,7 +73,7 @@ def hidden_by_never(added: Tensor, *inputs: Tensor) -> Mask | None:
 def _is_causal(attn_mask: Tensor) -> bool:
     """Whether it is the causal mask written out, where one may look: a kernel that knows it is twice as fast."""
     n = attn_mask.shape[0]
-    if attn_mask.shape != (n, n) or n < 2 or traced() or attn_mask.requires_grad:
+    if attn_mask.shape != (n, n) or n < 2 or is_tracing() or attn_mask.requires_grad:
         return False
     never = -math.inf if attn_mask.is_floating_point() else True
     if attn_mask[0, -1].item() != never or attn_mask[-1, 0].item() == never:  # most that are not end here
@@ -96,7 +96,7 @@ def _of_keys(padding: Tensor) -> tuple[Tensor | None, Mask | None]:
 
 def _says_nothing(mask: Tensor) -> bool:
     """Whether a mask changes no score, where one may look."""
-    return not traced() and not mask.requires_grad and not bool(mask.any())
+    return not is_tracing() and not mask.requires_grad and not bool(mask.any())
 
 
 def check(
@@ -106,7 +106,7 @@ def check(
     for name, mask in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
         if mask is not None and not isinstance(mask, Tensor):
             msg = (
-                f"{name} must be a torch tensor or None, but it is {came(mask)} (masks of regard.masks are for "
+                f"{name} must be a torch tensor or None, but it is {type_name(mask)} (masks of regard.masks are for "
                 f"regard.attend and regard.nn.SelfAttention)"
             )
             raise DtypeError(msg)

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from regard.engine.inputs import together
 from regard.errors import AxisError, CallError, DtypeError, UnsupportedError
-from regard.term import came
+from regard.term import type_name
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
@@ -18,17 +18,17 @@ def check_types(
     """Raise a TypeError where an argument is not even of the right kind."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if not isinstance(tensor, Tensor):
-            msg = f"{name} must be a torch tensor, but it is {came(tensor)}"
+            msg = f"{name} must be a torch tensor, but it is {type_name(tensor)}"
             raise DtypeError(msg)
     if attn_mask is not None and not isinstance(attn_mask, Tensor):
         msg = (
-            f"attn_mask must be a torch tensor or None, but it is {came(attn_mask)} "
+            f"attn_mask must be a torch tensor or None, but it is {type_name(attn_mask)} "
             f"(masks of regard.masks are for regard.attend)"
         )
         raise DtypeError(msg)
     for name, flag in (("is_causal", is_causal), ("enable_gqa", enable_gqa)):
         if not isinstance(flag, bool):
-            msg = f"{name} must be True or False, but it is {came(flag)}"
+            msg = f"{name} must be True or False, but it is {type_name(flag)}"
             raise DtypeError(msg)
 
 
@@ -38,7 +38,7 @@ def number(value: object, name: str) -> float:
         return float(value)
     takes = not isinstance(value, str | bytes | complex) and hasattr(value, "__float__")
     if not takes or (isinstance(value, Tensor) and (value.dim() > 0 or value.requires_grad)):
-        msg = f"{name} must be a number, but it is {came(value)}"
+        msg = f"{name} must be a number, but it is {type_name(value)}"
         raise DtypeError(msg)
     return float(value)  # pyright: ignore[reportArgumentType]
 

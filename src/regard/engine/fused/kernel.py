@@ -46,7 +46,7 @@ def is_causal(mask: Mask | None, n: int, m: int) -> bool:
 
 def form(spec: Spec, lead: tuple[int, ...], n: int, m: int, cap: int) -> Form:
     """How the kernel has to be called, from sizes and kinds alone; a tile may hold `cap` scores."""
-    if not spec.score.paired:
+    if not spec.score.is_pairwise:
         if spec.mask is None:
             return "whole"
         if is_causal(spec.mask, n, m):
@@ -58,7 +58,7 @@ def form(spec: Spec, lead: tuple[int, ...], n: int, m: int, cap: int) -> Form:
 
 def _is_written_out(spec: Spec, lead: tuple[int, ...], pairs: int, most: int) -> bool:
     """Whether what varies by query and key is in tensors of the caller's, and at most so many numbers as one."""
-    scores = [leaf for leaf in spec.score.leaves() if leaf.paired]
+    scores = [leaf for leaf in spec.score.leaves() if leaf.is_pairwise]
     hiding = [] if spec.mask is None else list(spec.mask.leaves())
     if len(lead) > 2 or pairs > most:
         return False

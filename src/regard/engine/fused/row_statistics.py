@@ -28,7 +28,7 @@ from regard.normalisers import softmax
 from regard.operands import NEVER, Tile
 from regard.scores import Dot
 from regard.spec import Spec
-from regard.tracing import plain_dtypes
+from regard.tracing import without_autocast
 
 QUESTIONS = ("entropy", "logsumexp")
 SHARP = 3e4  # an entropy below so many roundings of a score has cancelled: four digits of its gradient are not left
@@ -142,7 +142,7 @@ class Once(torch.autograd.Function):
         answer, leaves = ctx.answer, ctx.leaves
         if not keep:  # as torch does with its own: the loss may live until the next step, and that needs the memory
             ctx.answer = ctx.leaves = None
-        with plain_dtypes():
+        with without_autocast():
             if again:
                 answer, leaves = ctx.slow(*tensors), tensors
             wanted = [t for t, needed in zip(leaves, ctx.needs_input_grad[2:], strict=True) if needed]

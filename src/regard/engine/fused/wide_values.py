@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from regard.operands import NEVER
-from regard.tracing import plain_dtypes
+from regard.tracing import without_autocast
 
 WIDER = 2  # than keys: below, the padding costs less than the tiles
 NARROWEST = 48  # keys: with narrower ones it is exponentials that cost, and the kernel makes them as they are needed
@@ -50,7 +50,7 @@ class WideValues(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         inputs = ctx.saved_tensors
         q, k, v, g = (t.flatten(0, 1) for t in (*inputs, grad))
-        with plain_dtypes():
+        with without_autocast():
             found = gradients(q, k, v, g, scale=ctx.scale, causal=ctx.causal, cap=ctx.cap)
         return (*(part.view(t.shape) for part, t in zip(found, inputs, strict=True)), None, None, None)
 

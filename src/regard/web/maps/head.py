@@ -19,7 +19,7 @@ from regard.engine.tiles import Problem
 from regard.errors import ChoiceError
 from regard.normalisers import Softmax
 from regard.operands import NEVER, Axis, Operand, Size, Span, Tile
-from regard.tracing import plain_dtypes
+from regard.tracing import without_autocast
 from regard.web.maps.pooling import RowStatistic, add_pixels, contiguous_runs, n_pixels, pool_2d, pool_axis
 from regard.web.server.priority import GATE
 from regard.weights import Weights, matrix_of
@@ -43,7 +43,7 @@ def interactive(query: Callable[Args, Result]) -> Callable[Args, Result]:
 
     @wraps(query)
     def wrapped(*args: Args.args, **options: Args.kwargs) -> Result:
-        with GATE.foreground(), torch.no_grad(), plain_dtypes():
+        with GATE.foreground(), torch.no_grad(), without_autocast():
             return query(*args, **options)
 
     return wrapped
@@ -184,7 +184,7 @@ class HeadWeights:
         statistic = rows.take(self.statistic if statistic is None else statistic, -1)
         broken = bool(self.problem.gaps(tile)) and bool(statistic.isnan().any())
         out = (second if broken else scores) if scores.data_ptr() == first.data_ptr() else None
-        weights = self.problem.spec.normaliser.given(scores, statistic, cols, out)
+        weights = self.problem.spec.normaliser.from_statistic(scores, statistic, cols, out)
         if broken:
             weights = weights.masked_fill(scores == NEVER, 0)  # a row that attends to NaN is NaN at its visible keys
         return weights.expand(first.shape)[0, 0]

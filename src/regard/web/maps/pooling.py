@@ -134,7 +134,7 @@ class RowStatistic(Reducer[Tensor]):
         if block.partial:  # only a statistic that merges is ever computed in parts
             return self.normaliser.statistic(block.scores, block.cols)
         best, weight = block.peak
-        return torch.where(best == NEVER, NEVER, self.normaliser.statistic_of(best, weight))
+        return torch.where(best == NEVER, NEVER, self.normaliser.statistic_from_weight(best, weight))
 
     def merge(self, one: Tensor, two: Tensor) -> Tensor:
         return self.log_sums.merge(one, two)

@@ -18,7 +18,7 @@ from torch import Tensor
 from regard.engine.questions import unseen
 from regard.errors import ChoiceError
 from regard.operands import NEVER
-from regard.tracing import plain_dtypes
+from regard.tracing import without_autocast
 from regard.web.maps.arrays import TILE, ArrayResult
 from regard.web.maps.head import BAND, HeadWeights, interactive
 from regard.web.maps.pooling import MAX, SUM, n_pixels, pixel_lengths, sample_rows, to_float32
@@ -50,7 +50,7 @@ class AttentionMap:
         self, weights: Weights, batch: int = 0, head: int = 0, lse: Float[Tensor, " queries"] | None = None
     ) -> None:
         self._weights = weights
-        with torch.no_grad(), plain_dtypes():
+        with torch.no_grad(), without_autocast():
             self._head = HeadWeights(weights, batch, head, lse)
         self.n, self.m = self._head.n, self._head.m
         self.levels = n_levels(max(self.n, self.m))
@@ -90,7 +90,7 @@ class AttentionMap:
         if self._pass is None:
             yield 1.0
             return
-        with torch.no_grad(), plain_dtypes():
+        with torch.no_grad(), without_autocast():
             yield from self._pass.run(cancelled, workers)
 
     @interactive
@@ -198,7 +198,7 @@ class AttentionMap:
         if self._empty is not None:
             return self._empty
         head = self._head
-        if not head.problem.spec.score.compact:
+        if not head.problem.spec.score.hides_keys:
             self._empty = _runs(unseen(head.problem)[0, 0])
             return self._empty
         known = torch.tensor(head.known_bands).repeat_interleave(BAND)[: self.n]
