@@ -1,12 +1,12 @@
-/** What the server is asked. Every answer that is not one becomes a `Refusal`, whose message is for people. */
-export class Refusal extends Error {
+/** Requests to the server. A response that is an error becomes an `ApiError`, whose message is for people. */
+export class ApiError extends Error {
   constructor(
     message: string,
     /** The status, or 0 when nobody answered. */
     readonly status: number,
   ) {
     super(message);
-    this.name = 'Refusal';
+    this.name = 'ApiError';
   }
 }
 
@@ -47,11 +47,11 @@ export async function ask(path: string, init: RequestInit = {}): Promise<Respons
     answer = await fetch(path, { credentials: 'same-origin', ...init });
   } catch (error) {
     if (isAbort(error)) throw error;
-    throw new Refusal('', 0);
+    throw new ApiError('', 0);
   }
   if (answer.ok) return answer;
   const said = (await answer.json().catch(() => ({}))) as { error?: unknown };
-  throw new Refusal(typeof said.error === 'string' ? said.error : answer.statusText, answer.status);
+  throw new ApiError(typeof said.error === 'string' ? said.error : answer.statusText, answer.status);
 }
 
 export function isAbort(error: unknown): boolean {

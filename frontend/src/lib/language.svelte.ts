@@ -5,7 +5,7 @@ export const LANGUAGES: Record<Language, string> = { en: 'English', zh: '中文'
 
 const HTML_LANG: Record<Language, string> = { en: 'en', zh: 'zh-Hans' };
 
-class Tongue {
+class CurrentLanguage {
   now = $state<Language>(first());
 
   set(language: Language): void {
@@ -30,4 +30,4 @@ function first(): Language {
   return asked.toLowerCase().startsWith('zh') ? 'zh' : 'en';
 }
 
-export const language = new Tongue();
+export const language = new CurrentLanguage();

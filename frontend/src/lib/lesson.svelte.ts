@@ -1,6 +1,6 @@
 import { readFields, writeFields } from './address';
-import { isAbort, Refusal, show, type Answer } from './api';
-import { here } from './place.svelte';
+import { isAbort, ApiError, show, type Answer } from './api';
+import { route } from './route.svelte';
 
 /** An answer that is still on its way this long after it was asked for is given up when a newer one is wanted. */
 const PATIENCE = 400;
@@ -16,7 +16,7 @@ const REST = 200;
 export class Lesson<State extends object, Shown> {
   state: State = $state()!;
   answer = $state.raw<Answer<State, Shown> | null>(null);
-  refusal = $state.raw<Refusal | null>(null);
+  failure = $state.raw<ApiError | null>(null);
   /** Something is asked for that has not come. */
   busy = $state(false);
 
@@ -71,7 +71,7 @@ export class Lesson<State extends object, Shown> {
   }
 
   #writeAddress(state: State): void {
-    here.write([this.name], writeFields(state, this.defaults));
+    route.write([this.name], writeFields(state, this.defaults));
   }
 
   #want(state: State): void {
@@ -99,10 +99,10 @@ export class Lesson<State extends object, Shown> {
     this.#underWay = { since: performance.now(), stop };
     try {
       this.answer = await show<State, Shown>(this.name, state, stop.signal);
-      this.refusal = null;
+      this.failure = null;
     } catch (error) {
       if (isAbort(error)) return;
-      this.refusal = error instanceof Refusal ? error : new Refusal(String(error), 0);
+      this.failure = error instanceof ApiError ? error : new ApiError(String(error), 0);
     }
   }
 }

@@ -3,7 +3,7 @@ export type Theme = 'auto' | 'light' | 'dark';
 
 const KEY = 'regard-theme';
 
-class Look {
+class CurrentTheme {
   chosen = $state<Theme>(remembered());
   #system = $state(false);
 
@@ -41,4 +41,4 @@ function remembered(): Theme {
   }
 }
 
-export const theme = new Look();
+export const theme = new CurrentTheme();

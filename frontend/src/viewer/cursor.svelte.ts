@@ -1,5 +1,5 @@
 import { isAbort } from '$lib/api';
-import type { Sheet } from './sheet';
+import type { TileStore } from './tile-store';
 
 export interface Cell {
   row: number;
@@ -19,7 +19,7 @@ export class Cursor {
   #stop: AbortController | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(readonly sheet: Sheet) {}
+  constructor(readonly sheet: TileStore) {}
 
   /** Exactly what the weights say; undefined while it is on its way. */
   get weight(): number | undefined {

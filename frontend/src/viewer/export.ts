@@ -1,5 +1,5 @@
 import { MEASURES, type Pool, type Profile } from './source';
-import type { Deep } from './deep';
+import type { DeepZoom } from './deep-zoom';
 import { keyOf, visible, type Head } from './heads';
 import { drawingOf, pictureOf, snapshot } from './snapshot';
 
@@ -50,7 +50,7 @@ export interface Window {
 const MOST = 4_000_000; // numbers in a file that a spreadsheet still opens
 
 /** The numbers of the pixels on the screen, at the level that is shown. */
-export async function windowOf(deep: Deep, pool: Pool): Promise<Window> {
+export async function windowOf(deep: DeepZoom, pool: Pool): Promise<Window> {
   const { sheet, frame } = deep;
   const { n, m, tile, levels } = sheet.info;
   const span = (from: number, length: number, count: number, side: number): [number, number] => [

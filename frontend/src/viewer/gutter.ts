@@ -1,5 +1,5 @@
 import { visible } from './heads';
-import { fitted, paperOf, writeLetters, type Letter } from './paper';
+import { fitted, prepareCanvas, drawTexts, type CanvasText } from './canvas';
 
 /** One axis of what is on the screen. */
 export interface Axis {
@@ -18,14 +18,14 @@ const APART = 44; // pixels between two numbers
 
 /** Names of tokens where they fit, else numbers here and there. */
 export function drawGutter(canvas: HTMLCanvasElement, axis: Axis): void {
-  const paper = paperOf(canvas);
+  const paper = prepareCanvas(canvas);
   const { context } = paper;
   const length = axis.vertical ? paper.height : paper.width;
   const room = (axis.vertical ? paper.width : paper.height) - 8;
   // A token of which less than half is seen has no name there.
   const first = Math.max(0, Math.round(axis.start));
   const last = Math.min(axis.count - 1, Math.round(axis.start + length / axis.size) - 1);
-  const letters: Letter[] = [];
+  const letters: CanvasText[] = [];
   const named = axis.size >= FITS;
   const step = named ? 1 : roundStep(APART / axis.size);
   const points = Math.min(13, named ? Math.max(10, axis.size * 0.8) : 11);
@@ -34,7 +34,7 @@ export function drawGutter(canvas: HTMLCanvasElement, axis: Axis): void {
     if (!hidden) write(i, named);
   }
   if (!named && axis.at >= first && axis.at <= last) write(axis.at, true);
-  writeLetters(canvas, paper, letters);
+  drawTexts(canvas, paper, letters);
 
   /** Among numbers the one that is looked at has both. */
   function nameOf(i: number, byName: boolean): string {

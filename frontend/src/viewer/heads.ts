@@ -1,4 +1,4 @@
-import type { Entry, Measure, Meta, Profile } from './source';
+import type { Entry, Measure, Metadata, Profile } from './source';
 
 /** A head of the wall. */
 export interface Head {
@@ -14,7 +14,7 @@ export interface Head {
 
 export type Order = 'layer' | Measure;
 
-export function headsOf(meta: Meta, step: number): Head[] {
+export function headsOf(meta: Metadata, step: number): Head[] {
   const layers = layerNumbers(meta);
   return meta.entries
     .filter((entry) => entry.step === step)
@@ -31,13 +31,13 @@ export function headsOf(meta: Meta, step: number): Head[] {
 }
 
 /** Layers in the order of their first call. */
-export function layerNumbers(meta: Meta): Map<string, number> {
+export function layerNumbers(meta: Metadata): Map<string, number> {
   const found = new Map<string, number>();
   for (const { layer } of meta.entries) if (!found.has(layer)) found.set(layer, found.size);
   return found;
 }
 
-export function stepsOf(meta: Meta): number[] {
+export function stepsOf(meta: Metadata): number[] {
   return [...new Set(meta.entries.map((entry) => entry.step))];
 }
 
@@ -82,7 +82,7 @@ export interface Tokens {
   keys: string[] | null;
 }
 
-export function tokensOf(meta: Meta, entry: Entry, batch: number): Tokens {
+export function tokensOf(meta: Metadata, entry: Entry, batch: number): Tokens {
   const texts = meta.tokens[String(entry.step)] ?? {};
   const of = (name: string | null, count: number): string[] | null => {
     const row = name === null ? undefined : texts[name]?.[batch];

@@ -1,16 +1,16 @@
 import { ask, events, json, posted } from '$lib/api';
-import type { Block, Info, Line, Listing, Meta, Place, Pool, Profiles, Progress, Source, Top } from './source';
+import type { ArrayResult, Info, RecordingSummary, Listing, Metadata, HeadKey, Pool, Profiles, Progress, Source, Top } from './source';
 
 /** The server that sent this page. */
 export const http: Source = {
   list,
-  meta: (id) => json<Meta>(recording(id)),
+  meta: (id) => json<Metadata>(recording(id)),
   profiles,
   thumbs: (id, entry, batch, side, signal) => block(`${recording(id)}/thumbs/${entry}/${batch}?side=${side}`, signal),
   info: (place, signal) => json<Info>(head(place), { signal }),
   tile: (place, pool, level, row, column, signal) =>
     block(`${head(place)}/tiles/${pool}/${level}/${row}/${column}`, signal),
-  peaks: (place: Place, pool: Pool, level, row, signal) => block(`${head(place)}/peaks/${pool}/${level}/${row}`, signal),
+  peaks: (place: HeadKey, pool: Pool, level, row, signal) => block(`${head(place)}/peaks/${pool}/${level}/${row}`, signal),
   row: (place, i, signal) => block(`${head(place)}/rows/${i}`, signal),
   column: (place, j, signal) => block(`${head(place)}/columns/${j}`, signal),
   top: (place, i, k, signal) => json<Top>(`${head(place)}/top/${i}?k=${k}`, { signal }),
@@ -19,9 +19,9 @@ export const http: Source = {
 
 const recording = (id: string): string => `/api/recordings/${encodeURIComponent(id)}`;
 
-const head = ({ id, entry, batch, head }: Place): string => `${recording(id)}/maps/${entry}/${batch}/${head}`;
+const head = ({ id, entry, batch, head }: HeadKey): string => `${recording(id)}/maps/${entry}/${batch}/${head}`;
 
-async function block(path: string, signal?: AbortSignal): Promise<Block> {
+async function block(path: string, signal?: AbortSignal): Promise<ArrayResult> {
   const answer = await ask(path, { signal });
   return {
     values: new Float32Array(await answer.arrayBuffer()),
@@ -32,7 +32,7 @@ async function block(path: string, signal?: AbortSignal): Promise<Block> {
 
 async function list(): Promise<Listing> {
   const answer = await ask('/api/recordings');
-  return { lines: (await answer.json()) as Line[], records: (answer.headers.get('Allow') ?? '').includes('POST') };
+  return { lines: (await answer.json()) as RecordingSummary[], records: (answer.headers.get('Allow') ?? '').includes('POST') };
 }
 
 /** 202 says how far it is. */

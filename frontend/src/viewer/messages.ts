@@ -1,5 +1,5 @@
-import { Refusal } from '$lib/api';
-import type { Block, Info, Line, Meta, Place, Profiles, Source, Top } from './source';
+import { ApiError } from '$lib/api';
+import type { ArrayResult, Info, RecordingSummary, Metadata, HeadKey, Profiles, Source, Top } from './source';
 
 /** As much of anywidget's model as is used here. */
 export interface Model {
@@ -33,7 +33,7 @@ export function messages(model: Model): Source & { close(): void } {
   function hear(reply: Reply, buffers: DataView[] = []): void {
     const found = waiting.get(reply.number);
     waiting.delete(reply.number);
-    if (reply.error !== undefined) found?.refuse(new Refusal(reply.error, reply.status ?? 500));
+    if (reply.error !== undefined) found?.refuse(new ApiError(reply.error, reply.status ?? 500));
     else found?.take(reply, buffers);
   }
   model.on('msg:custom', hear as (...given: never[]) => void);
@@ -52,10 +52,10 @@ export function messages(model: Model): Source & { close(): void } {
     });
   }
 
-  const at = ({ id, entry, batch, head }: Place) => ({ id, entry, batch, head });
+  const at = ({ id, entry, batch, head }: HeadKey) => ({ id, entry, batch, head });
   return {
-    list: async () => ({ lines: await asked('list', {}, json<Line[]>), records: false }),
-    meta: (id) => asked('meta', { id }, json<Meta>),
+    list: async () => ({ lines: await asked('list', {}, json<RecordingSummary[]>), records: false }),
+    meta: (id) => asked('meta', { id }, json<Metadata>),
     profiles: (id, signal) => asked('profiles', { id }, json<Profiles>, signal),
     thumbs: (id, entry, batch, side, signal) => asked('thumbs', { id, entry, batch, side }, block, signal),
     info: (place, signal) => asked('info', at(place), json<Info>, signal),
@@ -74,7 +74,7 @@ type Read<T> = (reply: Reply, buffers: DataView[]) => T;
 const json = <T>(reply: Reply): T => reply.json as T;
 
 /** Buffers may begin anywhere in memory; numbers may not. */
-function block(reply: Reply, [buffer]: DataView[]): Block {
+function block(reply: Reply, [buffer]: DataView[]): ArrayResult {
   const bytes = buffer ? buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength) : new ArrayBuffer();
   return { values: new Float32Array(bytes as ArrayBuffer), shape: reply.shape ?? [], exact: reply.exact ?? true };
 }

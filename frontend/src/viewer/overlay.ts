@@ -1,9 +1,9 @@
 import { css, inkOn, table } from '$lib/colours';
 import type { Cell } from './cursor.svelte';
-import type { Frame } from './deep';
-import { share, type Ink } from './ink';
-import { paperOf } from './paper';
-import type { Sheet } from './sheet';
+import type { Frame } from './deep-zoom';
+import { share, type ColourScale } from './colour-scale';
+import { prepareCanvas } from './canvas';
+import type { TileStore } from './tile-store';
 import type { Pool } from './source';
 
 const READABLE = 42; // pixels a cell from which its number is written into it
@@ -12,12 +12,12 @@ const READABLE = 42; // pixels a cell from which its number is written into it
 export function drawOverlay(
   canvas: HTMLCanvasElement,
   frame: Frame,
-  sheet: Sheet,
-  ink: Ink,
+  sheet: TileStore,
+  ink: ColourScale,
   pool: Pool,
   cell: Cell | null,
 ): void {
-  const paper = paperOf(canvas);
+  const paper = prepareCanvas(canvas);
   const { context } = paper;
   const { n, m, empty } = sheet.info;
   const x = (column: number): number => (column - frame.left) * frame.size;

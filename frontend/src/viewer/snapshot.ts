@@ -1,11 +1,11 @@
-import { lettersOf, type Letter } from './paper';
+import { textsOf, type CanvasText } from './canvas';
 
 /** What is on the screen as a few kinds of marks, from which a picture or a drawing is made. */
 export type Mark =
   | { kind: 'image'; x: number; y: number; width: number; height: number; canvas: HTMLCanvasElement }
   | { kind: 'box'; x: number; y: number; width: number; height: number; fill: string; stroke: string }
   | { kind: 'line'; d: string; matrix: number[]; stroke: string; width: number; opacity: number }
-  | ({ kind: 'text' } & Letter);
+  | ({ kind: 'text' } & CanvasText);
 
 export interface Snapshot {
   width: number;
@@ -18,10 +18,10 @@ export interface Snapshot {
 export function snapshot(root: HTMLElement): Snapshot {
   const frame = root.getBoundingClientRect();
   const marks: Mark[] = [];
-  walk(root);
-  return { width: frame.width, height: frame.height, paper: paperOf(root), marks };
+  keyCommand(root);
+  return { width: frame.width, height: frame.height, paper: prepareCanvas(root), marks };
 
-  function walk(node: Element): void {
+  function keyCommand(node: Element): void {
     const style = getComputedStyle(node);
     const box = node.getBoundingClientRect();
     if (style.visibility === 'hidden' || style.display === 'none' || node.matches('.hidden-text, [data-unexported]')) return;
@@ -32,14 +32,14 @@ export function snapshot(root: HTMLElement): Snapshot {
     if (node instanceof HTMLCanvasElement) return image(node, x, y, box);
     if (node instanceof SVGPathElement) return line(node, style);
     for (const child of node.childNodes) {
-      if (child instanceof Element) walk(child);
+      if (child instanceof Element) keyCommand(child);
       else if (child.nodeType === Node.TEXT_NODE && child.textContent?.trim()) write(child as Text, style);
     }
   }
 
   function image(canvas: HTMLCanvasElement, x: number, y: number, { width, height }: DOMRect): void {
     if (!canvas.width || !canvas.height) return;
-    const letters = lettersOf(canvas);
+    const letters = textsOf(canvas);
     if (!letters) marks.push({ kind: 'image', x, y, width, height, canvas });
     for (const letter of letters ?? []) marks.push({ kind: 'text', ...letter, x: x + letter.x, y: y + letter.y });
   }
@@ -166,7 +166,7 @@ function colourOf(colour: string): string {
 
 let known: CanvasRenderingContext2D | null = null;
 
-function paperOf(node: HTMLElement): string {
+function prepareCanvas(node: HTMLElement): string {
   for (let at: HTMLElement | null = node; at; at = at.parentElement) {
     const found = colourOf(getComputedStyle(at).backgroundColor);
     if (found) return found;

@@ -6,7 +6,7 @@
 export type Pool = 'mean' | 'max';
 
 /** One head of one sequence of one call. */
-export interface Place {
+export interface HeadKey {
   id: string;
   entry: number;
   batch: number;
@@ -14,7 +14,7 @@ export interface Place {
 }
 
 /** A line of the list of recordings. */
-export interface Line {
+export interface RecordingSummary {
   id: string;
   name: string;
   model: string | null;
@@ -24,7 +24,7 @@ export interface Line {
 }
 
 export interface Listing {
-  lines: Line[];
+  lines: RecordingSummary[];
   /** Whether a text can be recorded. */
   records: boolean;
 }
@@ -46,7 +46,7 @@ export interface Entry {
   keys: string | null;
 }
 
-export interface Meta extends Omit<Line, 'tokens'> {
+export interface Metadata extends Omit<RecordingSummary, 'tokens'> {
   entries: Entry[];
   /** step -> input -> one list of texts for each sequence */
   tokens: Record<string, Record<string, string[][]>>;
@@ -64,7 +64,7 @@ export interface Profiles {
 }
 
 /** Numbers in bulk. */
-export interface Block {
+export interface ArrayResult {
   values: Float32Array;
   shape: number[];
   /** False: an estimate from sampled rows. */
@@ -99,16 +99,16 @@ export interface Progress {
 
 export interface Source {
   list(): Promise<Listing>;
-  meta(id: string): Promise<Meta>;
+  meta(id: string): Promise<Metadata>;
   profiles(id: string, signal?: AbortSignal): Promise<Profiles>;
-  thumbs(id: string, entry: number, batch: number, side: number, signal?: AbortSignal): Promise<Block>;
-  info(place: Place, signal?: AbortSignal): Promise<Info>;
-  tile(place: Place, pool: Pool, level: number, row: number, column: number, signal?: AbortSignal): Promise<Block>;
+  thumbs(id: string, entry: number, batch: number, side: number, signal?: AbortSignal): Promise<ArrayResult>;
+  info(place: HeadKey, signal?: AbortSignal): Promise<Info>;
+  tile(place: HeadKey, pool: Pool, level: number, row: number, column: number, signal?: AbortSignal): Promise<ArrayResult>;
   /** The largest pixel of each line of pixels of a row of tiles: what a row is divided by to make it comparable. */
-  peaks(place: Place, pool: Pool, level: number, row: number, signal?: AbortSignal): Promise<Block>;
-  row(place: Place, i: number, signal?: AbortSignal): Promise<Block>;
-  column(place: Place, j: number, signal?: AbortSignal): Promise<Block>;
-  top(place: Place, i: number, k: number, signal?: AbortSignal): Promise<Top>;
+  peaks(place: HeadKey, pool: Pool, level: number, row: number, signal?: AbortSignal): Promise<ArrayResult>;
+  row(place: HeadKey, i: number, signal?: AbortSignal): Promise<ArrayResult>;
+  column(place: HeadKey, j: number, signal?: AbortSignal): Promise<ArrayResult>;
+  top(place: HeadKey, i: number, k: number, signal?: AbortSignal): Promise<Top>;
   /** Only where new recordings may be made. */
   record?(text: string, model: string, signal?: AbortSignal): AsyncGenerator<Progress>;
 }

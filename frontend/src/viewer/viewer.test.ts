@@ -3,12 +3,12 @@ import { scoped } from '../../scoped-css.ts';
 import { cell, plain, tableOf } from './export';
 import { roundStep } from './gutter';
 import { headsOf, matches, sorted, tokensOf, visible, type Head } from './heads';
-import { Brush, share, valueAt } from './ink';
+import { TilePainter, share, valueAt } from './colour-scale';
 import { messages, type Model } from './messages';
 import { escaped } from './snapshot';
-import type { Meta, Profile } from './source';
-import { largestOf } from './text.svelte';
-import { Tops } from './tops';
+import type { Metadata, Profile } from './source';
+import { largestOf } from './token-weights.svelte';
+import { ColourLimits } from './colour-limits';
 
 const entry = (number: number, layer: string, step: number, heads: number[] | null = null) => ({
   entry: number,
@@ -22,7 +22,7 @@ const entry = (number: number, layer: string, step: number, heads: number[] | nu
   queries: 'input_ids',
   keys: null,
 });
-const meta: Meta = {
+const meta: Metadata = {
   id: 'a',
   name: 'a',
   model: null,
@@ -76,7 +76,7 @@ describe('ink', () => {
 
   it('paints each row by its own top', () => {
     const out = new Uint32Array(4);
-    const brush = new Brush(ink);
+    const brush = new TilePainter(ink);
     brush.paint(new Float32Array([1, 2, 10, 20]), 2, new Float32Array([2, 20]), out);
     expect([out[0], out[1]]).toEqual([out[2], out[3]]);
     brush.paint(new Float32Array([1, 2, 10, 20]), 2, 20, out);
@@ -85,13 +85,13 @@ describe('ink', () => {
 
   it('paints what is no number like nothing else', () => {
     const out = new Uint32Array(3);
-    new Brush(ink).paint(new Float32Array([NaN, 0, 1]), 3, 1, out);
+    new TilePainter(ink).paint(new Float32Array([NaN, 0, 1]), 3, 1, out);
     expect(new Set(out).size).toBe(3);
   });
 });
 
 it('two maps have one top, which falls only when both are much fainter', () => {
-  const tops = new Tops();
+  const tops = new ColourLimits();
   const [a, b] = [{}, {}];
   tops.see(a, 0.5);
   tops.see(b, 1);

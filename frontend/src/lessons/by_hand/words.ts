@@ -13,7 +13,7 @@ const en = {
   outputNote: 'Tokens, mixed by the weights',
   scaled: 'Divide by √d',
   row: 'Token that asks',
-  told: (name: string, what: string) => `${name[0].toUpperCase()}${name.slice(1)}. ${what}`,
+  finding: (name: string, what: string) => `${name[0].toUpperCase()}${name.slice(1)}. ${what}`,
   tie: (keys: string[], weight: string) =>
     `A tie: tokens ${keys.slice(0, -1).join(', ')} and ${keys.at(-1)} share the largest weight, ${weight}.`,
   first: (key: number, weight: string) => `It looks most at token ${key}: ${weight}.`,
@@ -41,7 +41,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     outputNote: '按权重混合的词元',
     scaled: '除以 √d',
     row: '提问的词元',
-    told: (name, what) => `${name}：${what}`,
+    finding: (name, what) => `${name}：${what}`,
     tie: (keys, weight) => `词元 ${keys.slice(0, -1).join('、')} 和 ${keys.at(-1)} 并列，权重同为最大，${weight}。`,
     first: (key, weight) => `它最关注词元 ${key}：${weight}。`,
     itself: (weight) => `它最关注自己：${weight}。`,

@@ -22,7 +22,7 @@ const en = {
   undivided: 'not divided',
   nudged: (moved: string, flipped: string) =>
     `Move every number of the queries by a tenth: ${moved} of the weight goes elsewhere, and for ${flipped} of the queries another key wins.`,
-  told: (entropy: string, uniform: string, jacobian: string) =>
+  finding: (entropy: string, uniform: string, jacobian: string) =>
     `Entropy ${entropy} of ${uniform} nats; Jacobian ${jacobian}.`,
   answer: [
     'Because the winner is drawn by lot. Queries and keys are still random numbers, so the one key that takes everything means nothing; and with the weights near one-hot, the Jacobian p(δ − p) is near zero, so no gradient comes back to say so.',
@@ -55,7 +55,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     divided: '除以 √d',
     undivided: '不除',
     nudged: (moved, flipped) => `把查询的每个数都移动十分之一：${moved} 的权重换了地方，${flipped} 的查询换了赢家。`,
-    told: (entropy, uniform, jacobian) => `熵 ${entropy}，最大可能 ${uniform} 奈特；雅可比 ${jacobian}。`,
+    finding: (entropy, uniform, jacobian) => `熵 ${entropy}，最大可能 ${uniform} 奈特；雅可比 ${jacobian}。`,
     answer: [
       '因为赢家是抽签抽出来的。查询和键还是随机数，赢走一切的那个键毫无意义；而权重接近独热时，雅可比 p(δ − p) 接近零，也就没有梯度回来纠正。',
       '模型有理由时仍然可以变得尖锐：它会让 q 和 k 变长。除以 √d 只是保证不从那里开始。',

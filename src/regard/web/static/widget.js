@@ -2403,7 +2403,7 @@ function Gi() {
 var Ki = new Wi(), qi = class extends Error {
 	status;
 	constructor(e, t) {
-		super(e), this.status = t, this.name = "Refusal";
+		super(e), this.status = t, this.name = "ApiError";
 	}
 };
 function Ji(e) {
@@ -2548,8 +2548,8 @@ function ra(e) {
 //#region node_modules/svelte/src/internal/disclose-version.js
 typeof window < "u" && ((window.__svelte ??= {}).v ??= /* @__PURE__ */ new Set()).add("5");
 //#endregion
-//#region src/lib/components/Refused.svelte
-var ia = /* @__PURE__ */ J(" <span lang=\"en\"> </span>", 1), aa = /* @__PURE__ */ J("<button class=\"button\" type=\"button\"> </button>"), oa = /* @__PURE__ */ J("<div class=\"refused svelte-12zr6lo\" role=\"alert\" data-testid=\"refusal\"><p><!></p> <!></div>");
+//#region src/lib/components/ErrorMessage.svelte
+var ia = /* @__PURE__ */ J(" <span lang=\"en\"> </span>", 1), aa = /* @__PURE__ */ J("<button class=\"button\" type=\"button\"> </button>"), oa = /* @__PURE__ */ J("<div class=\"refused svelte-1d26unn\" role=\"alert\" data-testid=\"refusal\"><p><!></p> <!></div>");
 function sa(e, t) {
 	M(t, !0);
 	let n = {
@@ -2567,14 +2567,14 @@ function sa(e, t) {
 			other: "无法显示：",
 			again: "再试一次"
 		}
-	}, r = /* @__PURE__ */ F(() => Ki.of(n)), i = /* @__PURE__ */ F(() => t.refusal.status);
+	}, r = /* @__PURE__ */ F(() => Ki.of(n)), i = /* @__PURE__ */ F(() => t.failure.status);
 	var a = oa(), o = z(a), s = z(o), c = (e) => {
 		var t = Pr();
 		H(() => X(t, G(r)[G(i)])), Y(e, t);
 	}, l = (e) => {
 		var n = ia(), i = fn(n), a = B(V(i), !0);
 		H(() => {
-			X(i, `${G(r).other ?? ""} `), X(a, t.refusal.message);
+			X(i, `${G(r).other ?? ""} `), X(a, t.failure.message);
 		}), Y(e, n);
 	};
 	Z(s, (e) => {
@@ -2588,7 +2588,7 @@ function sa(e, t) {
 	};
 	Z(u, (e) => {
 		t.again && e(d);
-	}), j(a), H(() => Q(a, "data-status", t.refusal.status)), Y(e, a), N();
+	}), j(a), H(() => Q(a, "data-status", t.failure.status)), Y(e, a), N();
 }
 wr(["click"]);
 //#endregion
@@ -2687,8 +2687,8 @@ function wa(e, t, n) {
 	return Math.min(n, Math.max(t, e));
 }
 //#endregion
-//#region src/viewer/Pick.svelte
-var Ta = /* @__PURE__ */ J("<option> </option>"), Ea = /* @__PURE__ */ J("<span class=\"pick svelte-1mrdtj9\"><label class=\"label svelte-1mrdtj9\"> </label> <select class=\"svelte-1mrdtj9\"></select></span>");
+//#region src/viewer/Select.svelte
+var Ta = /* @__PURE__ */ J("<option> </option>"), Ea = /* @__PURE__ */ J("<span class=\"pick svelte-u3zb86\"><label class=\"label svelte-u3zb86\"> </label> <select class=\"svelte-u3zb86\"></select></span>");
 function Da(e, t) {
 	let n = Ir();
 	M(t, !0);
@@ -2709,7 +2709,7 @@ function Da(e, t) {
 }
 wr(["change"]);
 //#endregion
-//#region src/viewer/recording.svelte.ts
+//#region src/viewer/open-recording.svelte.ts
 var Oa = 600, ka = class {
 	source;
 	id;
@@ -2721,10 +2721,10 @@ var Oa = 600, ka = class {
 		R(this.#e, e);
 	}
 	#t = /* @__PURE__ */ L(null);
-	get refusal() {
+	get failure() {
 		return G(this.#t);
 	}
-	set refusal(e) {
+	set failure(e) {
 		R(this.#t, e);
 	}
 	#n = /* @__PURE__ */ L(/* @__PURE__ */ new Map());
@@ -2751,9 +2751,9 @@ var Oa = 600, ka = class {
 	}
 	async open() {
 		try {
-			this.meta = await this.source.meta(this.id), this.refusal = null;
+			this.meta = await this.source.meta(this.id), this.failure = null;
 		} catch (e) {
-			this.refusal = e instanceof qi ? e : new qi(String(e), 0);
+			this.failure = e instanceof qi ? e : new qi(String(e), 0);
 		}
 	}
 	async measure() {
@@ -3380,7 +3380,7 @@ var Za = [
 	"separators"
 ];
 //#endregion
-//#region src/viewer/paper.ts
+//#region src/viewer/canvas.ts
 function Qa(e) {
 	let [t, n] = [e.clientWidth, e.clientHeight], r = devicePixelRatio || 1;
 	e.width = Math.round(t * r), e.height = Math.round(n * r);
@@ -3704,7 +3704,7 @@ function Oo(e, t) {
 }
 wr(["click"]);
 //#endregion
-//#region src/viewer/link.ts
+//#region src/viewer/linked-maps.ts
 var ko = class {
 	#e = /* @__PURE__ */ new Set();
 	#t = null;
@@ -3911,7 +3911,7 @@ function Xo(e, t, n) {
 	}
 }
 //#endregion
-//#region src/viewer/sheet.ts
+//#region src/viewer/tile-store.ts
 var Zo = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 	function r(e) {
 		return new r.Viewer(e);
@@ -13304,7 +13304,7 @@ function os(e, t, n, r, i) {
 	}
 }
 //#endregion
-//#region src/viewer/mapping.svelte.ts
+//#region src/viewer/map-state.svelte.ts
 var ss = 700, cs = {
 	x: 0,
 	y: 0,
@@ -13322,10 +13322,10 @@ var ss = 700, cs = {
 		R(this.#e, e);
 	}
 	#t = /* @__PURE__ */ L(null);
-	get refusal() {
+	get failure() {
 		return G(this.#t);
 	}
-	set refusal(e) {
+	set failure(e) {
 		R(this.#t, e);
 	}
 	#n = /* @__PURE__ */ L(null);
@@ -13375,9 +13375,9 @@ var ss = 700, cs = {
 	}
 	async open() {
 		try {
-			this.info = await this.source.info(this.place), this.refusal = null;
+			this.info = await this.source.info(this.place), this.failure = null;
 		} catch (e) {
-			this.refusal = e instanceof qi ? e : new qi(String(e), 0);
+			this.failure = e instanceof qi ? e : new qi(String(e), 0);
 		}
 	}
 	begin(e, t) {
@@ -13552,7 +13552,7 @@ function ys(e, t) {
 	}), Y(e, a), N();
 }
 //#endregion
-//#region src/viewer/strip.ts
+//#region src/viewer/weight-strip.ts
 function bs(e, t) {
 	let n = Qa(e), { context: r } = n, { values: i, start: a, size: o, vertical: s } = t;
 	if (!i?.length) return;
@@ -13600,14 +13600,14 @@ function Es(e, t) {
 	});
 	var m = V(f, 2), h = (e) => {
 		sa(e, {
-			get refusal() {
-				return s.refusal;
+			get failure() {
+				return s.failure;
 			},
 			again: () => s.open()
 		});
 	};
 	Z(m, (e) => {
-		s.refusal && e(h);
+		s.failure && e(h);
 	});
 	var g = V(m, 2), _ = (e) => {
 		var n = Cs(), r = fn(n);
@@ -13740,7 +13740,7 @@ function Es(e, t) {
 		H(() => X(n, G(o).loading)), Y(e, t);
 	};
 	Z(g, (e) => {
-		s.info ? e(_) : s.refusal || e(v, 1);
+		s.info ? e(_) : s.failure || e(v, 1);
 	}), j(d), H(() => {
 		Q(d, "aria-label", t.title), Q(d, "data-testid", i()), Q(d, "data-exact", s.info?.exact), Q(d, "data-estimated", s.estimated);
 	}), Y(e, d), N();
@@ -13857,7 +13857,7 @@ wr([
 	"keydown"
 ]);
 //#endregion
-//#region src/viewer/text.svelte.ts
+//#region src/viewer/token-weights.svelte.ts
 var Fs = class {
 	source;
 	place;
@@ -14057,7 +14057,7 @@ wr([
 	"change"
 ]);
 //#endregion
-//#region src/viewer/tops.ts
+//#region src/viewer/colour-limits.ts
 var Hs = .4, Us = class {
 	now = 0;
 	version = 0;
@@ -14584,8 +14584,8 @@ function ic(e, t) {
 }
 wr(["click"]);
 //#endregion
-//#region src/viewer/Room.svelte
-var ac = /* @__PURE__ */ J("<a data-testid=\"to-wall\" class=\"svelte-b272ej\"> </a>"), oc = /* @__PURE__ */ J("<a data-testid=\"to-shelf\" class=\"svelte-b272ej\"> </a>"), sc = /* @__PURE__ */ J("<h1 class=\"svelte-b272ej\"> </h1> <p class=\"note\"> </p> <!>", 1), cc = /* @__PURE__ */ J("<p class=\"note\"> </p>"), lc = /* @__PURE__ */ J("<article data-testid=\"viewer\" class=\"svelte-b272ej\"><nav class=\"svelte-b272ej\"><!></nav> <!> <!></article>");
+//#region src/viewer/RecordingView.svelte
+var ac = /* @__PURE__ */ J("<a data-testid=\"to-wall\" class=\"svelte-10o4v70\"> </a>"), oc = /* @__PURE__ */ J("<a data-testid=\"to-shelf\" class=\"svelte-10o4v70\"> </a>"), sc = /* @__PURE__ */ J("<h1 class=\"svelte-10o4v70\"> </h1> <p class=\"note\"> </p> <!>", 1), cc = /* @__PURE__ */ J("<p class=\"note\"> </p>"), lc = /* @__PURE__ */ J("<article data-testid=\"viewer\" class=\"svelte-10o4v70\"><nav class=\"svelte-10o4v70\"><!></nav> <!> <!></article>");
 function uc(e, t) {
 	M(t, !0);
 	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = K(() => new ka(t.source, t.id));
@@ -14636,14 +14636,14 @@ function uc(e, t) {
 	}), j(g);
 	var b = V(g, 2), x = (e) => {
 		sa(e, {
-			get refusal() {
-				return r.refusal;
+			get failure() {
+				return r.failure;
 			},
 			again: () => r.open()
 		});
 	};
 	Z(b, (e) => {
-		r.refusal && e(x);
+		r.failure && e(x);
 	});
 	var S = V(b, 2), ee = (e) => {
 		var o = Fr(), u = fn(o), d = (e) => {
@@ -14698,7 +14698,7 @@ function uc(e, t) {
 		H(() => X(r, G(n).loading)), Y(e, t);
 	};
 	Z(S, (e) => {
-		r.meta ? e(ee) : r.refusal || e(C, 1);
+		r.meta ? e(ee) : r.failure || e(C, 1);
 	}), j(h), Bi(h, (e) => R(m, e), () => G(m)), H(() => {
 		Q(h, "data-id", t.id), Q(g, "aria-label", G(n).title);
 	}), Y(e, h), N();

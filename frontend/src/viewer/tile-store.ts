@@ -1,0 +1,185 @@
+import { largest, type TilePainter } from './colour-scale';
+import type { ArrayResult, Info, HeadKey, Pool, Source } from './source';
+import type { ColourLimits } from './colour-limits';
+
+/** Tiles kept in the browser, 256 kB each: more than OpenSeadragon keeps, so that it never asks twice. */
+const MOST = 480;
+
+export interface TileName {
+  pool: Pool;
+  level: number;
+  row: number;
+  column: number;
+}
+
+export const nameOf = ({ pool, level, row, column }: TileName): string => `${pool}/${level}/${row}/${column}`;
+
+interface Tile extends TileName {
+  block: ArrayResult;
+  top: number;
+}
+
+/** The numbers of one head's map that have come so far, and the colours that they have. */
+export class TileStore {
+  /** Told when what is drawn would be drawn differently. */
+  changed: () => void = () => {};
+  #version = 0;
+  readonly #tiles = new Map<string, Tile>();
+  readonly #peaks = new Map<string, Promise<ArrayResult> | ArrayResult>();
+  /** Which colours a canvas has. */
+  readonly #painted = new WeakMap<CanvasRenderingContext2D, string>();
+
+  constructor(
+    readonly source: Source,
+    readonly place: HeadKey,
+    public info: Info,
+    readonly tops: ColourLimits,
+    private brush: TilePainter,
+  ) {
+    tops.join(this, () => this.changed());
+  }
+
+  close(): void {
+    this.changed = () => {};
+    this.tops.leave(this);
+  }
+
+  /** These are on the screen. */
+  look(names: Iterable<string>): void {
+    let top = 0;
+    for (const name of names) top = Math.max(top, this.#tiles.get(name)?.top ?? 0);
+    if (top > 0) this.tops.see(this, top);
+  }
+
+  /** Other colours; no number is asked for again. */
+  set colours(brush: TilePainter) {
+    this.brush = brush;
+    this.#renewed();
+  }
+
+  /** A canvas for a tile, when its numbers have come. */
+  async canvas(name: TileName, signal?: AbortSignal): Promise<CanvasRenderingContext2D> {
+    const { block, top } = await this.#tile(name, signal);
+    if (!this.tops.now) this.tops.see(this, top);
+    if (this.brush.ink.rows) await this.#peaksOf(name);
+    const canvas = document.createElement('canvas');
+    [canvas.height, canvas.width] = block.shape;
+    const context = canvas.getContext('2d')!;
+    this.refresh(nameOf(name), context);
+    return context;
+  }
+
+  /** Paint a canvas again if its colours are of yesterday. Called for what is about to be drawn, and for no more. */
+  refresh(key: string, context: CanvasRenderingContext2D): void {
+    const version = `${this.#version}/${this.tops.version}`;
+    const tile = this.#tiles.get(key);
+    if (!tile || this.#painted.get(context) === version) return;
+    const tops = this.#topsOf(tile);
+    if (tops === null) return;
+    context.putImageData(this.brush.image(tile.block.values, tile.block.shape[1], tops), 0, 0);
+    this.#painted.set(context, version);
+  }
+
+  async block(name: TileName, signal?: AbortSignal): Promise<ArrayResult> {
+    return (await this.#tile(name, signal)).block;
+  }
+
+  /** The weight of a cell, if the numbers of its place are here. */
+  weight(row: number, column: number): number | undefined {
+    const { tile: side } = this.info;
+    for (const pool of ['mean', 'max'] as const) {
+      const at = { pool, level: 0, row: Math.floor(row / side), column: Math.floor(column / side) };
+      const tile = this.#tiles.get(nameOf(at));
+      if (tile) return tile.block.values[(row % side) * tile.block.shape[1] + (column % side)];
+    }
+    return undefined;
+  }
+
+  /** What has the strongest colour in a row of cells. */
+  topOfRow(pool: Pool, row: number): number {
+    if (!this.brush.ink.rows) return this.tops.now;
+    const { tile: side } = this.info;
+    const peaks = this.#peaks.get(`${pool}/0/${Math.floor(row / side)}`);
+    return peaks && 'values' in peaks ? peaks.values[row % side] : 0;
+  }
+
+  /** Whether any of these is only estimated. */
+  estimated(names: Iterable<string>): boolean {
+    for (const name of names) if (this.#tiles.get(name)?.block.exact === false) return true;
+    return false;
+  }
+
+  /** Whether anything at all is. */
+  get rough(): boolean {
+    return this.estimated(this.#tiles.keys());
+  }
+
+  /** Ask again for all that was estimated. */
+  async renew(): Promise<void> {
+    const old = [...this.#tiles.values()].filter((tile) => !tile.block.exact);
+    for (const [key, peaks] of this.#peaks) if ('values' in peaks && !peaks.exact) this.#peaks.delete(key);
+    await Promise.all(
+      old.map(async (tile) => {
+        try {
+          tile.block = await this.#ask(tile);
+          tile.top = largest(tile.block.values);
+        } catch {
+          // It stays as it was, and is tried again.
+        }
+      }),
+    );
+    if (old.length) this.#renewed();
+  }
+
+  #renewed(): void {
+    this.#version++;
+    this.changed();
+  }
+
+  async #tile(name: TileName, signal?: AbortSignal): Promise<Tile> {
+    const key = nameOf(name);
+    const kept = this.#tiles.get(key);
+    if (kept) {
+      this.#tiles.delete(key); // it is the newest now
+      this.#tiles.set(key, kept);
+      return kept;
+    }
+    const block = await this.#ask(name, signal);
+    const tile: Tile = { ...name, block, top: largest(block.values) };
+    this.#tiles.set(key, tile);
+    for (const old of this.#tiles.keys()) {
+      if (this.#tiles.size <= MOST) break;
+      this.#tiles.delete(old);
+    }
+    return tile;
+  }
+
+  #ask({ pool, level, row, column }: TileName, signal?: AbortSignal): Promise<ArrayResult> {
+    return this.source.tile(this.place, pool, level, row, column, signal);
+  }
+
+  /** Null: they are on their way, and the colours stay as they are until then. */
+  #topsOf(tile: Tile): number | Float32Array | null {
+    if (!this.brush.ink.rows) return this.tops.now;
+    const peaks = this.#peaksOf(tile);
+    if ('values' in peaks) return peaks.values;
+    peaks.then(
+      () => this.changed(),
+      () => {}, // asked for again when it is drawn again
+    );
+    return null;
+  }
+
+  #peaksOf({ pool, level, row }: TileName): Promise<ArrayResult> | ArrayResult {
+    const key = `${pool}/${level}/${row}`;
+    const kept = this.#peaks.get(key);
+    if (kept) return kept;
+    const asked = this.source.peaks(this.place, pool, level, row);
+    this.#peaks.set(key, asked);
+    asked.then(
+      (block) => this.#peaks.set(key, block),
+      () => this.#peaks.delete(key),
+    );
+    return asked;
+  }
+}

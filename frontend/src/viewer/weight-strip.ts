@@ -1,0 +1,51 @@
+import { prepareCanvas } from './canvas';
+
+export interface WeightStrip {
+  values: Float32Array | null;
+  start: number;
+  size: number;
+  /** The cell that is looked at. */
+  at: number;
+  vertical: boolean;
+}
+
+/** A row or a column of weights as lengths, in line with the map. The longest of the whole row fills the strip. */
+export function drawWeightStrip(canvas: HTMLCanvasElement, strip: WeightStrip): void {
+  const paper = prepareCanvas(canvas);
+  const { context } = paper;
+  const { values, start, size, vertical } = strip;
+  if (!values?.length) return;
+  const length = vertical ? paper.height : paper.width;
+  const room = (vertical ? paper.width : paper.height) - 6;
+  const top = greatest(values, 0, values.length) || 1;
+  const bar = (from: number, to: number, value: number): void => {
+    const tall = Math.max(value > 0 ? 0.5 : 0, (room * value) / top);
+    if (vertical) context.fillRect(0, from, tall, to - from);
+    else context.fillRect(from, 0, to - from, tall);
+  };
+  context.fillStyle = paper.ink;
+  if (size >= 1) {
+    const gap = size > 5 ? 1 : 0;
+    const last = Math.min(values.length - 1, Math.floor(start + length / size));
+    for (let i = Math.max(0, Math.floor(start)); i <= last; i++) {
+      context.fillStyle = i === strip.at ? paper.accent : paper.ink;
+      bar((i - start) * size, (i + 1 - start) * size - gap, values[i]);
+    }
+  } else {
+    // Many cells a pixel: the largest of them, so that nothing is lost.
+    for (let x = 0; x < length; x++) {
+      const low = Math.max(0, Math.floor(start + x / size));
+      const high = Math.min(values.length, Math.ceil(start + (x + 1) / size));
+      if (low < high) bar(x, x + 1, greatest(values, low, high));
+    }
+    context.fillStyle = paper.accent;
+    const at = (strip.at + 0.5 - start) * size;
+    bar(at - 1, at + 1, values[strip.at] ?? 0);
+  }
+}
+
+function greatest(values: Float32Array, low: number, high: number): number {
+  let top = 0;
+  for (let i = low; i < high; i++) if (values[i] > top) top = values[i];
+  return top;
+}
