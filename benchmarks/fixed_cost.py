@@ -1,4 +1,4 @@
-"""What a call costs before any work is done: 64 positions, one thread."""
+"""Fixed cost of a call, at a size with hardly any work: 64 positions, one thread."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ WIDE = Family(words("gaussian, d = 64", "高斯核，d = 64"), PEER)
 
 
 def width(x: Tensors) -> float:
-    """The w that keeps squared distances near 1, whatever the dimension."""
+    """Return the w for which squared distances are near 1 in any dimension."""
     return x.q.shape[-1] ** -0.5
 
 

@@ -1,4 +1,4 @@
-"""What a line promises, as text that reads like the promise: `speedup >= 2.5`, `memory_ratio <= 1/50`."""
+"""Goals of a benchmark line, written as text: `speedup >= 2.5`, `memory_ratio <= 1/50`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Text = Mapping[str, str]  # language -> words
 
 
 def words(en: str, zh: str | None = None) -> Text:
-    """The same words in each language; code and names need no translation."""
+    """Return a text in English and Chinese; code and names need no translation."""
     return {"en": en, "zh": zh or en}
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A measured number: its name in each language, its unit, and how many decimals are worth reading."""
+    """A measured number: its name in each language, its unit and its number of decimals."""
 
     label: Text
     unit: str
@@ -29,7 +29,7 @@ class Metric:
 
 
 class Share(Metric):
-    """A small fraction, read more easily as one part in so many."""
+    """A small fraction, shown as 1/50."""
 
     def show(self, value: float) -> str:
         return f"1/{1 / value:.0f}" if 0 < value < 0.5 else f"{value:.2f}"
@@ -56,6 +56,8 @@ SIGNS = {"<=": "≤", ">=": "≥"}
 
 @dataclass(frozen=True)
 class Goal:
+    """A bound on one metric."""
+
     metric: str
     sign: str
     bound: float

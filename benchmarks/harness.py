@@ -1,8 +1,8 @@
-"""Two contestants in one process, measured in turn: the clock behind every line of the table.
+"""Timing of two contestants in one process, in turns.
 
-A round times ours and the peer one right after the other, and the next round swaps the order, so that a machine that
-speeds up or slows down does so for both. The figure of a line is the median over rounds of the ratio *within* a round;
-quartiles stand beside it. A peer with several ways to do its work is represented by the fastest in a pilot run.
+A round times ours and the peer one right after the other, and the next round swaps the order, so that a change of the
+machine's speed meets both. The result of a line is the median over rounds of the ratio *within* a round, with its
+quartiles. If there are several peers, the one that is fastest in a pilot run is used.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from torch import Tensor
 
 from benchmarks.goals import Goal, Spread, Text
 
-SETTLE = 0.1  # seconds before a long run: threads of the other side spin for a while after they are done
+SETTLE_SECONDS = 0.1  # pause before a long run: idle threads of the other side spin for a while
 BATCH_SECONDS = 0.03  # short calls are repeated until one timing lasts this long
 PILOT_SECONDS = 1.0
 PILOT_RUNS = 3
-MINUTES = 40.0  # seconds: a peer that takes longer is run once
-SMALL = 512  # positions at most in the small version of a line
+ONCE_SECONDS = 40.0  # a peer that takes longer is run once
+SMALL = 512  # largest number of positions in the small version of a line
 
 
 @dataclass(frozen=True)
 class Sizes:
     """Self-attention over n positions, batch 1; `hidden` is the width inside an additive score.
 
-    Where queries and points are not the same, n counts the queries and m the points.
+    If there are fewer or more points than queries, n counts the queries and m the points.
     """
 
     n: int
@@ -49,7 +49,7 @@ class Sizes:
 
 @dataclass
 class Tensors:
-    """What a contestant is handed. `leaves` are those whose gradients are wanted; `more` is what else it needs."""
+    """Inputs of a contestant. Gradients are taken for `leaves`; `more` holds any other inputs."""
 
     q: Tensor
     k: Tensor
@@ -73,7 +73,7 @@ class Family:
 
 @dataclass(frozen=True)
 class Work:
-    """The arithmetic that the task itself asks for, whoever does it."""
+    """The number of operations that the task needs, however it is done."""
 
     flops: float
     exps: float = 0.0
@@ -81,7 +81,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Line:
-    """One comparison. `ours` and `peers` go forward; with `gradients` the harness adds the backward pass to both."""
+    """One comparison of forward passes; with `gradients` the harness adds the backward pass to both sides."""
 
     name: str
     family: Family
@@ -96,11 +96,11 @@ class Line:
     threads: int = 2
     dtype: str = "float32"
     memory: bool = False
-    # Whose memory ours is held against: the fastest peer's, or that of the one named here.
+    # The peer whose memory is compared; the fastest one if None.
     memory_peer: str | None = None
     # The peer works on other sizes.
     peer_sizes: Sizes | None = None
-    # The peer does this share of the work, and its time is divided by it: for those that would take minutes.
+    # The peer does this share of the work, and its time is divided by it: for peers that would take minutes.
     peer_share: float = 1.0
     # Ours continues what the peer leaves in `more`, so the peer comes first in each round.
     chained: bool = False
@@ -110,7 +110,7 @@ class Line:
 
     @property
     def comparable(self) -> bool:
-        """Whether both answer the same question."""
+        """True if both sides compute the same result."""
         return self.peer_sizes is None and not self.chained and self.peer_share == 1
 
     def parsed_goals(self) -> tuple[Goal, ...]:
@@ -135,7 +135,7 @@ Thunk = Callable[[], Results]
 
 
 def seconds(run: Thunk, calls: int = 1) -> float:
-    """Seconds per call over one batch of calls, the garbage collector kept out of it."""
+    """Return seconds per call over one batch of calls, without garbage collection."""
     gc.collect()
     gc.disable()
     try:
@@ -149,7 +149,7 @@ def seconds(run: Thunk, calls: int = 1) -> float:
 
 @contextmanager
 def settled_heap() -> Iterator[None]:
-    """Leave what is alive now out of later collections: they then take no time between the rounds."""
+    """Exclude living objects from later garbage collections, which then take no time between rounds."""
     gc.collect()
     gc.freeze()
     try:
@@ -159,7 +159,7 @@ def settled_heap() -> Iterator[None]:
 
 
 def pilot(run: Thunk) -> float:
-    """Warm-up and a first estimate: the best of a few runs, of one if a run is long."""
+    """Warm up and return a first estimate: the best of a few runs, or one run if it is long."""
     best, spent = math.inf, 0.0
     for _ in range(PILOT_RUNS):
         best = min(best, took := seconds(run))
@@ -180,7 +180,7 @@ class Timing:
     calls: dict[str, int]
 
     def scaled(self, share: float) -> Timing:
-        """As if the peer, who did a share of the work, had done all of it."""
+        """Return the timing for a peer that does all the work, given that it did a share of it."""
         pilots = {name: took / share for name, took in self.pilots.items()}
         return replace(self, theirs=[took / share for took in self.theirs], pilots=pilots)
 
@@ -195,10 +195,10 @@ class Timing:
 
 
 def race(ours: Thunk, peers: Mapping[str, Thunk], rounds: int) -> Timing:
-    """Time `ours` against the fastest of `peers`, the order of the two alternating."""
+    """Time `ours` against the fastest of `peers`, in alternating order."""
     pilots = {name: pilot(run) for name, run in peers.items()}
     peer = min(pilots, key=pilots.__getitem__)
-    if pilots[peer] > MINUTES:  # then the pilot was its one round
+    if pilots[peer] > ONCE_SECONDS:  # the pilot was its only run
         mine = [seconds(ours, calls_for(pilot(ours))) for _ in range(rounds)]
         return Timing([median(mine)], [pilots[peer]], peer, pilots, {"theirs": 1, "ours": rounds})
     runs = {"theirs": peers[peer], "ours": ours}
@@ -207,13 +207,13 @@ def race(ours: Thunk, peers: Mapping[str, Thunk], rounds: int) -> Timing:
     for order in orders(rounds):
         for side in order:
             if calls[side] == 1:
-                time.sleep(SETTLE)
+                time.sleep(SETTLE_SECONDS)
             times[side].append(seconds(runs[side], calls[side]))
     return Timing(times["ours"], times["theirs"], peer, pilots, calls)
 
 
 def relay(ours: Thunk, peers: Mapping[str, Thunk], rounds: int) -> Timing:
-    """Time a peer and `ours`, which uses up what the peer has just left: one call of each a round, in this order."""
+    """Time a peer and then `ours`, which continues from the peer's result: one call of each per round."""
     ((peer, run),) = peers.items()
     times = [(seconds(run), seconds(ours)) for _ in range(rounds)]
     return Timing([mine for _, mine in times], [theirs for theirs, _ in times], peer, {}, {"theirs": 1, "ours": 1})
@@ -237,7 +237,7 @@ def tensors_in(results: Results) -> Iterator[Tensor]:
 
 
 def difference(ours: Results, theirs: Results) -> float:
-    """The largest difference between two answers, relative to the largest number in each tensor."""
+    """Return the largest difference between two results, relative to the largest number of each tensor."""
     pairs = zip(tensors_in(ours), tensors_in(theirs), strict=True)
     return max((relative_difference(a, b) for a, b in pairs), default=0.0)
 
@@ -251,14 +251,14 @@ def relative_difference(ours: Tensor, theirs: Tensor) -> float:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A line's timing and, where both answer the same question, how far their answers are apart."""
+    """The timing of a line, and the difference of the results if both sides compute the same."""
 
     timing: Timing
     difference: float | None
 
 
 def contest(line: Line, rounds: int | None = None) -> Outcome:
-    """Make the inputs of a line, check that the answers agree, and race."""
+    """Make the inputs of a line, compare the results of both sides, and time them."""
     torch.set_num_threads(line.threads)
     x = line.make(line.sizes)
     y = line.make(line.peer_sizes) if line.peer_sizes else x
@@ -273,7 +273,7 @@ def contest(line: Line, rounds: int | None = None) -> Outcome:
 
 
 def run_small(line: Line) -> None:
-    """Each contestant once on a small version of the line: what is loaded or started at a first call is then there."""
+    """Run each contestant once on a small version of the line, so that libraries and threads are loaded."""
     x = line.shrunk().make(line.shrunk().sizes)
     for forward in (*line.peers.values(), line.ours):
         line.contestant(forward)(x)

@@ -1,4 +1,4 @@
-"""The viewer's server under load: tiles that are kept, tiles that are not."""
+"""The viewer's server under load: cached tiles and new tiles."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def kept(n: int) -> list[str]:
 
 
 def fresh(n: int) -> Iterator[str]:
-    """Tiles that nobody has asked for, anywhere in the half that is not hidden, at any fine level."""
+    """Return paths of new tiles in the visible half, at any fine level."""
     draw = random.Random(SEED)
     counts = [-(-n // (TILE << level)) for level in range(LEVELS)]
     tiles = [
@@ -110,7 +110,7 @@ def warm(n: int) -> list[str]:
 
 
 def at_a_rate(n: int, seconds: float) -> Mapping[str, float]:
-    """300 kept tiles a second, come what may. Memory is compared from the tenth part of the time on."""
+    """Request 300 cached tiles per second at a fixed rate. Memory is compared after the first tenth of the time."""
     targets, memory = warm(n), list[int]()
     server = served(n)
     tally = open_loop(server, targets, 300, seconds, lambda: memory.append(server.memory))

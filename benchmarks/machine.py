@@ -1,4 +1,4 @@
-"""What this machine can do at best: the yardstick beside every ratio. `python -m benchmarks.machine` prints it."""
+"""The best rates of this machine, for comparison. `python -m benchmarks.machine` prints them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXPONENTS = 2**19  # fits in the cache, so that arithmetic is measured and not m
 
 @dataclass(frozen=True)
 class Limits:
-    """Best rates seen with a number of threads."""
+    """Best measured rates with a number of threads."""
 
     matrix_gflops: float
     copy_gb_per_second: float
@@ -51,7 +51,7 @@ def limits(repeats: int = 10) -> dict[int, Limits]:
 
 
 def shares(line: Line, time: float, limit: Limits) -> dict[str, float]:
-    """Which part of the time the task's products, and its exponentials, would take at the machine's best rate."""
+    """Return the share of the time that products and exponentials would take at the machine's best rates."""
     return {
         "matrix": line.work.flops / (limit.matrix_gflops * 1e9) / time,
         "exp": line.work.exps / (limit.exp_per_ns * 1e9) / time,
@@ -59,7 +59,7 @@ def shares(line: Line, time: float, limit: Limits) -> dict[str, float]:
 
 
 def describe() -> dict[str, object]:
-    """The machine without its name."""
+    """Describe the machine without its name."""
     return {
         "cpu": cpu_model(),
         "cores": os.cpu_count(),

@@ -32,7 +32,7 @@ Place = tuple[str, int, int, int]
 
 
 def places(n: int, count: int) -> Iterator[Place]:
-    """Tiles of all fine levels, anywhere."""
+    """Return random tiles of all fine levels."""
     draw = random.Random(SEED)
     for number in range(count):
         level = number % min(FINE, n_levels(n))
@@ -41,7 +41,7 @@ def places(n: int, count: int) -> Iterator[Place]:
 
 
 def make(sizes: Sizes, *, causal: bool) -> Tensors:
-    """One head, and its map as a recording gives it: with the log-sum-exp that the kernel gave away."""
+    """Return one head and its map, with the log-sum-exp of the fused kernel, as in a recording."""
     x = make_tensors(sizes)
     output, weights = rg.attend(x.q, x.k, x.v, mask=masks.causal() if causal else None)
     del output
@@ -58,7 +58,7 @@ def whole_rows(x: Tensors) -> list[Tensor]:
 
 
 def from_whole_rows(x: Tensors, pool: str, level: int, row: int, column: int) -> Tensor:
-    """The way without the statistic, some rows at a time so that they stay in the cache."""
+    """Compute tiles without the row statistic, a few rows at a time so that they stay in the cache."""
     n, side = x.q.shape[-2], 1 << level
     low, left = row * TILE * side, column * TILE * side
     strips: list[Tensor] = []
@@ -74,7 +74,7 @@ def from_whole_rows(x: Tensors, pool: str, level: int, row: int, column: int) ->
 
 
 def slowest(n: int, causal: bool) -> dict[str, float]:
-    """The 95th percentile over tiles, each made once."""
+    """Return the 95th percentile of the time of a tile, each made once."""
     one = make(Sizes(n=n, heads=1), causal=causal).more["map"]
     took: list[float] = []
     for place in places(n, COUNT):
@@ -85,7 +85,7 @@ def slowest(n: int, causal: bool) -> dict[str, float]:
 
 
 def refined(x: Tensors) -> Tensor:
-    """Opened without any statistic, to the end of the pass."""
+    """Compute all coarse levels of a map that has no row statistic yet."""
     one = AttentionMap(x.more["weights"])
     for _ in one.refine():
         pass

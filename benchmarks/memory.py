@@ -5,10 +5,10 @@ are then in memory), makes the inputs, notes the resident anonymous memory, rese
 /proc/self/clear_refs), runs the work once, and reads VmHWM. File-backed pages (code read for the first time) are left
 out. `extra` is that peak minus the results the caller keeps: what the work needed and gave back.
 
-malloc is told to map every block above 64 KiB on its own (MALLOC_MMAP_THRESHOLD_, which also stops glibc from raising
+malloc is set to map every block above 64 KiB on its own (MALLOC_MMAP_THRESHOLD_, which also stops glibc from raising
 the threshold by itself) and to use one arena: a freed tensor then leaves the resident memory at once, so the peak
-counts live tensors and not what the allocator keeps in reserve. Only here: times are measured with malloc as users
-have it. Linux only.
+counts live tensors and not reserves of the allocator. This holds for memory only: times are measured with malloc's
+defaults. Linux only.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def supported() -> bool:
 
 
 def status() -> dict[str, int]:
-    """Bytes by name, from the kernel's account of this process."""
+    """Return the memory counters of this process in bytes, by name."""
     lines = (line.split() for line in Path("/proc/self/status").read_text().splitlines())
     return {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if words[-1] == "kB"}
 
@@ -62,13 +62,13 @@ def reset_peak() -> None:
 
 
 def release() -> None:
-    """Give freed memory back, so that the base line holds what is alive."""
+    """Return freed memory to the system, so that the baseline holds only living objects."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
 
 
 def peak_of(line: Line, forward: Contestant) -> Peak:
-    """The peak of one run of a contestant in this process."""
+    """Return the peak of one run of a contestant in this process."""
     torch.set_num_threads(line.threads)
     run_small(line)
     x = line.make(line.sizes)
@@ -85,7 +85,7 @@ def peak_of(line: Line, forward: Contestant) -> Peak:
 
 
 def lead_in(line: Line, forward: Contestant) -> Contestant:
-    """Where ours continues the peer's work, that work comes first and its result is part of the base line."""
+    """Return the peer if ours continues its work: its result is then part of the baseline."""
     if line.chained and forward is line.ours:
         return next(iter(line.peers.values()))
     return lambda _: None
@@ -97,7 +97,7 @@ def result_bytes(results: Results) -> int:
 
 
 def measure(line: Line, *, quick: bool = False) -> dict[str, Peak]:
-    """Each contestant of a line in a fresh process."""
+    """Measure each contestant of a line in a fresh process."""
     names = [OURS, *(line.peers if line.comparable or line.chained else [])]
     return {name: in_fresh_process(line, name, quick=quick) for name in names}
 

@@ -57,7 +57,7 @@ def attend(x: Tensors) -> Tensor:
 
 
 def ask_attended(x: Tensors) -> Answers:
-    """Ask the weights that attend has just returned; taken away, so that nothing remembered is used twice."""
+    """Ask the weights that attend has just returned; they are removed, so that no cached answer is used twice."""
     return ask(x.more.pop("weights"))
 
 
@@ -105,7 +105,7 @@ WAYS = {ALL_HEADS: all_heads, "head by head": head_by_head}
 
 
 def scores_work(sizes: Sizes, pairs: int) -> Work:
-    """One product and one exponential for each visible pair: no answer can do with less."""
+    """Count one product and one exponential for each visible pair, the least that any method needs."""
     return Work(flops=2 * pairs * sizes.heads * sizes.d, exps=pairs * sizes.heads)
 
 

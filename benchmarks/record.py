@@ -1,4 +1,4 @@
-"""Recording a model against running it, and against eager attention, which shows its weights too."""
+"""Recording a model against running it, and against eager attention, which also returns weights."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EAGER = words("the same model, eager, output_attentions=True", "同一模型，e
 
 @dataclass(frozen=True)
 class Model:
-    """A decoder with random weights: what it attends to does not matter here, its sizes do."""
+    """A decoder with random weights; only its sizes matter."""
 
     layers: int
     heads: int

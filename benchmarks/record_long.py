@@ -22,10 +22,10 @@ def recorded_and_profiled(x: Tensors) -> Tensor:
     memory.reset_peak()
     with rg.record(x.more["model"]) as x.more["recording"]:
         forward(x)
-    found = profiles(x)
+    table = profiles(x)
     after = memory.status()
     peak["memory_mb"] = (after["VmHWM"] - after["RssFile"] - before) / 1e6
-    return found
+    return table
 
 
 def whole_run(model: Model, n: int) -> Line:

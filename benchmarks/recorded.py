@@ -48,18 +48,18 @@ def make_saved(sizes: Sizes, *, model: Model) -> Tensors:
 
 
 def profiles(x: Tensors) -> Tensor:
-    """Every layer is asked anew: a recording remembers no answers."""
+    """Compute profiles of every layer; a recording caches no answers."""
     return torch.tensor(rg.analysis.profiles(x.more["recording"]).column("entropy"))
 
 
 def opened(x: Tensors) -> Tensor:
-    """Until every layer is known by name and shape."""
+    """Open the file and read the name and shape of every layer."""
     return torch.tensor([layer.shape for layer in rg.open(x.more["path"]).layers])
 
 
 def loaded(x: Tensors) -> Tensor:
-    found = torch.load(x.more["torch"])
-    return torch.tensor([(*query.shape[:-1], key.shape[-2]) for query, key in found.values()])
+    loaded = torch.load(x.more["torch"])
+    return torch.tensor([(*query.shape[:-1], key.shape[-2]) for query, key in loaded.values()])
 
 
 def profiled(model: Model, n: int, goals: tuple[str, ...]) -> Line:

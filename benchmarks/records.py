@@ -33,7 +33,7 @@ class Settings:
 
 
 def measure(line: Line, limits: Mapping[int, Limits], settings: Settings) -> Record:
-    """Everything there is to say about a line; a contestant that fails says so in its record and stops nothing."""
+    """Return the record of a line; the error of a contestant that fails is part of the record."""
     record = describe(line)
     try:
         return record | measured(line, limits[line.threads], settings)
@@ -95,7 +95,7 @@ def metrics_of(line: Line, outcome: Outcome, peaks: Mapping[str, Peak]) -> dict[
 
 
 def memory_metrics(peaks: Mapping[str, Peak], peer: str) -> dict[str, float]:
-    """Against the peer that was timed, the fastest, where a line does not name another."""
+    """Return our memory, and its ratio to the memory of `peer`."""
     if OURS not in peaks:
         return {}
     ours = {"memory_mb": peaks[OURS].extra / MB}
@@ -129,7 +129,7 @@ def document(group: str, records: Iterable[Record], limits: Mapping[int, Limits]
 
 
 def rounded(value: Any) -> Any:
-    """Six significant digits: more would be noise in the files."""
+    """Round to six significant digits: more would be noise in the files."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, dict):
@@ -145,6 +145,6 @@ def write(document: Record, folder: Path) -> Path:
 
 
 def read_all(folder: Path, order: Iterable[str]) -> list[Record]:
-    """The documents in a folder, in the order of the suite."""
+    """Read the documents of a folder, in the order of the suite."""
     paths = (folder / f"{group}.json" for group in order)
     return [json.loads(path.read_text(encoding="utf-8")) for path in paths if path.exists()]

@@ -55,7 +55,7 @@ def statsmodels(x: Tensors) -> Tensor:
 
 
 def make_prepared(sizes: Sizes) -> Tensors:
-    """Both have their points sorted and their plans made."""
+    """Return inputs for which both sides have sorted points and made plans."""
     data = make(sizes)
     fast = Fast(Problem.of(data.q, data.v))
     h = scott(data.q) / 2
@@ -108,9 +108,9 @@ def one(n: int, d: int) -> Line:
         peers={"type-2 transforms": transforms},
         work=Work(flops=2.0 * n * 13**d * (1 + d)),
         goals=("time_ratio <= 1.5",),
-        rounds=25,  # quick, and a third of them lie a tenth beside the middle
+        rounds=25,  # rounds are short, and a third of them differ by 10 % from the median
         dtype="float64",
-        peer_sizes=sizes,  # not the same question: ours also makes residuals and a gradient of them
+        peer_sizes=sizes,  # ours also computes residuals and their gradient
     )
 
 

@@ -14,7 +14,7 @@ from regard.regression import NadarayaWatson
 from regard.regression.kernel_sums import engine, fourier
 from regard.regression.kernel_sums.sample import Sample, standardise_by_axis
 
-SUBSAMPLE = 1000  # KeOps goes through all pairs: it is given one query in so many
+SUBSAMPLE = 1000  # KeOps computes all pairs, so it gets one query in 1,000
 BARE = Family(
     words("kernel regression, n x n, d <= 3, every query certified", "核回归，n x n，d <= 3，每个查询都有误差保证"),
     words("the two bare finufft transforms", "两次裸的 finufft 变换"),
@@ -55,7 +55,7 @@ def ours(x: Tensors) -> Tensor:
 
 
 def with_angles(sizes: Sizes) -> Tensors:
-    """The same, and what the bare transforms start from."""
+    """Return the inputs of `make`, and the inputs of the bare transforms."""
     x = make(sizes)
     sample, dim = x.more["sample"], sizes.d
     data = standardise_by_axis(sample, x.q)
@@ -73,9 +73,9 @@ def bare(x: Tensors) -> Tensor:
     from finufft import Plan
 
     series, threads = x.more["series"], torch.get_num_threads()
-    there = Plan(1, series.modes, eps=series.eps, isign=-1, nthreads=threads)
-    there.setpts(*x.more["points"])
-    modes = there.execute(x.more["strengths"])
+    forward = Plan(1, series.modes, eps=series.eps, isign=-1, nthreads=threads)
+    forward.setpts(*x.more["points"])
+    modes = forward.execute(x.more["strengths"])
     back = Plan(2, series.modes, eps=series.eps, isign=1, nthreads=threads)
     back.setpts(*x.more["at"])
     return torch.from_numpy(back.execute(modes))
@@ -94,7 +94,7 @@ def by_keops(x: Tensors) -> Tensor:
 
 
 def work(sizes: Sizes) -> Work:
-    """Two complex products for each cell that a point touches, there and back."""
+    """Count two complex products for each grid cell that a point touches, in both transforms."""
     return Work(flops=8.0 * 2 * sizes.n * 14**sizes.d)
 
 
@@ -112,7 +112,7 @@ def against_transforms(n: int, dim: int) -> Line:
         rounds=9 if dim < 3 else 3,
         dtype="float64",
         memory=True,
-        peer_sizes=sizes,  # the bare transforms leave sums behind, no averages
+        peer_sizes=sizes,  # the bare transforms give sums, not averages
     )
 
 
@@ -129,7 +129,7 @@ def against_keops(n: int, dim: int) -> Line:
         goals=("speedup >= 1",),  # with a thousandth of the queries: 1,000 x for as many
         rounds=5,
         dtype="float64",
-        peer_sizes=sizes,  # it answers fewer queries
+        peer_sizes=sizes,  # the peer computes fewer queries
     )
 
 

@@ -26,12 +26,12 @@ ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "benchmarks" / "results" / "regression_growth.json"
 PICTURE = ROOT / "docs" / "images" / "regression-growth.png"
 SIZES = [1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000]
-MOST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 FEW_QUERIES = 10_000
 
 
 def once(n: int, dim: int) -> float:
-    """Seconds for one size, by the way that is chosen for it."""
+    """Return the seconds of one size, with the automatic plan."""
     sample, query = sample_of(n, dim, torch.Generator().manual_seed(SEED))
     tol = tol_for(dim)
     if dim > 3:
@@ -48,7 +48,7 @@ def once(n: int, dim: int) -> float:
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """A TimeoutError where it takes longer."""
+    """Raise TimeoutError if the block takes longer."""
 
     def late(*_: object) -> None:
         raise TimeoutError
@@ -64,12 +64,12 @@ def within(seconds: float) -> Iterator[None]:
 
 def curve(dim: int) -> list[tuple[int, float]]:
     points: list[tuple[int, float]] = []
-    once(SIZES[0], dim)  # what is loaded at a first call
+    once(SIZES[0], dim)  # loads libraries
     for n in SIZES:
-        if points and points[-1][1] * n / points[-1][0] > MOST_SECONDS:
+        if points and points[-1][1] * n / points[-1][0] > MAX_SECONDS:
             break
         try:
-            with within(MOST_SECONDS):
+            with within(MAX_SECONDS):
                 took = once(n, dim)
         except TimeoutError:
             break
@@ -86,7 +86,7 @@ def draw(table: dict[str, list[tuple[int, float]]]) -> None:
     for dim, points in table.items():
         queries = f"{FEW_QUERIES:,} queries" if int(dim) > 3 else "n queries"
         axes.loglog(*zip(*points, strict=True), marker="o", label=f"d = {dim}, {queries}")
-    axes.axhline(MOST_SECONDS, color="grey", linewidth=0.8, linestyle=":")
+    axes.axhline(MAX_SECONDS, color="grey", linewidth=0.8, linestyle=":")
     axes.set(xlabel="points n", ylabel="seconds")
     axes.grid(alpha=0.3)
     axes.legend()

@@ -17,7 +17,7 @@ from benchmarks.tasks import SEED
 from regard.regression import NadarayaWatson
 
 WIDTH = 0.104  # Scott's bandwidth for 10^4 points that fill the unit cube
-TOL = 3e-4  # what is promised of every query; what is found is the rounding of single precision, as with the peers
+TOL = 3e-4  # guaranteed error of every query; the actual error is float32 rounding, as with the peers
 FLOAT32 = 2e-6  # the error that the quality line divides by; peers in single precision are off by 5e-7 to 8e-7
 SHARE = 0.01  # of the queries, for peers that take minutes
 CHUNKS = (64, 1024)  # MiB of working memory for scikit-learn
@@ -38,7 +38,7 @@ def ours(x: Tensors) -> Tensor:
 
 
 def lazy(x: Tensors) -> tuple[Any, Tensor]:
-    """KeOps' matrix of scores, which is never built either."""
+    """Return KeOps' lazy matrix of scores."""
     from pykeops.torch import LazyTensor  # pyright: ignore[reportMissingImports]
 
     q, k = LazyTensor(x.more["q"][:, None, :]), LazyTensor(x.more["x"][None, :, :])
@@ -76,14 +76,14 @@ def sklearn_chunked(x: Tensors, mib: int) -> Tensor:
 def statsmodels_fit(x: Tensors) -> Tensor:
     from statsmodels.nonparametric.kernel_regression import KernelReg
 
-    some = x.q[: max(1, round(len(x.q) * SHARE))].numpy()
+    queries = x.q[: max(1, round(len(x.q) * SHARE))].numpy()
     dim = x.k.shape[1]
     model = KernelReg(x.v.numpy(), x.k.numpy(), var_type="c" * dim, reg_type="lc", bw=[WIDTH] * dim)  # pyright: ignore[reportArgumentType]
-    return torch.from_numpy(model.fit(some)[0])
+    return torch.from_numpy(model.fit(queries)[0])
 
 
 def errors(sizes: Sizes, queries: int = 2000) -> Mapping[str, float]:
-    """Our largest error in standard deviations, in units of what counts as exact in single precision."""
+    """Return our largest error, in standard deviations of y, divided by FLOAT32."""
     x = make(sizes)
     truth = torch.cat([plain(x, part) for part in x.q[:queries].split(100)])
     return {"error_ratio": float((ours(x)[:queries] - truth).abs().max() / x.v.std()) / FLOAT32}
@@ -114,12 +114,12 @@ def line(
 
 
 def lines(quick: bool) -> list[Line]:
-    """A quick run goes without KeOps, which compiles for a while."""
+    """Return all lines; a quick run omits KeOps, which takes long to compile."""
     n, m = (2_000, 1_000) if quick else (100_000, 10_000)
     sizes = Sizes(n=n, heads=1, d=5, d_v=1, m=m)
     chunked: dict[str, Contestant] = {f"{mib} MiB": partial(sklearn_chunked, mib=mib) for mib in CHUNKS}
     scaled = words("statsmodels KernelReg, 1 % of the queries, scaled", "statsmodels KernelReg，取 1 % 的查询再放大")
-    found = [
+    without_keops = [
         line(sizes, "sklearn", "scikit-learn, chunked distances", chunked, ("speedup >= 10",), rounds=3),
         line(
             sizes,
@@ -133,15 +133,16 @@ def lines(quick: bool) -> list[Line]:
         ),
     ]
     if quick:
-        return found
+        return without_keops
     goals = ("speedup >= 6", "memory_mb <= 40", "error_ratio <= 1")
     peers: dict[str, Contestant] = {"sums": missing_or(keops_sums), "softmax": missing_or(keops_softmax)}
     quality = partial(errors, sizes)
-    return [line(sizes, "keops", "KeOps, float32", peers, goals, rounds=5, memory=True, quality=quality), *found]
+    keops = line(sizes, "keops", "KeOps, float32", peers, goals, rounds=5, memory=True, quality=quality)
+    return [keops, *without_keops]
 
 
 def missing_or(contestant: Callable[[Tensors], Tensor]) -> Contestant:
-    """A peer that is not installed says so, and its line has no figure."""
+    """Raise an error that names the missing peer; its line then has no result."""
     if find_spec("pykeops") is not None:
         return contestant
 

@@ -17,9 +17,9 @@ from benchmarks.harness import Family, Line, Results, Sizes, Tensors, Work
 from regard.regression import NadarayaWatson
 
 QUERIES = 1000
-TOL = 1e-4  # what single precision can promise
+TOL = 1e-4  # reachable with float32
 WIDTH = 0.5
-PIECE = 2**18  # rows that are made at a time: making the file must not need its size in memory
+PIECE = 2**18  # rows that are generated at a time, so that the file need not fit in memory
 PEER = words("the same rows in memory", "同样的行，放在内存里")
 
 
@@ -32,7 +32,7 @@ def folder() -> Path:
 
 @cache
 def stored(n: int, d: int) -> tuple[Path, Path]:
-    """x and y as .npy files."""
+    """Write x and y as .npy files."""
     paths = folder() / f"x{n}x{d}.npy", folder() / f"y{n}x{d}.npy"
     x = np.lib.format.open_memmap(paths[0], "w+", np.float64, (n, d))
     y = np.lib.format.open_memmap(paths[1], "w+", np.float64, (n,))
@@ -46,7 +46,7 @@ def stored(n: int, d: int) -> tuple[Path, Path]:
 
 @cache
 def parquet(n: int, d: int) -> Path:
-    """The same as a folder of Parquet files, a million rows each."""
+    """Write the rows as a folder of Parquet files, a million rows each."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -77,7 +77,7 @@ def model() -> NadarayaWatson:
 
 
 def from_arrays(x: Tensors) -> Results:
-    """A fit only looks at the rows, once and outside the clock: the first call comes before the first round."""
+    """Predict with an estimator that was fitted in an untimed first call."""
     if "mapped" not in x.more:
         x.more["mapped"] = model().fit(*(np.load(file, mmap_mode="r") for file in stored(*x.more["size"])))
     return predicted(x.more["mapped"], x)

@@ -60,7 +60,7 @@ def all_lines(*, quick: bool) -> dict[str, list[Line]]:
 
 
 def sparing(lines: list[Line]) -> list[Line]:
-    """Memory measured on one line only: each measurement is a process that loads torch anew."""
+    """Measure memory on one line only: each measurement is a process that loads torch again."""
     first = next((line.name for line in lines if line.memory), None)
     return [replace(line, memory=line.name == first) for line in lines]
 

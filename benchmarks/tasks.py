@@ -1,4 +1,4 @@
-"""Inputs, arithmetic and words that several lines share."""
+"""Inputs, operation counts and texts that several lines share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def mask_name(causal: bool) -> str:
 
 
 def make_tensors(sizes: Sizes, *, gradients: bool = False, dtype: torch.dtype = torch.float32) -> Tensors:
-    """q, k, v and the gradient of the output, standard normal, the same for the same sizes."""
+    """Return q, k, v and the gradient of the output: standard normal, equal for equal sizes."""
     generator = torch.Generator().manual_seed(SEED)
 
     def normal(width: int) -> Tensor:
@@ -57,7 +57,7 @@ def pairs_window(n: int, left: int) -> int:
 
 
 def attention_work(sizes: Sizes, pairs: int, *, gradients: bool) -> Work:
-    """Products of visible pairs: two forward; backward the scores again and four more, as FlashAttention counts."""
+    """Count the products of visible pairs: two forward; backward the scores again and four more, as FlashAttention."""
     forward = 2 * (sizes.d + sizes.d_v)
     backward = 2 * (3 * sizes.d + 2 * sizes.d_v) if gradients else 0
     return Work(flops=pairs * sizes.heads * (forward + backward), exps=pairs * sizes.heads * (1 + gradients))

@@ -31,7 +31,7 @@ uvicorn.run(app, port=port, http="h11", loop="asyncio", lifespan="off", log_leve
 
 @dataclass
 class Served:
-    """A process that answers, and what a request to it needs."""
+    """A server process, with its address and cookie."""
 
     process: subprocess.Popen[str]
     port: int
@@ -49,12 +49,12 @@ class Served:
 
 
 def serve(file: Path) -> Served:
-    """`regard view`, as people start it."""
+    """Start `regard view` as users do."""
     return started([sys.executable, "-c", "from regard.cli import main; main()", "view", str(file), "--no-open"])
 
 
 def serve_plain(file: Path) -> Served:
-    """uvicorn with nothing behind it and nothing before it, answering always the same bytes."""
+    """Start uvicorn with an application that always returns the same bytes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -96,7 +96,7 @@ class Asking:
 
 @dataclass
 class Tally:
-    """What came of many requests."""
+    """The results of many requests."""
 
     latencies: list[float] = field(default_factory=list)
     errors: int = 0
@@ -123,7 +123,7 @@ def open_loop(
 
 
 async def _fetch(stream: tuple[asyncio.StreamReader, asyncio.StreamWriter], request: bytes) -> bool:
-    """Whether the answer was 200."""
+    """Send one request; return True if the status is 200."""
     reader, writer = stream
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")

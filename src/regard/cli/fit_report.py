@@ -1,11 +1,14 @@
-"""Reports of `regard fit`: a summary for the terminal, and a picture with a curve for each feature."""
+"""Reports of `regard fit`: a summary for the terminal, and a picture with a curve for each feature.
+
+A model here is a fitted `regard.NadarayaWatson`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -15,9 +18,6 @@ from rich.text import Text
 from regard.engine.files import atomic_file
 from regard.errors import ChoiceError
 
-if TYPE_CHECKING:
-    from regard.regression import NadarayaWatson
-
 DEGREES = {0: "0, local constant", 1: "1, local linear"}
 INFINITE_BANDWIDTH = {0: "inf = does not matter", 1: "inf = a straight line"}  # by degree
 BAND_LEVEL = 0.95
@@ -26,7 +26,7 @@ PANELS_PER_ROW = 3
 PANEL_TITLES = {False: "others at their medians", True: "others at median or mode"}  # by "are there categories?"
 
 
-def summary(model: NadarayaWatson) -> list[Text | Table]:
+def summary(model: Any) -> list[Text | Table]:
     """Return the parts of the summary; the leave-one-out score takes a while for a large table."""
     title = Text(f"{_target_name(model)} from {', '.join(_feature_names(model))}", style="bold")
     return [title, _bandwidth_table(model), _fact_table(model)]
@@ -106,7 +106,7 @@ def check_picture(path: Path) -> None:
         raise ChoiceError(f"{path}: a picture is known by its ending, one of .{', .'.join(endings)}")
 
 
-def draw(model: NadarayaWatson, path: Path) -> None:
+def draw(model: Any, path: Path) -> None:
     """Write the picture of a fit: one panel for each feature."""
     from regard import plot
 
