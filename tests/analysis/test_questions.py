@@ -10,8 +10,7 @@ from torch import nn
 import regard as rg
 from regard import analysis, masks, scores
 from regard.errors import ChoiceError
-from regard.recording import Recording
-from regard.recording._call import Call
+from regard.recording import Call, Recording
 from regard.spec import Spec
 
 BATCH, HEADS, TOKENS, DIM = 2, 3, 11, 16

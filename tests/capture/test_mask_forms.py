@@ -5,8 +5,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.capture._mask_form import Visible, recognise
+from regard.capture._mask_form import MaskForm, recognise
 from regard.capture._score_bias import read_mask
+from regard.engine.inputs import make_spec
+from regard.recording import Call
 
 N, M = 7, 11
 I, J = torch.arange(N)[:, None], torch.arange(M)
@@ -14,17 +16,23 @@ KEYS = torch.tensor([[True] * 8 + [False] * 3, [False] * 4 + [True] * 7])[:, Non
 
 FORMS = {
     "everything": (torch.ones(N, M, dtype=torch.bool), "everything"),
-    "causal": (J <= I, "causal"),
-    "causal, aligned at the end": (J <= I + M - N, "causal"),
-    "window": ((J <= I) & (J >= I - 2), "window(2, 0)"),
-    "window, aligned at the end": ((J <= I + M - N) & (J >= I + M - N - 3), "window(3, 0)"),
-    "window ahead": ((J - I).abs() <= 2, "window(2, 2)"),
+    "causal": (J <= I, "causal('top-left')"),
+    "causal, aligned at the end": (J <= I + M - N, "causal('bottom-right')"),
+    "window": ((J <= I) & (J >= I - 2), "window(2, 0, 'top-left')"),
+    "window, aligned at the end": ((J <= I + M - N) & (J >= I + M - N - 3), "window(3, 0, 'bottom-right')"),
+    "window ahead": ((J - I).abs() <= 2, "window(2, 2, 'top-left')"),
     "padding": (KEYS.expand(2, 1, N, M), "padding"),
-    "causal and padding": ((J <= I) & KEYS, "causal & padding"),
+    "causal and padding": ((J <= I) & KEYS, "causal('top-left') & padding"),
     "packed segments": (I // 3 == J // 4, "ranges"),
     "rows appended": ((torch.tensor([1, 2, 3, 4, 9, 10, 11])[:, None] > J), "ranges"),
     "nothing": (torch.zeros(N, M, dtype=torch.bool), "padding"),
 }
+
+
+def described(form):
+    """The mask in the words that a recording and the viewer show."""
+    call = Call("layer", 0, torch.zeros(1, 1, N, 1), torch.zeros(1, 1, M, 1), make_spec(None, form.mask(N, M), None))
+    return call.mask
 
 
 def four(mask):
@@ -34,7 +42,7 @@ def four(mask):
 @pytest.mark.parametrize(("mask", "words"), FORMS.values(), ids=FORMS.keys())
 def test_a_form_is_recognised_and_says_exactly_the_same(mask, words):
     form = recognise(four(mask))
-    assert form.describe() == words
+    assert described(form) == words
     assert form.pairs is None
     assert torch.equal(form.dense(N, M, mask.device).expand_as(four(mask)), four(mask))
 
@@ -59,7 +67,7 @@ def test_the_mask_for_weights_shows_the_same_pairs(mask, words):
 @pytest.mark.parametrize("hidden", [-torch.inf, torch.finfo(torch.float32).min])
 def test_numbers_that_only_hide_are_a_mask(hidden):
     visible, bias = read_mask(torch.where(J <= I, 0.0, hidden), causal=False, n=N, m=M)
-    assert visible.describe() == "causal"
+    assert described(visible) == "causal('top-left')"
     assert bias is None
 
 
@@ -71,7 +79,7 @@ def test_a_bias_by_distance_becomes_a_table(hidden):
         numbers = torch.where(J <= I, numbers, numbers + torch.finfo(torch.float32).min)
     visible, bias = read_mask(numbers[None], causal=False, n=N, m=M)
     assert bias is not None and bias.pairs is None and bias.table is not None
-    assert visible.describe() == ("causal" if hidden else "everything")
+    assert described(visible) == ("causal('top-left')" if hidden else "everything")
     seen = visible.dense(N, M, numbers.device)
     assert torch.equal(bias.table[..., J - I - bias.first].masked_fill(~seen, 0), numbers[None].masked_fill(~seen, 0))
 
@@ -80,7 +88,6 @@ def test_a_bias_without_a_form_is_kept_as_it_came():
     numbers = torch.randn(1, 3, N, M)
     _, bias = read_mask(numbers, causal=False, n=N, m=M)
     assert bias is not None and torch.equal(bias.pairs, numbers)
-    assert bias.describe() == f"a bias of its own, {3 * N * M * 4} bytes"
 
 
 def test_a_causal_flag_and_a_mask_are_both_obeyed():
@@ -95,11 +102,11 @@ def test_queries_that_see_nothing_are_known_from_the_form(form):
     start, stop = torch.tensor([0, 2, 5, 5, 0, 3, 9]).expand(2, 1, n), torch.tensor([0, 2, 6, 9, 11, 3, 11])[None, None]
     keys = torch.arange(m).expand(2, 1, m) % 3 == torch.tensor([1, 2])[:, None, None]
     seen = {
-        "band": Visible(left=1, right=-2, offset=0),
-        "ranges": Visible(start=start, stop=stop),
-        "keys": Visible(right=0, keys=keys),
-        "both": Visible(start=start, stop=stop, keys=keys),
-        "pairs": Visible(pairs=torch.rand(2, 3, n, m) < 0.1),
+        "band": MaskForm(left=1, right=-2, offset=0),
+        "ranges": MaskForm(start=start, stop=stop),
+        "keys": MaskForm(right=0, keys=keys),
+        "both": MaskForm(start=start, stop=stop, keys=keys),
+        "pairs": MaskForm(pairs=torch.rand(2, 3, n, m) < 0.1),
     }[form]
     found = seen.empty(n, m, torch.device("cpu"))
     wanted = ~seen.dense(n, m, torch.device("cpu")).any(-1)

@@ -18,8 +18,7 @@ from matplotlib.image import imread
 import regard as rg
 from regard import scores
 from regard.cli import exporters
-from regard.recording import Recording
-from regard.recording._call import Call
+from regard.recording import Call, Recording
 from regard.spec import Spec
 
 LONG = 20_011

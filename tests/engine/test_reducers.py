@@ -77,8 +77,10 @@ LAWS = {
         lambda x: pooling.RowStatistic(normalisers.softmax()), lambda x: torch.logsumexp(x.scores, -1)
     ),
     "sum and max pooling": Law(lambda x: pooling.SumMaxPooling(3), lambda x: in_squares(x.weights, 3)),
-    "at chosen keys": Law(lambda x: _reducers.At(chosen(x)), at_chosen),
-    "among marked keys": Law(lambda x: _reducers.Among(marked(x)[:, None]), lambda x: x.weights @ marked(x).double()),
+    "at chosen keys": Law(lambda x: _reducers.WeightAt(chosen(x)), at_chosen),
+    "among marked keys": Law(
+        lambda x: _reducers.WeightAmong(marked(x)[:, None]), lambda x: x.weights @ marked(x).double()
+    ),
     "pool": Law(lambda x: reducers.Pool(x.values), lambda x: x.weights @ x.values),
     "top": Law(lambda x: reducers.Top(2), lambda x: best_two(x.weights)),
     "received": Law(lambda x: reducers.Received(), lambda x: reference.received(x.weights)),

@@ -362,7 +362,7 @@ def test_dropping_everything_leaves_the_bias():
 
 
 def test_long_weights_are_averaged_in_blocks(monkeypatch):
-    monkeypatch.setattr("regard.nn._dense.BLOCK", 500)
+    monkeypatch.setattr("regard.nn._multihead.AVERAGED_AT_ONCE", 500)
     theirs, ours = pair(21, 3, batch_first=True)
     x = torch.randn(2, 17, 21, dtype=torch.float64)
     with torch.no_grad():

@@ -95,7 +95,7 @@ def test_bits_of_a_larger_file(tmp_path):
 def test_cut_off_at_every_byte(small):
     path, data, wanted = small
     reader = Reader(path)
-    needed = [reader._walk.head(at).end for at in reader._done]
+    needed = [reader._cursor.head(at).end for at in reader._done]
     assert len(needed) == 4
     for size in range(len(data)):
         path.write_bytes(data[:size])

@@ -14,8 +14,7 @@ import regard as rg
 from regard import normalisers
 from regard.errors import ChoiceError, RecordError, RecordingFileError
 from regard.masks._rules import Near, QueryLengths
-from regard.recording import Recording
-from regard.recording._call import Call
+from regard.recording import Call, Recording
 from regard.recording._codec import unpack
 from regard.recording._term_codec import decode
 from regard.scores import Score
@@ -159,7 +158,7 @@ def test_a_tensor_of_a_file_is_a_view_of_it_and_writes_nothing_back(tmp_path):
     Recording([Call.of_weights("layer", 0, rg.Weights(torch.randn(5, 7), torch.randn(5, 7)))]).save(path)
     before = path.read_bytes()
     recording = rg.open(path)
-    (entry,), reader = recording.entries, recording._shelf.reader
+    (entry,), reader = recording.entries, recording._index.reader
     array = reader.array(entry.group.arrays["query"])
     assert isinstance(array.base, mmap.mmap)
     assert np.shares_memory(unpack({"array": "query"}, array).numpy(), array)

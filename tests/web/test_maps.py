@@ -20,7 +20,7 @@ from torch import Tensor
 import regard as rg
 from regard import masks, normalisers, scores
 from regard.errors import ChoiceError, StaleWeightsError
-from regard.recording._call import Call
+from regard.recording import Call
 from regard.web.maps import head as head_module
 from regard.web.maps import pyramid, refine
 from regard.web.maps import thumbnails as thumbnails_module

@@ -1,4 +1,4 @@
-"""Questions over a whole recording: what its heads do, which of them are alike, and how tokens reach each other."""
+"""Analysis of recordings and models: head profiles, similar heads, rollout, receivers, comparison, saturation."""
 
 from regard.analysis._compare import CompareRow, CompareTable, compare
 from regard.analysis._heads import SATURATED, UNIFORM, HeadRow, HeadTable, heads

@@ -1,4 +1,4 @@
-"""Two recordings side by side: before and after fine-tuning, or two prompts."""
+"""Comparison of two recordings, head by head: before and after fine-tuning, or two prompts."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Bool
 
-from regard.analysis._layer_weights import Patterns, Recorded, heads_in, one_step
-from regard.analysis._profiles import printed, profiles
-from regard.analysis._similarity import mean_cosines, real_rows
-from regard.analysis._table import Table
+from regard.analysis._layer_weights import Patterns, Recorded, head_count, one_step
+from regard.analysis._profiles import printed_measures, profiles
+from regard.analysis._similarity import mean_cosines, real_queries
+from regard.analysis._table import HeadwiseTable
 from regard.errors import ChoiceError
 from regard.weights import Weights
 
 
 class CompareRow(NamedTuple):
-    """One head in two recordings: how alike its weights are, and by how much each measure has changed."""
+    """One head in two recordings: how similar its weights are, and by how much each measure of `profiles` changed."""
 
     layer: str
     head: int
-    similarity: float  # mean over queries of the cosine between its rows: 1 = unchanged; NaN for other lengths
-    entropy: float  # the second recording's minus the first's, as all that follow
+    similarity: float  # mean over queries of the cosine between its rows: 1 = unchanged; NaN if lengths differ
+    entropy: float  # this and all that follow: the second recording's measure minus the first's
     saturation: float
     distance: float
     first: float
@@ -32,27 +33,23 @@ class CompareRow(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CompareTable(Table[CompareRow]):
-    """What `compare` found, head by head."""
+class CompareTable(HeadwiseTable[CompareRow]):
+    """Differences between two recordings, one row for a head."""
 
     rows: tuple[CompareRow, ...]
 
     columns = CompareRow._fields
 
-    @property
-    def layers(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.column("layer")))
-
     def most(self, count: int, by: str = "similarity") -> CompareTable:
-        """The heads that changed most: the least similar, or those with the largest change of a measure."""
+        """The `count` heads that changed most: the least similar, or by the largest change of one measure."""
         self.column(by)
         known = [row for row in self.rows if not math.isnan(getattr(row, by))]
         change = (lambda row: row.similarity) if by == "similarity" else (lambda row: -abs(getattr(row, by)))
         return CompareTable(tuple(sorted(known, key=change)[:count]))
 
     def __str__(self) -> str:
-        names = printed(self.column("separators"))
-        width = max([len("layer"), *(len(row.layer) for row in self.rows)])
+        names = printed_measures(self.column("separators"))
+        width = self._layer_width
         head = f"{'layer':<{width}}{'head':>6}{'similarity':>12}" + "".join(f"{name:>12}" for name in names)
         lines = (
             f"{row.layer:<{width}}{row.head:>6}{row.similarity:>12.4f}"
@@ -65,10 +62,14 @@ class CompareTable(Table[CompareRow]):
 def compare(
     one: Recorded, two: Recorded, *, layers: Patterns = None, step: int | None = None, separators: Any = None
 ) -> CompareTable:
-    """Tell of every head how it differs between two recordings of the same layers.
+    """Compare two recordings of the same layers head by head, such as before and after fine-tuning.
 
-    similarity = mean_i cos(p_i, p'_i) where queries and keys are as many in both; else NaN, and the measures of
-    `profiles` still compare: each is the second recording's minus the first's.
+    similarity = mean_i cos(p_i, p'_i), the mean over queries i of the cosine between the two rows of weights. It is NaN
+    where numbers of queries or keys differ; the other columns are the change of each measure of `profiles`, the second
+    recording's minus the first's, and are there in any case.
+
+    layers: names, or patterns with * and ?; all if left out. step: the forward pass, needed if there are several.
+    separators: as in `profiles`.
 
     >>> import torch, regard as rg
     >>> model = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
@@ -80,25 +81,26 @@ def compare(
     >>> rg.analysis.compare(before, after).most(1).column("layer")
     ('self_attn',)
     """
-    first, second = ({m.layer: m for m in one_step(r, layers, step)} for r in (one, two))
+    first, second = ({layer.layer: layer for layer in one_step(r, layers, step)} for r in (one, two))
     if list(first) != list(second):
         missing = sorted(set(first) ^ set(second)) or list(second)
         raise ChoiceError(f"the two recordings differ in their layers ({', '.join(missing[:5])}): choose with layers=")
     tables = [profiles(r, layers=layers, step=step, separators=separators) for r in (one, two)]
     numbers = [{(row.layer, row.head): row[3:] for row in table} for table in tables]
     rows: list[CompareRow] = []
-    for name, matrix in first.items():
-        cosines = _cosines(matrix.weights, second[name].weights, real_rows(matrix))
+    for name, layer in first.items():
+        cosines = _cosines(layer.weights, second[name].weights, real_queries(layer))
         for head, cosine in enumerate(cosines):
             a, b = (numbers[i][name, head] for i in (0, 1))
             rows.append(CompareRow(name, head, cosine, *(y - x for x, y in zip(a, b, strict=True))))
     return CompareTable(tuple(rows))
 
 
-def _cosines(one: Weights, two: Weights, real: torch.Tensor) -> list[float]:
-    heads = heads_in(one)
-    if heads != heads_in(two):
-        raise ChoiceError(f"a layer has {heads} heads in one recording and {heads_in(two)} in the other")
+def _cosines(one: Weights, two: Weights, real: Bool[torch.Tensor, "batch queries"]) -> list[float]:
+    """Mean cosine between the rows of each head in two recordings."""
+    heads = head_count(one)
+    if heads != head_count(two):
+        raise ChoiceError(f"a layer has {heads} heads in one recording and {head_count(two)} in the other")
     if one.shape != two.shape:
         return [math.nan] * heads
     return mean_cosines([one, two], real)[:heads, heads:].diagonal().tolist()

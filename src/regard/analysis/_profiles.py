@@ -1,4 +1,4 @@
-"""What every head of a recording does, in a few numbers."""
+"""Head profiles: how sharp every head of a recording is, how far it looks, and at which tokens."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.analysis._layer_weights import Matrix, Patterns, Recorded, by_head, heads_in, marked, matrices
-from regard.analysis._query_positions import Places, places
-from regard.analysis._reducers import Among, At
-from regard.analysis._table import Table
+from regard.analysis._layer_weights import (
+    LayerWeights,
+    Patterns,
+    Recorded,
+    by_head,
+    layer_weights,
+    separator_flags,
+)
+from regard.analysis._query_positions import QueryPositions, query_positions
+from regard.analysis._reducers import WeightAmong, WeightAt
+from regard.analysis._table import HeadwiseTable
 from regard.engine.reducers import LogSumExp, MeanDistance, MeanScore, Reducer, SquaredWeight, Surprise
 from regard.normalisers import Softmax
 from regard.operands import NEVER
@@ -22,13 +30,13 @@ from regard.weights import matrix_of
 MEASURES = ("entropy", "saturation", "distance", "first", "previous", "itself", "separators")
 
 
-def printed(separators: Sequence[float]) -> tuple[str, ...]:
-    """The measures that a table prints: separators only where some were named."""
+def printed_measures(separators: Sequence[float]) -> tuple[str, ...]:
+    """The measures that a table prints: separators only if some were given."""
     return MEASURES if not all(map(math.isnan, separators)) else MEASURES[:-1]
 
 
 class ProfileRow(NamedTuple):
-    """One head in one step. Means over its queries; those that are padding or see no key do not count."""
+    """One head in one step. Numbers are means over its queries, without padding and queries that see no key."""
 
     layer: str  # the module's path in the model
     step: int
@@ -36,33 +44,29 @@ class ProfileRow(NamedTuple):
     entropy: float  # in nats: 0 = one-hot
     saturation: float  # sum of p^2: 1 = one-hot, 1 / keys = uniform
     distance: float  # mean |i - j| in tokens
-    first: float  # share on the first token of the sequence: a sink if it is large
-    previous: float  # share on the token before the query's own
-    itself: float  # share on the query's own token
-    separators: float  # share on the tokens that were named
+    first: float  # weight on the first token of the sequence; large for an attention sink
+    previous: float  # weight on the token before the query's own
+    itself: float  # weight on the query's own token
+    separators: float  # weight on the tokens that were given as separators
 
 
 @dataclass(frozen=True)
-class ProfileTable(Table[ProfileRow]):
-    """What `profiles` found. Iterate over its rows, ask for a column, print it, or make a frame of `to_dict()`."""
+class ProfileTable(HeadwiseTable[ProfileRow]):
+    """Head profiles, one row for a head: iterate over rows, take a column, print it, or use `to_dict()` for a frame."""
 
     rows: tuple[ProfileRow, ...]
 
     columns = ProfileRow._fields
 
-    @property
-    def layers(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.column("layer")))
-
     def most(self, count: int, by: str) -> ProfileTable:
-        """The heads with the largest number in a column, largest first."""
+        """The `count` heads with the largest numbers in a column, largest first."""
         self.column(by)
         known = [row for row in self.rows if not math.isnan(getattr(row, by))]
         return ProfileTable(tuple(sorted(known, key=lambda row: -getattr(row, by))[:count]))
 
     def __str__(self) -> str:
-        names = printed(self.column("separators"))
-        width = max([len("layer"), *(len(row.layer) for row in self.rows)])
+        names = printed_measures(self.column("separators"))
+        width = self._layer_width
         head = f"{'layer':<{width}}{'step':>6}{'head':>6}" + "".join(f"{name:>12}" for name in names)
         lines = (
             f"{row.layer:<{width}}{row.step:>6}{row.head:>6}" + "".join(f"{getattr(row, x):>12.4f}" for x in names)
@@ -78,20 +82,21 @@ def profiles(
     step: int | None = None,
     separators: Sequence[int] | Sequence[str] | Tensor | None = None,
 ) -> ProfileTable:
-    """Tell of every head how sharp it is, how far it looks, and what share goes to the tokens that heads like.
+    """Profile every head of a recording: how sharp it is, how far it looks, and how much goes to special tokens.
 
-    With p_ij the weights of a head and means over its queries i:
+    With p_ij the weights of a head, and means over its queries i:
 
         entropy     mean_i -sum_j p_ij log p_ij         saturation  mean_i sum_j p_ij²
         distance    mean_i sum_j p_ij |i - j|           first       mean_i p_i,first
         previous    mean_i p_i,i-1                      itself      mean_i p_ii
 
-    Every layer takes one pass over its tiles for all of these. The first token is the first that is no padding.
-    Queries that are padding do not count: those that may not see their own token, which is how models hide padding.
-    In cross attention queries have no place among the keys: distance, previous and itself are NaN there.
+    All measures of a layer take one pass over its weights, which are never built. The first token is the first that is
+    no padding. Queries that are padding do not count; they are recognised by not seeing their own token. In cross
+    attention queries have no position among the keys: distance, previous and itself are NaN there.
 
-    separators: token ids, token texts, or a bool tensor (keys,) or (batch, keys); without them the column is NaN.
-    layers: names, or patterns with * and ?. step: one of them; else all.
+    recording: a `regard.Recording`. layers: names, or patterns with * and ?; all if left out. step: one forward pass;
+    all if left out. separators: tokens whose weight the last column sums, as ids, as texts, or as a bool tensor (keys,)
+    or (batch, keys); without them the column is NaN.
 
     >>> import torch, regard as rg
     >>> model = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
@@ -102,52 +107,52 @@ def profiles(
     (2, ('self_attn',))
     """
     rows: list[ProfileRow] = []
-    for matrix in matrices(recording, layers, step):
-        rows += _rows(matrix, marked(recording, matrix, separators))
+    for layer in layer_weights(recording, layers, step):
+        rows += _rows(layer, separator_flags(recording, layer, separators))
     return ProfileTable(tuple(rows))
 
 
 @torch.no_grad()
-def _rows(matrix: Matrix, marks: Tensor | None) -> list[ProfileRow]:
-    weights = matrix.weights
-    where = places(weights, cross=matrix.cross)
-    answers = _answers(matrix, where, marks)
-    counted = where.real & (answers.pop("any") > 0)
+def _rows(layer: LayerWeights, marks: Tensor | None) -> list[ProfileRow]:
+    weights = layer.weights
+    positions = query_positions(weights, cross=layer.cross)
+    measures = _measures(layer, positions, marks)
+    counted = positions.real & (measures.pop("any") > 0)
     lead = weights.shape[:-2]
     flags = by_head(counted, lead).flatten(1)
-    means = {name: _means(by_head(values, lead).flatten(1), flags) for name, values in answers.items()}
-    unknown = torch.full((heads_in(weights),), math.nan)
+    means = {name: _means(by_head(values, lead).flatten(1), flags) for name, values in measures.items()}
+    unknown = torch.full((layer.heads,), math.nan)
     columns = [means.get(name, unknown).tolist() for name in MEASURES]
     return [
-        ProfileRow(matrix.layer, matrix.step, head, *numbers) for head, numbers in enumerate(zip(*columns, strict=True))
+        ProfileRow(layer.layer, layer.step, head, *numbers) for head, numbers in enumerate(zip(*columns, strict=True))
     ]
 
 
-def _answers(matrix: Matrix, where: Places, marks: Tensor | None) -> dict[str, Tensor]:
-    """Every measure query by query, (..., n) each, from one pass."""
-    weights = matrix.weights
-    asked: dict[str, Reducer[Any]] = {"at": At(where.targets())}
+def _measures(layer: LayerWeights, positions: QueryPositions, marks: Tensor | None) -> dict[str, Tensor]:
+    """Every measure of every query, (..., queries) each, from one pass; "any" is positive where a query sees a key."""
+    weights = layer.weights
+    reducers: dict[str, Reducer[Any]] = {"at": WeightAt(positions.targets())}
     softmax = isinstance(weights.spec.normaliser, Softmax)
     if weights.normalised:
-        asked["saturation"] = SquaredWeight()
-        if where.at is not None:
-            asked["distance"] = MeanDistance(where.at.to(torch.float64))
-        asked |= {"lse": LogSumExp(), "score": MeanScore()} if softmax else {"entropy": Surprise()}
+        reducers["saturation"] = SquaredWeight()
+        if positions.own is not None:
+            reducers["distance"] = MeanDistance(positions.own.to(torch.float64))
+        reducers |= {"lse": LogSumExp(), "score": MeanScore()} if softmax else {"entropy": Surprise()}
     if marks is not None:
-        asked = {"separators": Among(marks), **asked}
-    found = dict(zip(asked, matrix_of(weights).survey(list(asked.values())), strict=True))
+        reducers = {"separators": WeightAmong(marks), **reducers}
+    results = dict(zip(reducers, matrix_of(weights).survey(list(reducers.values())), strict=True))
     if softmax:
-        lse = found.pop("lse")
-        found["entropy"] = torch.where(lse == NEVER, 0.0, (lse - found.pop("score")).clamp_min(0))
-    first, previous, own = found.pop("at").unbind(-1)
-    found["any"] = found["saturation"] if weights.normalised else torch.ones_like(first)
-    found["first"] = first
-    if where.at is not None:
-        found |= {"previous": previous, "itself": own}
-    return found
+        lse = results.pop("lse")
+        results["entropy"] = torch.where(lse == NEVER, 0.0, (lse - results.pop("score")).clamp_min(0))
+    first, previous, own = results.pop("at").unbind(-1)
+    results["any"] = results["saturation"] if weights.normalised else torch.ones_like(first)
+    results["first"] = first
+    if positions.own is not None:
+        results |= {"previous": previous, "itself": own}
+    return results
 
 
-def _means(values: Tensor, counted: Tensor) -> Tensor:
-    """(heads,) in double precision; NaN where nothing counts."""
+def _means(values: Float[Tensor, "heads queries"], counted: Bool[Tensor, "heads queries"]) -> Float[Tensor, " heads"]:
+    """Means over the queries that count, in double precision; NaN where none does."""
     total = values.double().where(counted, 0.0).sum(-1)
     return total / counted.sum(-1)

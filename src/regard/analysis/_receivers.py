@@ -1,4 +1,4 @@
-"""Which tokens are looked at most."""
+"""Receivers: the tokens that get the largest share of attention."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from regard.analysis._layer_weights import Matrix, Patterns, Recorded, by_head, heads_in, matrices, texts
-from regard.analysis._query_positions import places
+from regard.analysis._layer_weights import LayerWeights, Patterns, Recorded, by_head, layer_weights
+from regard.analysis._query_positions import query_positions
 from regard.analysis._table import Table
 from regard.errors import ChoiceError
 
@@ -17,18 +18,18 @@ PER = ("recording", "layer", "head")
 
 
 class ReceiverRow(NamedTuple):
-    """One token, as one head, one layer or the whole recording sees it."""
+    """One token and its share of the attention of one head, one layer or the whole recording."""
 
     layer: str  # "" for all
     head: int  # -1 for all
     position: int
     token: str  # its text, or its id where no text is known
-    share: float  # of all attention: what it gets from a query, on average
+    share: float  # mean over queries of the weight on this token
 
 
 @dataclass(frozen=True)
 class ReceiverTable(Table[ReceiverRow]):
-    """The tokens that receive most, largest shares first within each head, layer or recording."""
+    """Tokens with the largest shares of attention, largest first within each head, layer or recording."""
 
     rows: tuple[ReceiverRow, ...]
 
@@ -54,10 +55,13 @@ def receivers(
     layers: Patterns = None,
     step: int | None = None,
 ) -> ReceiverTable:
-    """The tokens that get the largest share of attention, sum_i p_ij / queries, in one sequence of the batch.
+    """Find the tokens that get the largest share of attention in one sequence of the batch.
 
-    per: "recording" (mean over all heads of all layers), "layer" (mean over its heads) or "head". Cross attention looks
-    at other tokens than self attention: choose by `layers` where a recording has both.
+    The share of key j is mean_i p_ij over the queries i that are no padding.
+
+    most: how many tokens. per: "recording" (mean over all heads of all layers), "layer" (mean over its heads) or
+    "head". sequence: which one of the batch, from 0. layers: names, or patterns with * and ?; cross attention looks at
+    other tokens than self attention, so choose where a recording has both. step: one forward pass; all if left out.
 
     >>> import torch, regard as rg
     >>> model = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
@@ -68,47 +72,52 @@ def receivers(
     """
     if per not in PER:
         raise ChoiceError(f"per is one of {', '.join(PER)}, not {per!r}")
-    found = list(matrices(recording, layers, step))
-    shares = [_shares(matrix, sequence) for matrix in found]
+    chosen = list(layer_weights(recording, layers, step))
+    shares = [_shares(layer, sequence) for layer in chosen]
     rows: list[ReceiverRow] = []
     if per == "recording":
         if len({share.shape[-1] for share in shares}) > 1:
             raise ChoiceError(
                 "layers look at sequences of different length: choose with layers= or step=, or per='layer'"
             )
-        rows += _best(recording, found[0], "", -1, torch.cat(shares).mean(0), most, sequence)
-    for matrix, share in zip(found, shares, strict=True):
+        rows += _largest(recording, chosen[0], "", -1, torch.cat(shares).mean(0), most, sequence)
+    for layer, share in zip(chosen, shares, strict=True):
         if per == "layer":
-            rows += _best(recording, matrix, matrix.layer, -1, share.mean(0), most, sequence)
+            rows += _largest(recording, layer, layer.layer, -1, share.mean(0), most, sequence)
         elif per == "head":
             for head, own in enumerate(share):
-                rows += _best(recording, matrix, matrix.layer, head, own, most, sequence)
+                rows += _largest(recording, layer, layer.layer, head, own, most, sequence)
     return ReceiverTable(tuple(rows))
 
 
 @torch.no_grad()
-def _shares(matrix: Matrix, sequence: int) -> Tensor:
-    """What each key of one sequence gets of a query, on average over queries that count: (heads, m)."""
-    weights = matrix.weights
+def _shares(layer: LayerWeights, sequence: int) -> Float[Tensor, "heads keys"]:
+    """Mean weight on each key of one sequence, over the queries that are no padding and see a key."""
+    weights = layer.weights
     lead = weights.shape[:-2]
-    batch = lead.numel() // heads_in(weights)
-    if not 0 <= sequence < batch:
-        raise ChoiceError(f"sequence={sequence} is not in a batch of {batch}")
-    real, empty = places(weights, cross=matrix.cross).real, weights.empty_rows()
+    if not 0 <= sequence < layer.batch:
+        raise ChoiceError(f"sequence={sequence} is not in a batch of {layer.batch}")
+    real, empty = query_positions(weights, cross=layer.cross).real, weights.empty_rows()
     if bool((~real & ~empty).any()):  # what padding gives does not count
         received = (weights.mT @ real.unsqueeze(-1).to(weights.dtype)).squeeze(-1)
     else:
         received = weights.received()
-    got, counted = (by_head(t, lead)[:, sequence].double().cpu() for t in (received, real & ~empty))
-    return got / counted.sum(-1, keepdim=True).clamp_min(1)
+    total, counted = (by_head(t, lead)[:, sequence].double().cpu() for t in (received, real & ~empty))
+    return total / counted.sum(-1, keepdim=True).clamp_min(1)
 
 
-def _best(
-    recording: Recorded, matrix: Matrix, layer: str, head: int, shares: Tensor, most: int, sequence: int
+def _largest(
+    recording: Recorded,
+    layer: LayerWeights,
+    name: str,
+    head: int,
+    shares: Float[Tensor, " keys"],
+    most: int,
+    sequence: int,
 ) -> list[ReceiverRow]:
-    words = texts(recording, matrix, len(shares), sequence)
+    labels = layer.key_tokens.labels(recording, sequence)
     values, indices = shares.topk(min(most, len(shares)))
     return [
-        ReceiverRow(layer, head, at, words[at], share)
-        for at, share in zip(indices.tolist(), values.tolist(), strict=True)
+        ReceiverRow(name, head, position, labels[position], share)
+        for position, share in zip(indices.tolist(), values.tolist(), strict=True)
     ]

@@ -1,10 +1,11 @@
-"""Two more questions for a pass: the weight on one chosen key of each query, and on a set of keys."""
+"""Reducers for head profiles: the weight on chosen keys of each query, and on a set of keys."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard.engine.reducers import Block, RowSum
@@ -12,10 +13,10 @@ from regard.operands import Size
 
 
 @dataclass
-class At(RowSum):
-    """p at k chosen keys of every query, for targets (..., n, k) of which -1 is none: (..., n, k)."""
+class WeightAt(RowSum):
+    """p_i,t for the k keys t that are chosen for query i: (..., queries, k). A target of -1 is no key and gives 0."""
 
-    targets: Tensor
+    targets: Int[Tensor, "*lead queries k"]
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
         return torch.zeros((*lead, rows, self.targets.shape[-1]), dtype=dtype, device=size.device)
@@ -24,20 +25,20 @@ class At(RowSum):
         wanted = block.rows.take(block.heads(self.targets, 2), -2)
         if block.cols.index is None:
             place = wanted - block.cols.start
-            there = (place >= 0) & (place < len(block.cols))
+            inside = (place >= 0) & (place < len(block.cols))
             place = place.clamp(0, len(block.cols) - 1)
         else:
             place = torch.searchsorted(block.cols.index, wanted).clamp_max(len(block.cols) - 1)
-            there = block.cols.index[place] == wanted
+            inside = block.cols.index[place] == wanted
         shape = (*block.weights.shape[:-1], wanted.shape[-1])
-        return block.weights.gather(-1, place.expand(shape)) * there
+        return block.weights.gather(-1, place.expand(shape)) * inside
 
 
 @dataclass
-class Among(RowSum):
-    """sum_j p_j over marked keys, for marks (..., m, 1) of 0 and 1."""
+class WeightAmong(RowSum):
+    """sum_j p_ij over the keys j that are marked: (..., queries)."""
 
-    marks: Tensor
+    marks: Bool[Tensor, "*lead keys 1"]
 
     def of(self, block: Block) -> Tensor:
         marks = block.cols.take(block.heads(self.marks, 2), -2)

@@ -1,10 +1,11 @@
-"""Why scores are divided by sqrt(d_k)."""
+"""Saturation of softmax with growing d_k: why scores are divided by sqrt(d_k)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard import scores
@@ -16,22 +17,22 @@ POWERS_OF_TWO = tuple(2**i for i in range(11))
 
 
 class SaturationRow(NamedTuple):
-    """One line of the table. The last four columns are means over all rows of weights."""
+    """Measurements for one length d_k of queries and keys; the last four are means over all rows of weights."""
 
     d_k: int
     scaled: bool
     mean: float  # of the scores
     variance: float  # of the scores
-    error: float  # the standard error of that variance
+    error: float  # standard error of that variance
     entropy: float  # in nats: log(keys) = uniform, 0 = one-hot
     saturation: float  # sum of p^2: 1 / keys = uniform, 1 = one-hot
-    jacobian: float  # Frobenius norm of d weights / d scores: 0 = nothing can be learned
-    gradient: float  # norm of what reaches the scores when the pooled value is to grow
+    jacobian: float  # Frobenius norm of d weights / d scores; at 0 no gradient passes
+    gradient: float  # norm of d output / d scores for one row
 
 
 @dataclass(frozen=True)
 class SaturationTable(Table[SaturationRow]):
-    """What `saturation` measured. Iterate over its rows, ask for a column, print it, or make a frame of `to_dict()`."""
+    """Saturation by d_k: iterate over rows, take a column, print it, or use `to_dict()` for a data frame."""
 
     rows: tuple[SaturationRow, ...]
     keys: int
@@ -40,10 +41,12 @@ class SaturationTable(Table[SaturationRow]):
 
     @property
     def scaled(self) -> "SaturationTable":
+        """The rows with scores divided by sqrt(d_k)."""
         return SaturationTable(tuple(row for row in self.rows if row.scaled), self.keys)
 
     @property
     def unscaled(self) -> "SaturationTable":
+        """The rows with plain dot products."""
         return SaturationTable(tuple(row for row in self.rows if not row.scaled), self.keys)
 
     def __str__(self) -> str:
@@ -59,11 +62,13 @@ def _line(row: SaturationRow) -> str:
 def saturation(
     d_k: Sequence[int] = POWERS_OF_TWO, *, keys: int = 64, queries: int = 64, trials: int = 64, seed: int = 0
 ) -> SaturationTable:
-    """Measure what happens to attention as queries and keys grow longer, with and without the division by sqrt(d_k).
+    """Measure how softmax saturates as queries and keys get longer, with and without the division by sqrt(d_k).
 
-    Their entries are independent N(0, 1), so q.k has mean 0 and variance d_k. Softmax of such scores nears one-hot,
-    and its Jacobian, dp_k / dx_i = p_k (delta_ki - p_i), vanishes there: no gradient reaches the query or the key.
-    Divided by sqrt(d_k) the scores have variance 1 at every length. Each trial draws its own queries and keys.
+    The entries of queries and keys are independent N(0, 1), so q.k has mean 0 and variance d_k. Softmax of such scores
+    approaches one-hot, where its Jacobian dp_k / dx_i = p_k (delta_ki - p_i) vanishes: no gradient passes.
+    Divided by sqrt(d_k), the scores have variance 1 at every length.
+
+    d_k: lengths to measure. keys, queries: how many in a trial. trials: independent draws. seed: of the draws.
 
     >>> table = saturation([1, 256], trials=16)
     >>> [round(row.entropy, 1) for row in table.scaled], [round(row.entropy, 1) for row in table.unscaled]
@@ -83,12 +88,18 @@ def saturation(
     return SaturationTable(tuple(rows), keys)
 
 
-def _measure(q: Tensor, k: Tensor, v: Tensor, *, scaled: bool) -> SaturationRow:
+def _measure(
+    q: Float[Tensor, "trials queries dim"],
+    k: Float[Tensor, "trials keys dim"],
+    v: Float[Tensor, "trials keys 1"],
+    *,
+    scaled: bool,
+) -> SaturationRow:
     score = scores.scaled_dot() if scaled else scores.dot()
     # A bias of zeros changes nothing, and its gradient is the gradient of the scores themselves.
-    nothing = torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype, requires_grad=True)
-    output, weights = attend(q, k, v, score=score + scores.bias(nothing))
-    (gradient,) = torch.autograd.grad(output.sum(), nothing)
+    zeros = torch.zeros(*q.shape[:-1], k.shape[-2], dtype=q.dtype, requires_grad=True)
+    output, weights = attend(q, k, v, score=score + scores.bias(zeros))
+    (gradient,) = torch.autograd.grad(output.sum(), zeros)
     with torch.no_grad():
         dots = q @ k.mT * (q.shape[-1] ** -0.5 if scaled else 1.0)
         by_trial = dots.square().mean((-2, -1))  # the true mean is 0
@@ -106,6 +117,12 @@ def _measure(q: Tensor, k: Tensor, v: Tensor, *, scaled: bool) -> SaturationRow:
         )
 
 
-def jacobian_norm(squares: Tensor, cubes: Tensor) -> Tensor:
-    """||diag(p) - p p^T||, Frobenius, from sum p^2 and sum p^3: the m x m matrix is not built."""
+def jacobian_norm(squares: Float[Tensor, "*rows"], cubes: Float[Tensor, "*rows"]) -> Float[Tensor, "*rows"]:
+    """Frobenius norm of the softmax Jacobian diag(p) - p p^T, from sum_j p_j² and sum_j p_j³.
+
+    >>> import torch
+    >>> p = torch.tensor([0.5, 0.5])
+    >>> jacobian_norm(p.square().sum(), p.pow(3).sum())
+    tensor(0.5000)
+    """
     return (squares - 2 * cubes + squares.square()).clamp(min=0).sqrt()

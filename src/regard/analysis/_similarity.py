@@ -1,4 +1,4 @@
-"""Which heads look at the same places."""
+"""Similarity of heads: the mean cosine between their rows of weights."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from itertools import combinations, groupby
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.analysis._layer_weights import Matrix, Patterns, Recorded, by_head, heads_in, one_step
-from regard.analysis._query_positions import places
-from regard.analysis._table import Table
+from regard.analysis._layer_weights import LayerWeights, Patterns, Recorded, by_head, head_count, one_step
+from regard.analysis._query_positions import query_positions
+from regard.analysis._table import PRINTED_ROWS, Table
 from regard.errors import ChoiceError
 from regard.weights import Weights
 
 BUDGET = 1 << 24  # weights that are held at a time, of all heads together
-REDUNDANT = 0.95
-SHOWN = 20  # lines that are printed
+REDUNDANT = 0.95  # similarity from which on a head is called redundant
 
 
 class SimilarRow(NamedTuple):
-    """Two heads."""
+    """A pair of heads."""
 
     layer: str
     head: int
@@ -33,7 +33,7 @@ class SimilarRow(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SimilarTable(Table[SimilarRow]):
-    """All pairs of heads, the most similar first, and `matrix`, the same as (heads, heads) in the order of `heads`."""
+    """All pairs of heads, the most similar first; `matrix` has all similarities, (heads, heads) in order of `heads`."""
 
     rows: tuple[SimilarRow, ...]
     heads: tuple[tuple[str, int], ...]
@@ -42,23 +42,24 @@ class SimilarTable(Table[SimilarRow]):
     columns = SimilarRow._fields
 
     def most(self, count: int) -> SimilarTable:
-        """The most similar pairs."""
+        """The `count` most similar pairs."""
         return SimilarTable(self.rows[:count], self.heads, self.matrix)
 
     def redundant(self, threshold: float = REDUNDANT) -> SimilarTable:
-        """Heads for which an earlier head does the same: each with the one that it is most like.
+        """Heads that repeat an earlier head, each paired with the kept head that it is most similar to.
 
-        Heads are taken in order; one that is at least `threshold` similar to a head that is kept is redundant.
+        Heads are visited in order. One whose similarity to a head that was kept is at least `threshold` is redundant,
+        any other is kept.
         """
         kept: list[int] = []
-        found: list[SimilarRow] = []
+        redundant: list[SimilarRow] = []
         for number in range(len(self.heads)):
             twin = max(kept, key=lambda k: float(self.matrix[number, k]), default=None)
             if twin is not None and float(self.matrix[number, twin]) >= threshold:
-                found.append(self._row(number, twin))
+                redundant.append(self._row(number, twin))
             else:
                 kept.append(number)
-        return SimilarTable(tuple(found), self.heads, self.matrix)
+        return SimilarTable(tuple(redundant), self.heads, self.matrix)
 
     def _row(self, one: int, two: int) -> SimilarRow:
         return SimilarRow(*self.heads[one], *self.heads[two], float(self.matrix[one, two]))
@@ -68,21 +69,21 @@ class SimilarTable(Table[SimilarRow]):
         head = f"{'layer':<{width}}{'head':>6}  {'like layer':<{width}}{'head':>6}{'similarity':>12}"
         lines = [
             f"{r.layer:<{width}}{r.head:>6}  {r.other_layer:<{width}}{r.other_head:>6}{r.similarity:>12.4f}"
-            for r in self.rows[:SHOWN]
+            for r in self.rows[:PRINTED_ROWS]
         ]
         left = len(self.rows) - len(lines)
         return "\n".join([head, *lines, *([f"... and {left} more pairs"] if left else [])])
 
 
 def similar(recording: Recorded, *, layers: Patterns = None, step: int | None = None) -> SimilarTable:
-    """Compare every head with every other by the mean cosine of their rows,
+    """Compare every head of a recording with every other, by the mean cosine between their rows of weights:
 
-        similarity(a, b) = mean_i  sum_j p^a_ij p^b_ij / (|p^a_i| |p^b_i|),
+        similarity(a, b) = mean_i  sum_j p^a_ij p^b_ij / (|p^a_i| |p^b_i|)
 
-    over queries i that count (no padding, seeing a key). 1: the same weights everywhere; 0: never on the same key.
-    All layers must have as many queries and keys: choose them with `layers` (names, or patterns with * and ?).
-
-    Some rows of all heads are made at a time, and their products added up: n x m is never built.
+    over queries i that are no padding and see a key. 1: the same weights everywhere; 0: never on the same key. All
+    layers must have the same numbers of queries and keys: choose them with `layers` (names, or patterns with * and ?).
+    step: the forward pass, needed if there are several. A block of rows of all heads is computed at a time, so that
+    n x m is never built.
 
     >>> import torch, regard as rg
     >>> model = torch.nn.TransformerEncoderLayer(8, 4, 16, batch_first=True).eval()
@@ -92,38 +93,38 @@ def similar(recording: Recorded, *, layers: Patterns = None, step: int | None = 
     >>> len(table), tuple(table.matrix.shape)
     (6, (4, 4))
     """
-    found = list(one_step(recording, layers, step))
-    _same_sizes(found)
-    heads = tuple((matrix.layer, head) for matrix in found for head in range(heads_in(matrix.weights)))
-    cosines = mean_cosines([matrix.weights for matrix in found], real_rows(found[0]))
+    chosen = list(one_step(recording, layers, step))
+    _check_sizes(chosen)
+    heads = tuple((layer.layer, head) for layer in chosen for head in range(layer.heads))
+    cosines = mean_cosines([layer.weights for layer in chosen], real_queries(chosen[0]))
     pairs = combinations(range(len(heads)), 2)
     numbers = cosines.tolist()
     rows = [SimilarRow(*heads[a], *heads[b], numbers[a][b]) for a, b in pairs]
     return SimilarTable(tuple(sorted(rows, key=lambda row: -row.similarity)), heads, cosines)
 
 
-def _same_sizes(found: Sequence[Matrix]) -> None:
-    sizes = {size: list(group) for size, group in groupby(found, lambda matrix: _sizes(matrix.weights))}
+def _check_sizes(layers: Sequence[LayerWeights]) -> None:
+    sizes = {size: list(group) for size, group in groupby(layers, lambda layer: _sizes(layer.weights))}
     if len(sizes) > 1:
         listed = "; ".join(f"{group[0].layer}: {list(size)}" for size, group in sizes.items())
         raise ChoiceError(f"heads are compared row by row, and rows differ ({listed}): choose with layers=")
 
 
 def _sizes(weights: Weights) -> tuple[int, ...]:
-    """All but the number of heads."""
+    """The shape without the number of heads."""
     return tuple(length for dim, length in enumerate(weights.shape) if weights.ndim < 4 or dim != weights.ndim - 3)
 
 
-def real_rows(matrix: Matrix) -> Tensor:
-    """Which queries of each sequence are no padding, (batch, n)."""
-    real = places(matrix.weights, cross=matrix.cross).real
-    return by_head(real, matrix.weights.shape[:-2]).any(0)
+def real_queries(layer: LayerWeights) -> Bool[Tensor, "batch queries"]:
+    """True for the queries of each sequence that are no padding."""
+    real = query_positions(layer.weights, cross=layer.cross).real
+    return by_head(real, layer.weights.shape[:-2]).any(0)
 
 
 @torch.no_grad()
-def mean_cosines(all_weights: Sequence[Weights], real: Tensor) -> Tensor:
-    """(heads, heads) over all matrices together, in double precision."""
-    count = sum(heads_in(weights) for weights in all_weights)
+def mean_cosines(all_weights: Sequence[Weights], real: Bool[Tensor, "batch queries"]) -> Float[Tensor, "heads heads"]:
+    """Mean cosine between the rows of every pair of heads, over the heads of all weights, in double precision."""
+    count = sum(head_count(weights) for weights in all_weights)
     total = torch.zeros(count, count, dtype=torch.float64)
     shared = torch.zeros_like(total)
     for low, high in _row_blocks(all_weights):
@@ -136,14 +137,17 @@ def mean_cosines(all_weights: Sequence[Weights], real: Tensor) -> Tensor:
 
 
 def _row_blocks(all_weights: Sequence[Weights]) -> Iterator[tuple[int, int]]:
+    """Ranges of queries whose weights, of all heads, fit into the budget."""
     n = all_weights[0].shape[-2]
     numbers = sum(weights.shape[:-2].numel() * weights.shape[-1] for weights in all_weights)  # in one row of all
     step = max(1, BUDGET // max(1, numbers))
     return ((low, min(low + step, n)) for low in range(0, n, step))
 
 
-def _unit_rows(weights: Weights, low: int, high: int, real: Tensor) -> Tensor:
-    """Rows low to high of every head, each of length 1, or 0 where it does not count: (heads, batch * rows, m)."""
+def _unit_rows(
+    weights: Weights, low: int, high: int, real: Bool[Tensor, "batch queries"]
+) -> Float[Tensor, "heads rows keys"]:
+    """Rows low to high of every head and sequence, scaled to length 1; zeros for queries that are padding."""
     block = by_head(weights[..., low:high, :], weights.shape[:-2])
     block = torch.nn.functional.normalize(block.float(), dim=-1) * real[:, low:high, None]
     return block.flatten(1, 2)

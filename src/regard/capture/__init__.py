@@ -1,4 +1,4 @@
-"""Recording a model: the ways in which it can call attention, one file each."""
+"""Recording a running model: one file for each route by which a model can call attention."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from regard.capture._generate import generating
 from regard.capture._hugging_face import hugging_face
 from regard.capture._mask_reader import MaskReader
 from regard.capture._multihead import MultiheadRoute
-from regard.capture._observer import Wanted, Watch
-from regard.capture._returned_weights import returned_weights
+from regard.capture._observer import Observer, Selection
+from regard.capture._returned_weights import observe_returned_weights, returned_weights
 from regard.capture._sdpa import SdpaMode
-from regard.capture._unsupported import compiled_meanwhile, nothing_seen, refuse_compiled, refuse_wrong_kinds
-from regard.recording import Recording
-from regard.recording._sink import InMemory, ToFile
+from regard.capture._unsupported import check_not_compiled, check_types, compiled_error, nothing_recorded_error
+from regard.recording import FileSink, MemorySink, Recording
 
-__all__ = ["record"]
+__all__ = ["record", "returned_weights"]
 
 T = TypeVar("T")
 
@@ -38,12 +37,17 @@ def record(
     tokenizer: Any = None,
     about: Mapping[str, str] | None = None,
 ) -> Iterator[Recording]:
-    """Record what every attention layer of a model attends to, while the model runs as it always does.
+    """Record the attention of every layer of a model while it runs inside a ``with`` block.
 
-    With a `path`, every call is in that file before the model goes on, and memory holds none of them.
-    layers: names or patterns with * and ?. heads, steps: numbers from 0. What none of them names is not kept.
-    dtype: of the queries and keys that are kept, the model's own if left out; float16 halves float32.
-    tokenizer: turns token ids into texts. about: more to remember than the model's class, such as {"from": "minilm"}.
+    The recording keeps queries, keys and masks, not weights: O(n d) numbers for n tokens. The model's output does not
+    change. Layers are observed that call attention through Hugging Face's attention interface, through
+    `torch.nn.functional.scaled_dot_product_attention`, through `torch.nn.MultiheadAttention`, or that return
+    `regard.Weights`, as those of `regard.nn` do. All forward passes of one `generate()` with a cache are one step.
+
+    layers: module names or patterns with * and ?. heads, steps: numbers from 0. Only what they choose is kept; None
+    chooses all. dtype: of the queries and keys that are kept, the model's own if None; float16 halves float32.
+    path: a file to which every call is written before the model goes on, so that memory holds none of them.
+    tokenizer: turns token ids into texts. about: notes to keep beside the model's class, such as {"from": "minilm"}.
 
     >>> import torch, regard as rg
     >>> model = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval()
@@ -52,38 +56,38 @@ def record(
     >>> recording["self_attn"].shape  # (batch, heads, queries, keys)
     torch.Size([3, 2, 5, 5])
     """
-    refuse_wrong_kinds(model, dtype)
-    refuse_compiled(model)
-    wanted = Wanted(_tuple(layers), _tuple(heads), _tuple(steps))
-    says = {"model": type(model).__name__, **(about or {})}
-    keeper = InMemory(tokenizer, says) if path is None else ToFile(path, tokenizer, says)
-    with closing(keeper):  # whatever happens, an interrupt included
-        watch = Watch(model, wanted, dtype, keeper.take, keeper.given)
-        with _watching(watch):
-            yield keeper.recording
-    failure = compiled_meanwhile(watch) or watch.failure or keeper.failure
+    check_types(model, dtype)
+    check_not_compiled(model)
+    selection = Selection(_tuple(layers), _tuple(heads), _tuple(steps))
+    notes = {"model": type(model).__name__, **(about or {})}
+    sink = MemorySink(tokenizer, notes) if path is None else FileSink(path, tokenizer, notes)
+    with closing(sink):  # also after an interrupt
+        observer = Observer(model, selection, dtype, sink.take, sink.given)
+        with _observing(observer):
+            yield sink.recording
+    failure = compiled_error(observer) or observer.failure or sink.failure
     if failure is not None:
         raise failure
-    if not keeper.recording.entries:
-        raise nothing_seen(watch)
+    if not sink.recording.entries:
+        raise nothing_recorded_error(observer)
 
 
 @contextmanager
-def _watching(watch: Watch) -> Iterator[None]:
-    """Every way in which the model can call attention is watched."""
+def _observing(observer: Observer) -> Iterator[None]:
+    """Observe every route by which the model can call attention."""
     reader = MaskReader()
-    MultiheadRoute(watch, reader)
-    returned_weights(watch)
-    mode = SdpaMode(watch, reader)
+    MultiheadRoute(observer, reader)
+    observe_returned_weights(observer)
+    mode = SdpaMode(observer, reader)
     with ExitStack() as stack:
-        stack.enter_context(watch.wrapped())
-        stack.enter_context(generating(watch))
-        stack.enter_context(hugging_face(watch, mode, reader))
+        stack.enter_context(observer.wrapped())
+        stack.enter_context(generating(observer))
+        stack.enter_context(hugging_face(observer, mode, reader))
         stack.enter_context(mode)
         yield
 
 
-def _tuple(wanted: T | Sequence[T] | None) -> tuple[T, ...] | None:
-    if wanted is None:
+def _tuple(chosen: T | Sequence[T] | None) -> tuple[T, ...] | None:
+    if chosen is None:
         return None
-    return (wanted,) if isinstance(wanted, str | int) else tuple(wanted)  # pyright: ignore[reportReturnType, reportArgumentType]
+    return (chosen,) if isinstance(chosen, str | int) else tuple(chosen)  # pyright: ignore[reportReturnType, reportArgumentType]

@@ -1,6 +1,6 @@
-"""`generate()` of a Hugging Face model: many forward passes, one step.
+"""Route: `generate()` of a Hugging Face model, whose forward passes are recorded as one step.
 
-Without a cache every pass begins at the first token again: then each is a step of its own.
+Without a cache every pass begins at the first token again; then each is a step of its own.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from contextlib import contextmanager, nullcontext
 from functools import wraps
 from typing import Any
 
-from regard.capture._observer import Watch, replaced
+from regard.capture._observer import Observer, replaced
 
 
 @contextmanager
-def generating(watch: Watch) -> Iterator[None]:
-    model: Any = watch.model
+def generating(observer: Observer) -> Iterator[None]:
+    """Wrap `generate` of the observed model, if it has one."""
+    model: Any = observer.model
     generate = getattr(model, "generate", None)
     if not callable(generate):
         yield
@@ -23,7 +24,7 @@ def generating(watch: Watch) -> Iterator[None]:
 
     @wraps(generate)
     def one_step(*args: Any, **options: Any) -> Any:
-        with watch.one_step() if _has_cache(model, options) else nullcontext():
+        with observer.generation() if _has_cache(model, options) else nullcontext():
             return generate(*args, **options)
 
     with replaced(model, "generate", one_step):
@@ -32,5 +33,5 @@ def generating(watch: Watch) -> Iterator[None]:
 
 def _has_cache(model: Any, options: dict[str, Any]) -> bool:
     config = options.get("generation_config") or getattr(model, "generation_config", None)
-    said = options.get("use_cache")
-    return getattr(config, "use_cache", True) is not False if said is None else bool(said)
+    use_cache = options.get("use_cache")
+    return getattr(config, "use_cache", True) is not False if use_cache is None else bool(use_cache)

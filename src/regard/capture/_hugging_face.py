@@ -1,4 +1,4 @@
-"""Hugging Face models: every attention layer asks one registry for the function that attends."""
+"""Route: Hugging Face models, whose attention layers take their attention function from one registry."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from typing import Any
 from torch import Tensor, nn
 
 from regard.capture._mask_reader import MaskReader
-from regard.capture._observed_call import Part
-from regard.capture._observer import Watch
+from regard.capture._observed_call import ObservedCall
+from regard.capture._observer import Observer
 from regard.capture._sdpa import SdpaMode
 from regard.errors import RecordError
+from regard.torch_compat.sdpa import Arguments
 
-CHANGES_WEIGHTS = ("s_aux", "head_mask", "sinks")  # arguments that change weights in ways we do not know
+CHANGES_WEIGHTS = ("s_aux", "head_mask", "sinks")  # arguments that change weights in ways a recording cannot keep
 
 _lock = Lock()
-_routes: list[_Route] = []  # all recordings that go on, in whatever thread
-_original: Any = None  # the registry's own function, while there are any
+_routes: list[_Route] = []  # of all recordings that are running, in any thread
+_original: Any = None  # the registry's own function, while there are routes
 
 
 @contextmanager
-def hugging_face(watch: Watch, mode: SdpaMode, reader: MaskReader) -> Iterator[None]:
-    """While this lasts, functions that the registry gives to layers of the watched model tell of their calls."""
+def hugging_face(observer: Observer, mode: SdpaMode, reader: MaskReader) -> Iterator[None]:
+    """Observe the attention functions that the registry gives to layers of the observed model."""
     library = sys.modules.get("transformers.modeling_utils")
-    if library is None:  # then the model is none of theirs
+    if library is None:  # then the model is not from transformers
         yield
         return
-    route = _Route(watch, mode, reader)
+    route = _Route(observer, mode, reader)
     _enter(library, route)
     try:
         yield
@@ -67,70 +68,71 @@ def _get_interface(self: Any, implementation: str, default: Any) -> Any:
 
 
 class _Route:
-    """What one recording does with calls of its model's layers."""
+    """The route of one recording."""
 
-    def __init__(self, watch: Watch, mode: SdpaMode, reader: MaskReader) -> None:
-        self.watch, self.mode, self.reader = watch, mode, reader
+    def __init__(self, observer: Observer, mode: SdpaMode, reader: MaskReader) -> None:
+        self.observer, self.mode, self.reader = observer, mode, reader
 
     def around(self, module: nn.Module, function: Any) -> Any:
-        name = self.watch.name_of(module)
-        if name is None or self.watch.elsewhere():
+        """The function, wrapped if the module belongs to the observed model."""
+        name = self.observer.name_of(module)
+        if name is None or self.observer.is_outside():
             return function
-        layer = _Layer(self.watch, self.mode, self.reader, name, module)
-        return lambda _, *args, **options: layer.run(function, args, options)
+        call = _LayerCall(self.observer, self.mode, self.reader, name, module)
+        return lambda _, *args, **options: call.run(function, args, options)
 
 
-class _Layer:
-    """One call of one layer."""
+class _LayerCall:
+    """One call of one attention layer."""
 
-    def __init__(self, watch: Watch, mode: SdpaMode, reader: MaskReader, name: str, module: Any) -> None:
-        self.watch, self.mode, self.reader, self.name, self.module = watch, mode, reader, name, module
-        self.inner: tuple[dict[str, Any], Tensor | None] | None = None
+    def __init__(self, observer: Observer, mode: SdpaMode, reader: MaskReader, name: str, module: Any) -> None:
+        self.observer, self.mode, self.reader, self.name, self.module = observer, mode, reader, name, module
+        self.inner: tuple[Arguments | None, Tensor | None] = (None, None)  # the call of sdpa inside, if there was one
 
     def run(self, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        before, self.mode.inside = self.mode.inside, self._tell
+        before, self.mode.inside = self.mode.inside, self._take_inner
         try:
             result = function(self.module, *args, **options)
         finally:
             self.mode.inside = before
-        self.watch.saw(self.name, lambda: self._part(args, options))
+        self.observer.observe(self.name, lambda: self._observed(args, options))
         return result
 
-    def _tell(self, given: dict[str, Any], lse: Tensor | None) -> None:
-        self.inner = given, lse
+    def _take_inner(self, call: Arguments, lse: Tensor | None) -> None:
+        self.inner = call, lse
 
-    def _part(self, args: tuple[Any, ...], options: dict[str, Any]) -> Part:
+    def _observed(self, args: tuple[Any, ...], options: dict[str, Any]) -> ObservedCall:
         query, key = args[0], args[1]
         mask = args[3] if len(args) > 3 else options.get("attention_mask")
         for argument in CHANGES_WEIGHTS:
             if options.get(argument) is not None:
                 raise RecordError(f"{self.name!r} attends with {argument}, which recordings do not know")
-        given, lse = self.inner or ({}, None)
-        if given:  # in the digits that the kernel was given
-            query, key = query.to(given["query"].dtype), key[..., : given["key"].shape[-2], :].to(given["key"].dtype)
+        inner, lse = self.inner
+        if inner is not None:  # in the dtype that the kernel was given
+            query, key = query.to(inner.query.dtype), key[..., : inner.key.shape[-2], :].to(inner.key.dtype)
         n, m = query.shape[-2], key.shape[-2]
-        mask = _written_out(mask, query, m)
-        m = m if self.watch.cross else self.reader.filled(mask, n, m)
+        mask = _dense_mask(mask, query, m)
+        m = m if self.observer.cross else self.reader.filled(mask, n, m)
         key, mask = key[..., :m, :], mask if mask is None else mask[..., :m]
         bias = options.get("position_bias")
-        causal = bool(given.get("is_causal")) or self._folded(mask, bias, n, options)
+        causal = (inner is not None and inner.is_causal) or self._has_folded_causal(mask, bias, n, options)
         visible, extra = self.reader.read(mask, causal=causal, n=n, m=m)
         if bias is not None:
             _, extra = self.reader.read(bias[..., :m], causal=False, n=n, m=m)
         scale = options.get("scaling")
         scale = query.shape[-1] ** -0.5 if scale is None else scale
-        return Part(query, key, float(scale), visible, extra, options.get("softcap"), lse, self.watch.cross)
+        return ObservedCall(query, key, float(scale), visible, extra, options.get("softcap"), lse, self.observer.cross)
 
-    def _folded(self, mask: Any, bias: Any, n: int, options: dict[str, Any]) -> bool:
-        """With a bias, the library folds the causal mask into it, where it would have said `is_causal` otherwise."""
-        if bias is None or mask is not None or self.inner is None or n == 1:
+    def _has_folded_causal(self, mask: Any, bias: Any, n: int, options: dict[str, Any]) -> bool:
+        """True if the library has added the causal mask to a position bias, in place of passing is_causal=True."""
+        if bias is None or mask is not None or self.inner[0] is None or n == 1:
             return False
-        said = options.get("is_causal")
-        return bool(getattr(self.module, "is_causal", True) if said is None else said)
+        is_causal = options.get("is_causal")
+        return bool(getattr(self.module, "is_causal", True) if is_causal is None else is_causal)
 
 
-def _written_out(mask: Any, query: Tensor, m: int) -> Tensor | None:
-    """flex attention's masks are rules, others are tensors."""
+def _dense_mask(mask: Any, query: Tensor, m: int) -> Tensor | None:
+    """The mask as a tensor; flex attention's masks are functions of indices."""
     rule = getattr(mask, "mask_mod", None)
     if rule is None:
         return mask if mask is None else mask[..., :m]

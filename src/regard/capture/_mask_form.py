@@ -1,7 +1,7 @@
-"""Which keys the queries of a recorded call saw: read off a model's mask, kept in O(n + m) wherever it has a form.
+"""Short forms of a model's mask: bands, ranges and hidden keys, O(n + m) numbers in place of n x m.
 
 Masks of models are bands (causal, sliding windows), ranges (padding, packed segments, rows appended one by one) and
-keys that nobody sees. A mask that is none of these is kept bit by bit, and says how many bytes that takes.
+keys that no query sees. A mask that is none of these is kept bit by bit.
 """
 
 from __future__ import annotations
@@ -12,42 +12,44 @@ from functools import reduce
 from operator import and_
 
 import torch
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard import masks
 from regard.masks import Mask
 
-ROWS = 256  # of a mask that are compared at a time
+COMPARED_ROWS = 256  # rows of a mask that are compared at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Visible:
-    """What n queries see of m keys. Everything that is given must allow a pair; nothing given is everything seen."""
+class MaskForm:
+    """Which of m keys each of n queries sees: the pairs that all given fields allow; without any, every pair."""
 
     left: int | None = None  # j >= i + offset - left
     right: int | None = None  # j <= i + offset + right
     offset: int = 0
-    start: Tensor | None = None  # (batch or 1, heads or 1, n): j >= start_i, together with stop
-    stop: Tensor | None = None
-    keys: Tensor | None = None  # (batch or 1, heads or 1, m) of bool
-    pairs: Tensor | None = None  # (batch or 1, heads or 1, n, m) of bool: a mask without a form
+    # The leading dimensions, batch and heads, are 1 where all share one mask.
+    start: Int[Tensor, "_ _ queries"] | None = None  # j >= start_i, together with stop
+    stop: Int[Tensor, "_ _ queries"] | None = None  # j < stop_i
+    keys: Bool[Tensor, "_ _ keys"] | None = None  # False: no query sees the key
+    pairs: Bool[Tensor, "_ _ queries keys"] | None = None  # a mask without a shorter form
 
     @property
-    def banded(self) -> bool:
+    def is_banded(self) -> bool:
         return self.left is not None or self.right is not None
 
     def mask(self, n: int, m: int) -> Mask | None:
-        """The same as a mask for (batch, heads, n, m) weights."""
-        found: list[Mask] = []
-        if self.banded:
-            found.append(self._band(n, m))
+        """The term of `regard.masks` for weights (batch, heads, n, m); None if everything is visible."""
+        parts: list[Mask] = []
+        if self.is_banded:
+            parts.append(self._band(n, m))
         if self.start is not None and self.stop is not None:
-            found.append(masks.ranges(self.start, self.stop))
+            parts.append(masks.ranges(self.start, self.stop))
         if self.keys is not None:
-            found.append(masks.allow(self.keys.unsqueeze(-2)))
+            parts.append(masks.allow(self.keys.unsqueeze(-2)))
         if self.pairs is not None:
-            found.append(masks.allow(self.pairs))
-        return reduce(and_, found) if found else None
+            parts.append(masks.allow(self.pairs))
+        return reduce(and_, parts) if parts else None
 
     def _band(self, n: int, m: int) -> Mask:
         align = "top-left" if self.offset == 0 else "bottom-right"
@@ -58,7 +60,7 @@ class Visible:
         return masks.window(left, right, align)
 
     def ranges(self, n: int, m: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """Band and ranges together: the first key that each query may see, and the first beyond."""
+        """Start and stop of the keys that each query may see, from band and ranges together."""
         at = torch.arange(n, device=device)[None, None] + self.offset
         start = torch.zeros_like(at) if self.left is None else at - self.left
         stop = torch.full_like(at, m) if self.right is None else at + self.right + 1
@@ -66,60 +68,51 @@ class Visible:
             start, stop = torch.maximum(start, self.start), torch.minimum(stop, self.stop)
         return start.clamp(0, m), stop.clamp(0, m)
 
-    def empty(self, n: int, m: int, device: torch.device) -> Tensor:
-        """Queries that see no key, (batch or 1, heads or 1, n)."""
+    def empty(self, n: int, m: int, device: torch.device) -> Bool[Tensor, "batch heads queries"]:
+        """True for queries that see no key."""
         if self.pairs is not None:
             return ~self.dense(n, m, device).any(-1)
         start, stop = self.ranges(n, m, device)
         if self.keys is None:
             return start >= stop
-        before = torch.nn.functional.pad(self.keys.cumsum(-1), (1, 0))  # keys that are seen before each place
+        before = torch.nn.functional.pad(self.keys.cumsum(-1), (1, 0))  # visible keys before each key
         lead = torch.broadcast_shapes(start.shape[:-1], before.shape[:-1])
         seen = [before.expand(*lead, -1).gather(-1, edge.expand(*lead, -1)) for edge in (start, stop)]
         return seen[1] <= seen[0]
 
-    def dense(self, n: int, m: int, device: torch.device) -> Tensor:
-        """Row by row and key by key, (batch or 1, heads or 1, n, m)."""
-        return _between(self, 0, n, m, device)
-
-    def describe(self) -> str:
-        """In words, for people."""
-        found: list[str] = []
-        if self.banded:
-            found.append("causal" if self.left is None and self.right == 0 else f"window({self.left}, {self.right})")
-        if self.start is not None:
-            found.append("ranges")
-        if self.keys is not None:
-            found.append("padding")
-        if self.pairs is not None:
-            found.append(f"its own mask, {-(-self.pairs.numel() // 8):,} bytes")
-        return " & ".join(found) or "everything"
+    def dense(self, n: int, m: int, device: torch.device) -> Bool[Tensor, "batch heads queries keys"]:
+        """The whole mask."""
+        return _dense_rows(self, 0, n, m, device)
 
 
-def recognise(visible: Tensor) -> Visible:
-    """The shortest form of a mask (batch or 1, heads or 1, n, m) of bool that says exactly the same."""
+def recognise(visible: Bool[Tensor, "batch heads queries keys"]) -> MaskForm:
+    """The shortest form that equals a mask exactly: candidates are tried from short to long."""
     visible = _without_repeats(visible)
     keys = visible.any(-2)
     start, stop = _edges(visible)
-    bands = [Visible(), *sorted(_bands(start, stop, visible.shape[-1]), key=lambda b: (b.left or 0) + (b.right or 0))]
+    bands = [MaskForm(), *sorted(_bands(start, stop, visible.shape[-1]), key=lambda b: (b.left or 0) + (b.right or 0))]
     forms = [*bands, *(replace(band, keys=keys) for band in bands)]
-    forms += [Visible(start=start, stop=stop), Visible(start=start, stop=stop, keys=keys)]
-    return next((form for form in forms if _is_exactly(form, visible)), Visible(pairs=visible.clone()))
+    forms += [MaskForm(start=start, stop=stop), MaskForm(start=start, stop=stop, keys=keys)]
+    return next((form for form in forms if _is_exactly(form, visible)), MaskForm(pairs=visible.clone()))
 
 
-def shortest(start: Tensor, stop: Tensor, keys: Tensor | None, m: int) -> Visible:
-    """Ranges as a band if they are one."""
+def from_ranges(
+    start: Int[Tensor, "batch heads queries"],
+    stop: Int[Tensor, "batch heads queries"],
+    keys: Bool[Tensor, "_ _ keys"] | None,
+    m: int,
+) -> MaskForm:
+    """The form of a range of keys for each query, without the hidden `keys`: a band if it is one."""
     n = start.shape[-1]
-    wide = Visible(keys=keys)
-    for form in (wide, *_bands(start, stop, m)):
+    for form in (MaskForm(keys=keys), *_bands(start, stop, m)):
         edges = form.ranges(n, m, start.device)
         if all(bool((a == b).all()) for a, b in zip(edges, (start, stop), strict=True)):
             return replace(form, keys=keys)
-    return Visible(start=start, stop=stop, keys=keys)
+    return MaskForm(start=start, stop=stop, keys=keys)
 
 
 def _without_repeats(visible: Tensor) -> Tensor:
-    """A batch or heads that are all the same count once."""
+    """The mask with a batch or heads of 1 where all are equal."""
     for dim in (0, 1):
         if visible.shape[dim] > 1 and (visible.stride(dim) == 0 or _all_equal(visible, dim)):
             visible = visible.narrow(dim, 0, 1)
@@ -132,7 +125,7 @@ def _all_equal(tensor: Tensor, dim: int) -> bool:
 
 
 def _edges(visible: Tensor) -> tuple[Tensor, Tensor]:
-    """The first key that each query sees, and the first beyond the last; 0 and 0 where it sees none."""
+    """First visible key of each query, and one behind its last; 0 and 0 where it sees none."""
     m = visible.shape[-1]
     bytes_ = visible.to(torch.uint8)
     some = visible.any(-1)
@@ -140,8 +133,8 @@ def _edges(visible: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(some, first, 0), torch.where(some, last, 0)
 
 
-def _bands(start: Tensor, stop: Tensor, m: int) -> Iterator[Visible]:
-    """The narrowest bands, aligned at the beginning or at the end, that hold what is seen."""
+def _bands(start: Tensor, stop: Tensor, m: int) -> Iterator[MaskForm]:
+    """The narrowest bands that hold all visible pairs, aligned at the first or at the last key."""
     some = stop > 0
     n = some.shape[-1]
     if not bool(some.any()):
@@ -150,22 +143,24 @@ def _bands(start: Tensor, stop: Tensor, m: int) -> Iterator[Visible]:
         at = torch.arange(n, device=some.device) + offset
         left, right = int((at - start)[some].max()), int((stop - 1 - at)[some].max())
         if min(left, right) >= 0:
-            yield Visible(None, right, offset)
-            yield Visible(left, None, offset)
-            yield Visible(left, right, offset)
+            yield MaskForm(None, right, offset)
+            yield MaskForm(left, None, offset)
+            yield MaskForm(left, right, offset)
 
 
-def _is_exactly(form: Visible, visible: Tensor) -> bool:
+def _is_exactly(form: MaskForm, visible: Tensor) -> bool:
     n, m = visible.shape[-2:]
-    for low in range(0, n, ROWS):
-        part = visible[..., low : low + ROWS, :]
-        if not torch.equal(_between(form, low, low + part.shape[-2], m, visible.device).expand_as(part), part):
+    for low in range(0, n, COMPARED_ROWS):
+        part = visible[..., low : low + COMPARED_ROWS, :]
+        if not torch.equal(_dense_rows(form, low, low + part.shape[-2], m, visible.device).expand_as(part), part):
             return False
     return True
 
 
-def _between(form: Visible, low: int, high: int, m: int, device: torch.device) -> Tensor:
-    """What queries low to high see, (batch or 1, heads or 1, high - low, m)."""
+def _dense_rows(
+    form: MaskForm, low: int, high: int, m: int, device: torch.device
+) -> Bool[Tensor, "batch heads rows keys"]:
+    """Rows low to high of the mask."""
     at = torch.arange(m, device=device)
     seen = torch.ones(1, 1, high - low, m, dtype=torch.bool, device=device)
     gap = at - (torch.arange(low, high, device=device)[:, None] + form.offset)

@@ -1,4 +1,4 @@
-"""Where a running model is: which module, which pass; and what of its attention is wanted."""
+"""The observer of a running model: which module runs, in which step, and which calls are recorded."""
 
 from __future__ import annotations
 
@@ -13,74 +13,77 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.capture._generation_steps import Growing
-from regard.capture._observed_call import Part
+from regard.capture._generation_steps import GenerationSteps
+from regard.capture._observed_call import ObservedCall
 from regard.errors import ChoiceError, RecordError, RegardError
-from regard.recording._call import Call
+from regard.recording import Call
 from regard.weights import Weights
 
-IDS = ("input_ids", "decoder_input_ids")  # what Hugging Face calls the tokens
-FAST = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
-CROSS = ("encoder_hidden_states", "key_value_states")  # how Hugging Face names the other sequence
+TOKEN_INPUTS = ("input_ids", "decoder_input_ids")  # Hugging Face's names of token ids
+FAST_PATH = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
+CROSS_INPUTS = ("encoder_hidden_states", "key_value_states")  # Hugging Face's names of the other sequence
 
 Listener = Callable[[Any, tuple[Any, ...], dict[str, Any], Any], None]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which layers (names, or patterns with * and ?), heads and steps are kept; None: all."""
+class Selection:
+    """Which layers (names, or patterns with * and ?), heads and steps are recorded; None: all."""
 
     layers: tuple[str, ...] | None = None
     heads: tuple[int, ...] | None = None
     steps: tuple[int, ...] | None = None
 
-    def layer(self, name: str) -> bool:
+    def has_layer(self, name: str) -> bool:
         return self.layers is None or any(fnmatchcase(name, pattern) for pattern in self.layers)
 
-    def step(self, number: int) -> bool:
+    def has_step(self, number: int) -> bool:
         return self.steps is None or number in self.steps
 
     def check(self, names: Sequence[str]) -> None:
+        """Refuse patterns that match no module, and empty choices."""
         for pattern in self.layers or ():
             if not any(fnmatchcase(name, pattern) for name in names):
-                raise ChoiceError(f"layers={pattern!r} is no module of this model; modules are {few(names)}")
+                raise ChoiceError(f"layers={pattern!r} is no module of this model; modules are {shortlist(names)}")
         for what, chosen in (("layers", self.layers), ("heads", self.heads), ("steps", self.steps)):
             if chosen is not None and not chosen:
                 raise ChoiceError(f"{what}=() asks for nothing: name some, or leave it out for all of them")
 
 
-class Watch:
-    """Knows which module runs. Routes tell it of calls; wanted ones go on to `take`."""
+class Observer:
+    """Tracks which module of a model runs. Routes report calls to it; those that are selected go on to `take`."""
 
     def __init__(
         self,
         model: nn.Module,
-        wanted: Wanted,
+        selection: Selection,
         dtype: torch.dtype | None,
         take: Callable[[Call], None],
         given: Callable[[int, dict[str, Tensor]], None],
     ) -> None:
-        self.model, self.wanted, self.dtype, self.take, self.given = model, wanted, dtype, take, given
+        self.model, self.selection, self.dtype, self.take, self.given = model, selection, dtype, take, given
         self.names = {id(module): name or type(model).__name__ for name, module in model.named_modules()}
-        wanted.check(tuple(self.names.values()))
-        self.stack: list[tuple[str, bool]] = []  # the modules that run, and whether they look at another sequence
+        selection.check(tuple(self.names.values()))
+        self.stack: list[tuple[str, bool]] = []  # modules that run, and whether they attend to another sequence
         self.step = -1
         self.passes = 0
-        self.seen: dict[str, int] = {}  # calls of every layer, wanted or not
-        self.compiled = False  # whether somebody has compiled the model meanwhile
+        self.seen: dict[str, int] = {}  # calls of every layer, selected or not
+        self.compiled = False  # True if the model was compiled meanwhile
         self.failure: RegardError | None = None
         self.thread = get_ident()
-        self.listeners: list[tuple[type | tuple[type, ...], Listener]] = []  # told after modules of a kind have run
-        self.growing: dict[str, Growing] | None = None  # inside generate: what every layer has so far
+        self.listeners: list[tuple[type | tuple[type, ...], Listener]] = []  # called after modules of a type have run
+        self.generating: dict[str, GenerationSteps] | None = None  # inside generate: the calls of every layer
 
-    # Where we are
+    # The module that runs
 
     @property
-    def here(self) -> str | None:
+    def current(self) -> str | None:
+        """Name of the innermost module that runs."""
         return self.stack[-1][0] if self.stack else None
 
     @property
     def cross(self) -> bool:
+        """True if that module attends to another sequence."""
         return bool(self.stack) and self.stack[-1][1]
 
     def name_of(self, module: nn.Module) -> str | None:
@@ -88,9 +91,9 @@ class Watch:
 
     @contextmanager
     def wrapped(self) -> Iterator[None]:
-        """Every module's forward says where it begins and ends.
+        """Wrap the forward of every module that may attend.
 
-        Not by hooks: a module of torch's with a hook in it leaves its fast path, and its last bits change.
+        Not by hooks: with a hook a module of torch's leaves its fast path, and the last bits of its output change.
         """
         with ExitStack() as stack:
             for module in self.model.modules():
@@ -102,17 +105,17 @@ class Watch:
         forward = module.forward
         name = self.names[id(module)]
         listeners = [listener for kind, listener in self.listeners if isinstance(module, kind)]
-        quiet = torch._C.DisableTorchFunction if _is_torchs_own(module) else nullcontext  # noqa: SLF001
+        unobserved = torch._C.DisableTorchFunction if _has_fast_path(module) else nullcontext  # noqa: SLF001
 
         @wraps(forward)
         def run(*args: Any, **options: Any) -> Any:
-            if self.elsewhere():
+            if self.is_outside():
                 return forward(*args, **options)
             if not self.stack:
                 self._begin(args, options)
-            self.stack.append((name, any(options.get(other) is not None for other in CROSS)))
+            self.stack.append((name, any(options.get(other) is not None for other in CROSS_INPUTS)))
             try:
-                with quiet():
+                with unobserved():
                     output = forward(*args, **options)
                 for listener in listeners:
                     listener(module, args, options, output)
@@ -124,34 +127,36 @@ class Watch:
 
     def _begin(self, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.passes += 1
-        if self.growing is None:
+        if self.generating is None:
             self.step += 1
-        given = {name: options[name] for name in IDS if _is_ids(options.get(name))}
-        if args and _is_ids(args[0]):
-            given.setdefault("input_ids", args[0])
-        if given:
-            self.given(self.step, given)
+        inputs = {name: options[name] for name in TOKEN_INPUTS if _is_token_ids(options.get(name))}
+        if args and _is_token_ids(args[0]):
+            inputs.setdefault("input_ids", args[0])
+        if inputs:
+            self.given(self.step, inputs)
 
     @contextmanager
-    def one_step(self) -> Iterator[None]:
-        """All passes inside are one step, whose rows are appended."""
-        if self.growing is not None:
+    def generation(self) -> Iterator[None]:
+        """Record all forward passes inside as one step, their queries appended."""
+        if self.generating is not None:
             yield
             return
         self.step += 1
-        self.growing = {}
+        self.generating = {}
         try:
             yield
         finally:
-            growing, self.growing = self.growing, None
-            for name, layer in growing.items():
-                self._take(name, layer.part())
+            generated, self.generating = self.generating, None
+            for name, steps in generated.items():
+                self._take(name, steps.joined())
 
-    # What was seen
+    # Calls
 
-    def elsewhere(self) -> bool:
-        """Whether this is not what is recorded: a backward pass that runs a checkpointed layer again, a compiler that
-        reads the model, or another thread. What torch does there cannot be watched from here.
+    def is_outside(self) -> bool:
+        """True for a run of the model that is not recorded.
+
+        That is a backward pass that runs a checkpointed layer again, a compiler that reads the model, or another
+        thread, where torch's modes of this thread do not apply.
         """
         if torch.compiler.is_compiling():
             self.compiled = True
@@ -163,10 +168,10 @@ class Watch:
         )
         return True
 
-    def saw(self, name: str, read: Callable[[], Part]) -> None:
-        """A route has seen a call. What goes wrong in reading it ends the recording, never the model's run."""
+    def observe(self, name: str, read: Callable[[], ObservedCall]) -> None:
+        """Take a call that a route has seen. An error in reading it ends the recording, never the model's run."""
         self.seen[name] = self.seen.get(name, 0) + 1
-        if self.failure is not None or not (self.wanted.layer(name) and self.wanted.step(self.step)):
+        if self.failure is not None or not (self.selection.has_layer(name) and self.selection.has_step(self.step)):
             return
         try:
             self._keep(name, read())
@@ -176,60 +181,63 @@ class Watch:
             self.failure = RecordError(f"{name!r} could not be recorded: {type(error).__name__}: {error}")
             self.failure.__cause__ = error
 
-    def _keep(self, name: str, part: Part) -> None:
-        part = self._chosen(name, part)
-        if self.growing is None:
-            self._take(name, part.kept(self.dtype))
-        elif name not in self.growing:
-            self.growing[name] = Growing(part.kept(self.dtype))
+    def _keep(self, name: str, call: ObservedCall) -> None:
+        call = self._selected_heads(name, call).copied(self.dtype)
+        if self.generating is None:
+            self._take(name, call)
+        elif name not in self.generating:
+            self.generating[name] = GenerationSteps(call)
         else:
-            self.growing[name].append(name, part.kept(self.dtype))
+            self.generating[name].append(name, call)
 
-    def _chosen(self, name: str, part: Part) -> Part:
-        heads, count = self.wanted.heads, part.query.shape[1]
+    def _selected_heads(self, name: str, call: ObservedCall) -> ObservedCall:
+        heads, count = self.selection.heads, call.query.shape[1]
         if heads is None:
-            return part
+            return call
         if not all(0 <= head < count for head in heads):
             raise ChoiceError(f"heads={heads} asks for heads that {name!r} does not have: it has {count}")
-        return part.of_heads(heads)
+        return call.of_heads(heads)
 
-    def saw_weights(self, name: str, weights: Weights) -> None:
-        """A layer that returns its weights itself, of whatever formula."""
+    def observe_weights(self, name: str, weights: Weights) -> None:
+        """Take weights that a layer has returned, with any score, mask and normaliser."""
         self.seen[name] = self.seen.get(name, 0) + 1
-        if self.failure is None and self.wanted.layer(name) and self.wanted.step(self.step):
+        if self.failure is None and self.selection.has_layer(name) and self.selection.has_step(self.step):
             self.take(Call.of_weights(name, self.step, weights))
 
-    def _take(self, name: str, part: Part) -> None:
-        self.take(part.call(name, self.step, self.wanted.heads))
+    def _take(self, name: str, call: ObservedCall) -> None:
+        self.take(call.to_call(name, self.step, self.selection.heads))
 
 
 @contextmanager
 def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
-    """An attribute of one object, for a while."""
-    had = vars(owner).get(name)
+    """Set an attribute of one object for a while."""
+    before = vars(owner).get(name)
     setattr(owner, name, value)
     try:
         yield
     finally:
         delattr(owner, name)
-        if had is not None:
-            setattr(owner, name, had)
+        if before is not None:
+            setattr(owner, name, before)
 
 
-def _is_torchs_own(module: nn.Module) -> bool:
-    """Layers in which no call could be seen, and which leave their fast path when somebody looks for calls."""
-    return isinstance(module, FAST) and all(type(m).__module__.startswith("torch.nn.modules") for m in module.modules())
+def _has_fast_path(module: nn.Module) -> bool:
+    """True for torch's layers that have a fast path, which they leave under a torch function mode."""
+    return isinstance(module, FAST_PATH) and all(
+        type(m).__module__.startswith("torch.nn.modules") for m in module.modules()
+    )
 
 
 def _may_attend(module: nn.Module) -> bool:
-    """Not torch's own small parts, of which there are thousands."""
+    """False for torch's own small modules, of which there are thousands."""
     own = type(module).__module__.startswith("torch.nn.modules")
     return not own or isinstance(module, nn.MultiheadAttention) or any(True for _ in module.children())
 
 
-def _is_ids(value: Any) -> bool:
+def _is_token_ids(value: Any) -> bool:
     return isinstance(value, Tensor) and value.dtype in (torch.int64, torch.int32) and value.dim() == 2
 
 
-def few(names: Sequence[str]) -> str:
+def shortlist(names: Sequence[str]) -> str:
+    """The first 20 names, and how many there are."""
     return ", ".join(names[:20]) + (f", ... ({len(names)} in all)" if len(names) > 20 else "")

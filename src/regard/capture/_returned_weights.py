@@ -1,4 +1,4 @@
-"""Layers of regard.nn, and any other that returns its lazy weights."""
+"""Route: layers that return their lazy weights, such as those of regard.nn."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from typing import Any
 
 from torch import nn
 
-from regard.capture._observer import Watch
+from regard.capture._observer import Observer
 from regard.weights import Weights
 
 
-def returned_weights(watch: Watch) -> None:
-    """Take the weights out of what modules return."""
-    handed_on: list[Weights] = []  # a layer around another may return the same weights again
+def observe_returned_weights(observer: Observer) -> None:
+    """Record every `Weights` that a module of the observed model returns."""
+    known: list[Weights] = []  # a layer around another may return the same weights again
 
-    def look(module: nn.Module, args: Any, options: Any, output: Any) -> None:
+    def listen(module: nn.Module, args: Any, options: Any, output: Any) -> None:
         del args, options
-        if isinstance(module, nn.MultiheadAttention):  # seen already, whether it returns its weights or not
-            handed_on.extend(weights_in(output))
+        if isinstance(module, nn.MultiheadAttention):  # its own route records it
+            known.extend(returned_weights(output))
             return
-        for weights in weights_in(output):
-            if not any(weights is other for other in handed_on):
-                handed_on.append(weights)
-                watch.saw_weights(watch.names[id(module)], weights)
+        for weights in returned_weights(output):
+            if not any(weights is other for other in known):
+                known.append(weights)
+                observer.observe_weights(observer.names[id(module)], weights)
 
-    watch.listeners.append((nn.Module, look))
+    observer.listeners.append((nn.Module, listen))
 
 
-def weights_in(output: Any) -> Iterator[Weights]:
-    """Every `Weights` in what a layer returned."""
+def returned_weights(output: Any) -> Iterator[Weights]:
+    """Every `Weights` in the output of a module: itself, or inside mappings, tuples, lists and dataclasses."""
     if isinstance(output, Weights):
         yield output
         return
@@ -42,4 +42,4 @@ def weights_in(output: Any) -> Iterator[Weights]:
     elif is_dataclass(output) and not isinstance(output, type):
         parts = (getattr(output, field.name) for field in fields(output))
     for part in parts:
-        yield from weights_in(part)
+        yield from returned_weights(part)

@@ -1,4 +1,4 @@
-"""Numbers that a model added to its scores: a table of distances if that is what they are, else kept as they came."""
+"""Biases that a model added to its scores: a table by distance where they are one, else the numbers themselves."""
 
 from __future__ import annotations
 
@@ -6,53 +6,50 @@ import math
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard import scores
-from regard.capture._mask_form import Visible, recognise
+from regard.capture._mask_form import MaskForm, recognise
 from regard.scores import Score
 
-ROWS = 256  # of a bias that are looked at a time
+COMPARED_ROWS = 256  # rows of a bias that are compared at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Bias:
-    """Either `table` with the distance j - i of its first number, or `pairs`."""
+class ScoreBias:
+    """Either a `table` by the distance j - i, which begins at distance `first`, or `pairs`."""
 
-    table: Tensor | None = None  # (batch or 1, heads or 1, distances)
+    # The dimensions batch, heads and queries are 1 where all share one bias.
+    table: Float[Tensor, "batch heads distances"] | None = None
     first: int = 0
-    pairs: Tensor | None = None  # (batch or 1, heads or 1, n or 1, m)
+    pairs: Float[Tensor, "batch heads queries keys"] | None = None
 
     def score(self) -> Score:
+        """The term of `regard.scores` that adds the bias."""
         if self.table is not None:
             return scores.relative(self.table, self.first)
         assert self.pairs is not None  # noqa: S101  one of the two is always there
         return scores.bias(self.pairs)
 
-    def dense(self, n: int, m: int) -> Tensor:
-        """(batch or 1, heads or 1, n or 1, m)."""
+    def dense(self, n: int, m: int) -> Float[Tensor, "batch heads queries keys"]:
+        """The bias of every pair; one row if all queries share it."""
         if self.table is None:
             assert self.pairs is not None  # noqa: S101
             return self.pairs
         rows, cols = (torch.arange(length, device=self.table.device) for length in (n, m))
         return self.table[..., cols - rows[:, None] - self.first]
 
-    def describe(self) -> str:
-        if self.table is not None:
-            return "bias by distance"
-        assert self.pairs is not None  # noqa: S101
-        return f"a bias of its own, {self.pairs.numel() * self.pairs.element_size():,} bytes"
 
+def read_mask(mask: Tensor | None, *, causal: bool, n: int, m: int) -> tuple[MaskForm, ScoreBias | None]:
+    """Form and bias of a mask as torch and Hugging Face models write it; it broadcasts to (batch, heads, n, m).
 
-def read_mask(mask: Tensor | None, *, causal: bool, n: int, m: int) -> tuple[Visible, Bias | None]:
-    """A mask as torch and Hugging Face models give it, any shape that broadcasts to (batch, heads, n, m).
-
-    True keeps. Numbers are added to scores; -inf hides, and so does what is as good as -inf: the most negative number
-    of the type, with or without something added to it.
+    True is visible. Numbers are added to scores; -inf hides, and so does the most negative number of the dtype, with or
+    without something added to it.
     """
-    seen = Visible(right=0) if causal else Visible()
+    causal_form = MaskForm(right=0) if causal else MaskForm()
     if mask is None:
-        return seen, None
+        return causal_form, None
     mask = mask.detach()[(None,) * (4 - mask.dim())].expand(-1, -1, n, m)
     if mask.dtype == torch.bool:
         visible, bias = mask, None
@@ -60,34 +57,38 @@ def read_mask(mask: Tensor | None, *, causal: bool, n: int, m: int) -> tuple[Vis
         visible = mask > torch.finfo(mask.dtype).min / 2
         bias = read_bias(mask, visible)
     if causal:
-        visible = visible & seen.dense(n, m, mask.device)
+        visible = visible & causal_form.dense(n, m, mask.device)
     return recognise(visible), bias
 
 
-def read_bias(numbers: Tensor, visible: Tensor) -> Bias | None:
-    """What visible numbers add, or None if that is nothing."""
+def read_bias(
+    numbers: Float[Tensor, "#batch #heads queries keys"], visible: Bool[Tensor, "#batch #heads queries keys"]
+) -> ScoreBias | None:
+    """The bias of visible pairs, or None if it is 0 everywhere."""
     for dim in (0, 1, 2):
         if numbers.stride(dim) == 0:
             numbers = numbers.narrow(dim, 0, 1)
     if not bool((numbers.masked_fill(~visible, 0.0) != 0).any()):
         return None
     if numbers.shape[-2] == 1:
-        return Bias(pairs=numbers.masked_fill(~visible.any(-2, keepdim=True), 0.0))
+        return ScoreBias(pairs=numbers.masked_fill(~visible.any(-2, keepdim=True), 0.0))
     table = _table(numbers, visible)
     if table is not None:
-        return Bias(table=table, first=1 - numbers.shape[-2])
-    return Bias(pairs=numbers.masked_fill(~visible, 0.0))
+        return ScoreBias(table=table, first=1 - numbers.shape[-2])
+    return ScoreBias(pairs=numbers.masked_fill(~visible, 0.0))
 
 
-def _table(numbers: Tensor, visible: Tensor) -> Tensor | None:
-    """The number of each distance 1 - n to m - 1, if all that is visible at one distance is the same; 0 if unseen."""
+def _table(
+    numbers: Float[Tensor, "batch heads queries keys"], visible: Bool[Tensor, "#batch #heads queries keys"]
+) -> Float[Tensor, "batch heads distances"] | None:
+    """The bias by distance, from 1 - n to m - 1, if visible pairs of a distance share one; 0 where none is visible."""
     n, m = numbers.shape[-2:]
     lead = numbers.shape[:2]
     low = numbers.new_full((*lead, n + m - 1), math.inf)
     high = numbers.new_full((*lead, n + m - 1), -math.inf)
-    for first in range(0, n, ROWS):
-        part = numbers[..., first : first + ROWS, :]
-        seen = visible[..., first : first + ROWS, :].expand_as(part)
+    for first in range(0, n, COMPARED_ROWS):
+        part = numbers[..., first : first + COMPARED_ROWS, :]
+        seen = visible[..., first : first + COMPARED_ROWS, :].expand_as(part)
         rows = torch.arange(first, first + part.shape[-2], device=numbers.device)
         at = (torch.arange(m, device=numbers.device) - rows[:, None] + n - 1).expand_as(part).flatten(2)
         low.scatter_reduce_(-1, at, part.masked_fill(~seen, math.inf).flatten(2), "amin")

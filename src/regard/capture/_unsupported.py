@@ -1,24 +1,24 @@
-"""What cannot be recorded, and why."""
+"""Models and calls that cannot be recorded, and the errors that say why."""
 
 from __future__ import annotations
 
 import torch
 from torch import nn
 
-from regard.capture._observer import Watch, few
+from regard.capture._observer import Observer, shortlist
 from regard.errors import DtypeError, RecordError
 
 
-def refuse_wrong_kinds(model: object, dtype: object) -> None:
-    """What is no model, and what no query can be kept in."""
+def check_types(model: object, dtype: object) -> None:
+    """Refuse what is no torch module, and a dtype that cannot hold queries and keys."""
     if not isinstance(model, nn.Module):
         raise RecordError(f"record(model) takes a torch module, and this is {type(model).__name__}: {str(model)[:40]}")
     if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         raise DtypeError(f"dtype={dtype!r} cannot hold queries and keys: torch.float16 and torch.bfloat16 are smaller")
 
 
-def refuse_compiled(model: nn.Module) -> None:
-    """A compiled model runs no Python that could be watched."""
+def check_not_compiled(model: nn.Module) -> None:
+    """Refuse compiled and scripted models, which run no Python that could be observed."""
     for name, module in model.named_modules():
         where = f"{name!r} of this model" if name else "this model"
         if _is_compiled(module):
@@ -38,28 +38,28 @@ def _is_compiled(module: nn.Module) -> bool:
     )
 
 
-def compiled_meanwhile(watch: Watch) -> RecordError | None:
-    """Why a model is not recorded that was compiled after the recording had begun."""
-    if not watch.compiled:
+def compiled_error(observer: Observer) -> RecordError | None:
+    """The error for a model that was compiled after the recording had begun, or None."""
+    if not observer.compiled:
         return None
     return RecordError(
-        f"{type(watch.model).__name__} was run through torch.compile while it was recorded, which leaves no call to "
+        f"{type(observer.model).__name__} was run through torch.compile while it was recorded, which leaves no call to "
         f"watch: run the model itself inside `with record(model)`"
     )
 
 
-def nothing_seen(watch: Watch) -> RecordError:
-    """Why a recording is empty."""
-    kind = type(watch.model).__name__
-    if watch.passes == 0:
+def nothing_recorded_error(observer: Observer) -> RecordError:
+    """The error for a recording without a call: why it is empty."""
+    kind = type(observer.model).__name__
+    if observer.passes == 0:
         return RecordError(f"nothing was recorded: {kind} did not run inside `with record(model)`")
-    if watch.seen:
+    if observer.seen:
         return RecordError(
-            f"nothing was recorded: {kind} called attention {sum(watch.seen.values())} times, and "
-            f"layers={watch.wanted.layers}, steps={watch.wanted.steps} chose none of them: it was called in "
-            f"{few(list(watch.seen))}, in steps 0 to {watch.step}"
+            f"nothing was recorded: {kind} called attention {sum(observer.seen.values())} times, and "
+            f"layers={observer.selection.layers}, steps={observer.selection.steps} chose none of them: it was called "
+            f"in {shortlist(list(observer.seen))}, in steps 0 to {observer.step}"
         )
-    suspects = [name for name in watch.names.values() if "att" in name.rsplit(".", 1)[-1].lower()]
+    suspects = [name for name in observer.names.values() if "att" in name.rsplit(".", 1)[-1].lower()]
     found = f" Its own attention may be in {', '.join(suspects[:3])}." if suspects else ""
     return RecordError(
         f"nothing was recorded: {kind} ran, but called attention in no way that can be watched: not through Hugging "

@@ -106,11 +106,10 @@ class SelectedHead(NamedTuple):
 
     def tokens(self, *, keys: bool) -> list[str] | None:
         """Return the texts or ids of the keys or of the queries; None if the recording has none."""
-        from regard.analysis._layer_weights import Matrix, texts
+        from regard.recording import TokenAxis
 
-        count = self.shape[1 if keys else 0]
-        matrix = Matrix(self.layer.name, self.step, self.weights, self.layer.cross)
-        tokens = texts(self.recording, matrix, count, self.sequence, keys=keys)
+        axis = TokenAxis(self.layer.name, self.step, self.shape[1 if keys else 0], self.layer.cross, keys)
+        tokens = axis.labels(self.recording, self.sequence)
         return tokens if any(tokens) else None
 
 

@@ -99,7 +99,7 @@ class LocalAttention(Scored):
         seen = window if seen is None else window & seen
         return attend(query, key, value, score, seen, normaliser, dropout_p=self.dropout_now)
 
-    def _window_of(self, positions: Tensor | None, shape: inputs.Shape) -> Mask:
+    def _window_of(self, positions: Tensor | None, shape: inputs.MatrixShape) -> Mask:
         if positions is None:
             if shape.n != shape.m:
                 msg = (

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from torch.nn.functional import linear, pad
+from torch.nn.functional import linear
 from torch.nn.init import constant_, xavier_normal_, xavier_uniform_
 
 from regard.attention import Attention, attend
 from regard.errors import ChoiceError, LayerError
 from regard.masks import Mask
-from regard.nn._dense import dense
 from regard.scores import Score
 from regard.torch_compat import masks
-from regard.weights import Weights
+from regard.torch_compat.multihead import append_extra_keys, disable_fast_path, heads_first, project
+from regard.tracing import is_tracing
+from regard.weights import Weights, matrix_of
+
+AVERAGED_AT_ONCE = 1 << 22  # weights of all heads that are held while their average is computed
 
 
 class MultiheadAttention(torch.nn.MultiheadAttention):
@@ -64,7 +69,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         super().__init__(
             embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype
         )
-        step_aside(self)
+        disable_fast_path(self)
 
     def _reset_parameters(self) -> None:
         for weight in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
@@ -113,38 +118,25 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             msg = "is_causal=True says that attn_mask is the causal mask, so attn_mask must be given, as for torch"
             raise LayerError(msg)
         self._check(query, key, value, key_padding_mask, attn_mask)
-        q, k, v = (self._by_head(t) for t in self.project(query, key, value))
+        q, k, v = (heads_first(self, x) for x in project(self, query, key, value))
         extra = (self.bias_k is not None) + self.add_zero_attn
         if extra:
-            k, v = self._with_extra(k, self.bias_k), self._with_extra(v, self.bias_v)
-        pairs = None if attn_mask is None else masks.by_head(attn_mask, self.num_heads)
+            k, v = append_extra_keys(self, k, self.bias_k), append_extra_keys(self, v, self.bias_v)
+        pairs = None if attn_mask is None else masks.split_heads(attn_mask, self.num_heads)
         causal = is_causal and not extra  # keys that the layer adds are seen by all
-        score, mask = masks.translate(pairs, key_padding_mask, (q, k, v), is_causal=causal, extra=extra)
+        score, mask = masks.layer_terms(pairs, key_padding_mask, (q, k, v), is_causal=causal, extra=extra)
         pooled, weights = self.attend(q, k, v, score, mask)
         rows_first = pooled.dim() == 4 and not self.batch_first
         output = self.join(pooled.permute(2, 0, 1, 3) if rows_first else pooled.transpose(-3, -2))
         if isinstance(need_weights, str):
             return output, weights
-        return output, dense(weights, average=average) if need_weights else None
+        return output, _dense(weights, average=average) if need_weights else None
 
     # The three steps, also for layers that put something between them
 
     def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """(..., embed_dim), (..., kdim), (..., vdim) -> (..., heads, dim) three times; one product where it can be."""
-        heads, width, biases = (self.num_heads, self.head_dim), self.embed_dim, self.in_proj_bias
-        packed = self.in_proj_weight
-        if packed is not None and key is value:
-            if query is key:
-                return linear(query, packed, biases).unflatten(-1, (3, *heads)).unbind(-3)  # pyright: ignore[reportReturnType]
-            sizes = (width, 2 * width)
-            w_q, w_kv = packed.split(sizes)
-            b_q, b_kv = (None, None) if biases is None else biases.split(sizes)
-            k, v = linear(key, w_kv, b_kv).unflatten(-1, (2, *heads)).unbind(-3)
-            return linear(query, w_q, b_q).unflatten(-1, heads), k, v
-        weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight) if packed is None else packed.chunk(3)
-        parts = (None, None, None) if biases is None else biases.chunk(3)
-        triples = zip((query, key, value), weights, parts, strict=True)
-        return tuple(linear(x, w, b).unflatten(-1, heads) for x, w, b in triples)  # pyright: ignore[reportReturnType]
+        """(..., embed_dim), (..., kdim), (..., vdim) -> (..., heads, dim) three times."""
+        return project(self, query, key, value)  # pyright: ignore[reportReturnType]
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, score: Score | None, mask: Mask | None) -> Attention:
         """`regard.attend` with the layer's dropout: (..., heads, rows, dim) -> (..., heads, n, dim)."""
@@ -159,19 +151,6 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         return linear(pooled.flatten(-2), self.out_proj.weight, self.out_proj.bias)
 
     # Inside
-
-    def _by_head(self, projected: Tensor) -> Tensor:
-        """(n, batch, heads, dim), or the batch first, or none -> (batch, heads, n, dim)."""
-        if projected.dim() == 4 and not self.batch_first:
-            return projected.permute(1, 2, 0, 3)
-        return projected.transpose(-3, -2)
-
-    def _with_extra(self, rows: Tensor, learned: Tensor | None) -> Tensor:
-        """One row more that the layer has learned, and one of zeros."""
-        if learned is not None:
-            row = learned.view(self.num_heads, 1, self.head_dim)
-            rows = torch.cat([rows, row.expand(*rows.shape[:-2], 1, self.head_dim)], -2)
-        return pad(rows, (0, 0, 0, 1)) if self.add_zero_attn else rows
 
     def _nested(
         self, query: Tensor, key: Tensor, value: Tensor, need_weights: bool | Literal["lazy"], average: bool
@@ -192,10 +171,10 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         rows = 1 if self.batch_first and query.dim() == 3 else 0  # the dimension of the rows
         if not self._fits(query, key, value, 1 - rows):
             layout = "batch, rows" if self.batch_first else "rows, batch"
-            came = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
+            shapes = ", ".join(str(tuple(x.shape)) for x in (query, key, value))
             msg = (
                 f"query, key and value are ({layout}, features) or (rows, features), with {self.embed_dim}, "
-                f"{self.kdim} and {self.vdim} features, one batch and as many values as keys, but they are {came}"
+                f"{self.kdim} and {self.vdim} features, one batch and as many values as keys, but they are {shapes}"
             )
             raise LayerError(msg)
         lead = () if query.dim() == 2 else (query.shape[1 - rows],)
@@ -217,10 +196,16 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         return f"[{head} for each of {self.num_heads} heads] W, {self.embed_dim} features"
 
 
-def step_aside(layer: torch.nn.MultiheadAttention) -> None:
-    """Make the conditions of torch's fast path fail, which computes attention without calling the layer.
-
-    torch.nn.TransformerEncoderLayer takes it if this says that query, key and value share one projection; beside
-    it, only `torch.nn.MultiheadAttention` itself reads this, to learn which of the parameters it has.
-    """
-    layer._qkv_same_embed_dim = False  # noqa: SLF001
+def _dense(weights: Weights, *, average: bool) -> Tensor:
+    """Dense weights as torch's layer returns them, differentiable: (..., heads, n, m), averaged (..., n, m)."""
+    if is_tracing() or matrix_of(weights).wants_gradient():
+        whole = matrix_of(weights).dense_with_graph()
+        return whole.mean(-3) if average else whole
+    if not average:
+        return weights.dense(limit=sys.maxsize)
+    *lead, n, m = weights.shape
+    out = torch.empty((*lead[:-1], n, m), dtype=weights.dtype, device=weights.device)
+    rows = max(1, AVERAGED_AT_ONCE // max(1, math.prod(lead) * m))
+    for low in range(0, n, rows):
+        out[..., low : low + rows, :] = weights[..., low : low + rows, :].mean(-3)
+    return out

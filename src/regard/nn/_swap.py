@@ -8,7 +8,8 @@ from typing import NamedTuple
 import torch
 
 from regard.errors import ChoiceError
-from regard.nn._multihead import MultiheadAttention, step_aside
+from regard.nn._multihead import MultiheadAttention
+from regard.torch_compat.multihead import disable_fast_path, enable_fast_path
 
 Torchs = torch.nn.MultiheadAttention
 MARK = "_swapped"  # in the layers that were torch's, so that layers which always were regard's stay so
@@ -54,7 +55,7 @@ def swap(model: torch.nn.Module) -> Swapped:
         raise ChoiceError(_nothing(model, "torch.nn.MultiheadAttention", (Torchs,)))
     for layer in found.values():
         layer.__class__ = MultiheadAttention
-        step_aside(layer)
+        disable_fast_path(layer)
         setattr(layer, MARK, True)
     return Swapped(found)  # pyright: ignore[reportArgumentType]
 
@@ -77,7 +78,7 @@ def _turn_back(layers: Iterable[Torchs]) -> None:
         if hasattr(layer, MARK):
             delattr(layer, MARK)
             layer.__class__ = Torchs  # pyright: ignore[reportAttributeAccessIssue]
-            layer._qkv_same_embed_dim = layer.in_proj_weight is not None  # noqa: SLF001
+            enable_fast_path(layer)
 
 
 def _nothing(model: torch.nn.Module, wanted: str, near: tuple[type, ...]) -> str:

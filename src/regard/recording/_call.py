@@ -1,4 +1,4 @@
-"""One call of attention as it is kept: what the weights are made of, never the weights."""
+"""One call of attention as a recording keeps it: queries, keys and the formula, never the weights."""
 
 from __future__ import annotations
 
@@ -8,63 +8,66 @@ from torch import Tensor
 
 from regard.engine.lazy_matrix import LazyMatrix
 from regard.errors import ChoiceError
-from regard.recording._describe import describe
+from regard.masks import Mask
+from regard.masks._base import Both
+from regard.masks._rules import Allow, Ranges
 from regard.spec import Spec
 from regard.weights import Weights, matrix_of, weights_of
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """Query, key and everything else on which the weights of one layer's call depend."""
+    """Queries, keys and everything else that determines the weights of one layer in one forward pass."""
 
     name: str  # the module's path in the model
     step: int  # which forward pass
-    query: Tensor  # (batch, heads, n, dim)
-    key: Tensor  # (batch, key heads, m, dim)
+    query: Tensor  # (batch, heads, queries, dim)
+    key: Tensor  # (batch, key heads, keys, dim)
     spec: Spec
-    lse: Tensor | None = None  # (batch, heads, n), where the model's own kernel gave it: a weight is exp(score - lse)
-    cross: bool = False  # whether queries and keys come from two sequences
+    lse: Tensor | None = None  # (batch, heads, queries), if the model's kernel returned it: weight = exp(score - lse)
+    cross: bool = False  # True if queries and keys come from two sequences
     heads: tuple[int, ...] | None = None  # which of the layer's query heads were kept; None: all
-    chosen: Tensor | None = None  # (batch, heads, n, 1), the keys that hard attention took
+    chosen: Tensor | None = None  # (batch, heads, queries, 1), the keys that hard attention took
 
     @classmethod
     def of_weights(cls, name: str, step: int, weights: Weights) -> Call:
-        """What a layer returned as its weights, of whatever formula."""
+        """The call behind weights that a layer returned, with any score, mask and normaliser."""
         kept = weights.snapshot()
         chosen = matrix_of(kept).chosen_keys()  # what was drawn stays drawn
         return cls(name, step, kept.query, kept.key, kept.spec, chosen=chosen)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(batch, heads, queries, keys); a layer of another kind may have other leading dimensions."""
+        """(batch, heads, queries, keys); a layer without heads may have other leading dimensions."""
         return (*self.query.shape[:-1], self.key.shape[-2])
 
     @property
     def mask(self) -> str:
-        """What the queries see, in words."""
-        return describe(self.spec.mask)
+        """The mask in words: "causal('top-left') & padding", "everything", ..."""
+        return describe_mask(self.spec.mask)
 
     @property
     def bytes(self) -> int:
+        """Size of the tensors, each counted once."""
         return sum({t.data_ptr(): t.numel() * t.element_size() for t in self.tensors}.values())
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """All that is kept."""
-        found = (self.query, self.key, self.lse, self.chosen, *self.spec.tensors().values())
-        return tuple(tensor for tensor in found if tensor is not None)
+        """Every tensor that the call holds."""
+        tensors = (self.query, self.key, self.lse, self.chosen, *self.spec.tensors().values())
+        return tuple(tensor for tensor in tensors if tensor is not None)
 
     def weights(self) -> Weights:
-        """The lazy matrix (batch, heads, n, m)."""
+        """The lazy matrix (batch, heads, queries, keys)."""
         return weights_of(LazyMatrix.build(self.query, self.key, self.spec, lse=self.lse, chosen=self.chosen))
 
     def load(self, head: int | None = None) -> Call:
-        """The call itself, as one in a file is asked for it."""
+        """The call itself, or one head of it; a call in a file (`StoredCall`) reads its tensors here."""
         return self if head is None else self.of_head(head)
 
     def of_head(self, head: int) -> Call:
-        """The same for one head: (batch, 1, n, m)."""
-        key_head = head_of_keys(self.name, self.query.shape, self.key.shape, head)
+        """The call of one head alone: weights (batch, 1, queries, keys)."""
+        key_head = key_head_index(self.name, self.query.shape, self.key.shape, head)
         return replace(
             self,
             query=self.query.narrow(1, head, 1),
@@ -76,10 +79,23 @@ class Call:
         )
 
 
-def head_of_keys(name: str, query: tuple[int, ...], key: tuple[int, ...], head: int) -> int:
-    """Which head of the keys a head of the queries looks at; queries may share theirs."""
+def key_head_index(name: str, query: tuple[int, ...], key: tuple[int, ...], head: int) -> int:
+    """Which head of the keys a head of the queries uses; several share one in grouped-query attention."""
     if len(query) != 4 or len(key) != 4:
         raise ChoiceError(f"{name!r} has no heads: its queries are {tuple(query)}, not (batch, heads, queries, dim)")
     if not 0 <= head < query[1]:
         raise ChoiceError(f"{name!r} has heads 0 to {query[1] - 1} in this recording, and not {head}")
     return head * key[1] // query[1]
+
+
+def describe_mask(mask: Mask | None) -> str:
+    """A mask in words: its name where it has a form; else "its own mask" with the bytes that its bits take."""
+    if mask is None:
+        return "everything"
+    if isinstance(mask, Both):
+        return f"{describe_mask(mask.first)} & {describe_mask(mask.second)}"
+    if isinstance(mask, Ranges):
+        return "ranges"
+    if isinstance(mask, Allow):
+        return "padding" if mask.per_key else f"its own mask, {-(-mask.visible.numel() // 8):,} bytes"
+    return str(mask)

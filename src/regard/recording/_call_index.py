@@ -1,4 +1,4 @@
-"""The calls of a file, in their order: found at once, loaded when somebody asks."""
+"""Index of the calls in a file, in the order in which they were written; tensors are loaded on demand."""
 
 from __future__ import annotations
 
@@ -13,73 +13,74 @@ from regard.recording._codec import StoredCall, unpack_about, unpack_ids, unpack
 from regard.recording._reader import Group, Reader
 
 
-class Shelf:
-    """What a reader's groups are."""
+class CallIndex:
+    """The groups of a file by what they hold: calls, inputs of the model, notes."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
-        self._read = 0  # groups that are understood so far
+        self._read = 0  # groups that are indexed so far
         self._calls: list[StoredCall] = []
-        self._given: dict[int, Group] = {}  # the latest for a step is the longest
+        self._inputs: dict[int, Group] = {}  # by step; a later one is longer and replaces it
         self._about: dict[str, str] = {}
         self._broken: list[str] = []
-        self._odd: list[str] = []  # sound, and yet not what a recording says
+        self._malformed: list[str] = []  # checksums are right, and yet this is no recording
 
     def refresh(self) -> int:
+        """Read on in a file that grows, and return the number of new calls."""
         before = len(self.calls)
         self.reader.refresh()
         return len(self.calls) - before
 
     @property
     def calls(self) -> list[StoredCall]:
-        self._understand()
+        self._index()
         return self._calls
 
     @property
     def broken(self) -> list[str]:
-        """Groups of which nobody knows what they were."""
-        self._understand()
-        return [*self._broken, *self._odd]
+        """A sentence for each group that cannot be read."""
+        self._index()
+        return [*self._broken, *self._malformed]
 
-    def _understand(self) -> None:
+    def _index(self) -> None:
         while self._read < len(self.reader):
             group = self.reader.group(self._read)
             self._read += 1
             try:
-                self._take(group)
+                self._add(group)
             except (RecordingFileError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-                self._odd.append(
+                self._malformed.append(
                     f"chunk {group.chunk} of {self.reader.path} does not say what a recording says ({error})"
                 )
 
-    def _take(self, group: Group) -> None:
+    def _add(self, group: Group) -> None:
         if group.broken is not None:
             self._broken.append(group.broken)
         elif group.meta.get("what") == "call":
             self._calls.append(StoredCall(group, self.reader.array))
         elif group.meta.get("what") == "inputs":
-            self._given[int(group.meta["step"])] = group
+            self._inputs[int(group.meta["step"])] = group
         elif group.meta.get("what") == "about":
             self._about = unpack_about(group)
         # Anything else was written by a newer regard, for newer questions.
 
     @property
     def about(self) -> dict[str, str]:
-        self._understand()
+        self._index()
         return self._about
 
     @property
     def inputs(self) -> dict[int, dict[str, Tensor]]:
-        self._understand()
-        return {step: self._of(group, unpack_ids) for step, group in self._given.items()}
+        self._index()
+        return {step: self._unpack(group, unpack_ids) for step, group in self._inputs.items()}
 
     @property
     def tokens(self) -> dict[int, dict[str, list[list[str]]]]:
-        self._understand()
-        found = {step: self._of(group, unpack_texts) for step, group in self._given.items()}
-        return {step: texts for step, texts in found.items() if texts}
+        self._index()
+        tokens = {step: self._unpack(group, unpack_texts) for step, group in self._inputs.items()}
+        return {step: texts for step, texts in tokens.items() if texts}
 
-    def _of(self, group: Group, unpack: Any) -> Any:
+    def _unpack(self, group: Group, unpack: Any) -> Any:
         try:
             return unpack(group, self.reader.array)
         except RegardError:
@@ -89,12 +90,13 @@ class Shelf:
             raise RecordingFileError(message) from error
 
     def damage(self, *, every_byte: bool) -> list[str]:
-        self._understand()
-        return [*self.reader.damage(every_byte=every_byte), *self._odd]
+        """A sentence for each damaged chunk and for each group that is no recording's."""
+        self._index()
+        return [*self.reader.damage(every_byte=every_byte), *self._malformed]
 
 
-class Loaded(Sequence[Call]):
-    """Calls of a file, each loaded when it is asked for."""
+class LoadedCalls(Sequence[Call]):
+    """Calls of a file as a sequence that loads each when it is taken."""
 
     def __init__(self, stored: Sequence[StoredCall]) -> None:
         self._stored = stored
@@ -107,4 +109,4 @@ class Loaded(Sequence[Call]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Call]: ...
     def __getitem__(self, index: int | slice) -> Call | Sequence[Call]:
-        return Loaded(self._stored[index]) if isinstance(index, slice) else self._stored[index].load()
+        return LoadedCalls(self._stored[index]) if isinstance(index, slice) else self._stored[index].load()

@@ -1,4 +1,4 @@
-"""From chunk to chunk through a file that may be damaged, or still being written."""
+"""Stepping from chunk to chunk through a file that may be damaged or still being written."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ import numpy as np
 from regard.recording import _format as form
 from regard.recording._format import Head
 
-BLOCK = 1 << 22  # bytes that are searched at a time for the next sound chunk
+SEARCH_BLOCK = 1 << 22  # bytes that are read at a time while looking for the next sound chunk
 
 
 @dataclass
-class Walk:
-    """A place between two chunks. Heads are read, never mapped: a file that is cut meanwhile only ends early."""
+class ChunkCursor:
+    """A place between two chunks. Heads are read, not mapped, so that a file that is cut meanwhile only ends early."""
 
     file: int
     mark: int
     offset: int = form.ALIGN
     number: int = 0
-    lost: list[tuple[int, int]] = field(default_factory=list)  # first and last of chunks that had to be passed over
+    lost: list[tuple[int, int]] = field(default_factory=list)  # first and last number of chunks that were skipped
 
     def head(self, offset: int) -> Head | None:
+        """The head of the chunk at an offset, or None if there is no sound one."""
         return form.parse_head(os.pread(self.file, form.CHUNK_HEAD.size, offset), offset, self.mark)
 
-    def step(self, size: int) -> Head | None:
-        """The next chunk of a file of `size` bytes that is there as a whole."""
+    def next(self, size: int) -> Head | None:
+        """Move past the next complete chunk of a file of `size` bytes, and return its head; None at the end."""
         head = self.head(self.offset)
         if head is not None and head.number == self.number:
             if head.end > size:
@@ -42,10 +43,10 @@ class Walk:
         return head
 
     def _next_sound(self, size: int) -> Head | None:
-        """The next chunk behind one whose head is not sound. There is none behind what is still being written."""
+        """The next complete chunk behind a damaged head. Behind a chunk that is still being written there is none."""
         start = self.offset + form.ALIGN
         while start < size:
-            block = os.pread(self.file, min(BLOCK, size - start), start)
+            block = os.pread(self.file, min(SEARCH_BLOCK, size - start), start)
             lines = np.frombuffer(block, "<u4", len(block) // form.ALIGN * (form.ALIGN // 4))[:: form.ALIGN // 4]
             for line in np.flatnonzero(lines == int.from_bytes(form.SIGN, "little")).tolist():
                 at = line * form.ALIGN

@@ -1,4 +1,4 @@
-"""A call as named arrays and JSON, and back: what stands between tensors and the file."""
+"""Calls, token ids and texts as JSON with named arrays, and back: the layer between tensors and the file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import RecordError, RecordingFileError, RegardError
-from regard.recording._call import Call, head_of_keys
+from regard.recording._call import Call, key_head_index
 from regard.recording._reader import Group, Stored
 from regard.recording._term_codec import SPEC, decode, encode
 from regard.spec import Spec
@@ -25,7 +25,7 @@ Packed = tuple[dict[str, Any], dict[str, np.ndarray]]  # JSON and named arrays
 
 
 def pack(name: str, tensor: Tensor) -> tuple[dict[str, Any], np.ndarray]:
-    """What the JSON says of a tensor, and its array: booleans as bits along the last axis, bfloat16 as its bytes."""
+    """A tensor as a JSON entry and an array: booleans as bits along the last axis, bfloat16 as its bytes."""
     tensor = tensor.detach().cpu()
     if tensor.dtype == torch.bool:
         flat = tensor if tensor.dim() else tensor.reshape(1)
@@ -38,7 +38,10 @@ def pack(name: str, tensor: Tensor) -> tuple[dict[str, Any], np.ndarray]:
 
 
 def unpack(said: Mapping[str, Any], array: np.ndarray, axis: int | None = None) -> Tensor:
-    """The tensor; where numbers are plain, a view of the array. `axis` was cut to length 1."""
+    """The tensor of an array, without a copy where numpy knows its dtype.
+
+    axis: the axis along which the array is a slice of length 1, if it is one.
+    """
     if "bits" not in said:
         tensor = torch.from_numpy(array.view(np.int16) if said.get("as") == "bfloat16" else array)
         return tensor.view(torch.bfloat16) if said.get("as") == "bfloat16" else tensor
@@ -53,6 +56,7 @@ def unpack(said: Mapping[str, Any], array: np.ndarray, axis: int | None = None) 
 
 
 def pack_call(call: Call) -> Packed:
+    """A call as JSON and arrays."""
     arrays: dict[str, np.ndarray] = {}
 
     def put(name: str, tensor: Tensor) -> dict[str, Any]:
@@ -75,7 +79,7 @@ def pack_call(call: Call) -> Packed:
 
 
 class StoredCall:
-    """A call in a file: what it is, without its tensors."""
+    """A call in a file: its name, step and shape are known, its tensors are read by `load`."""
 
     def __init__(self, group: Group, fetch: Fetch) -> None:
         self.group, self._fetch = group, fetch
@@ -93,8 +97,8 @@ class StoredCall:
         self.bytes = sum(stored.bytes for stored in group.arrays.values())
 
     def load(self, head: int | None = None) -> Call:
-        """The call itself, its tensors views of the file; with a head, only that head is read."""
-        key_head = None if head is None else head_of_keys(self.name, self.query, self.key, head)
+        """The call with its tensors, as views of the file; with a head, only the bytes of that head are read."""
+        key_head = None if head is None else key_head_index(self.name, self.query, self.key, head)
         meta = self.group.meta
         one = None if head is None else 1
 
@@ -122,7 +126,7 @@ class StoredCall:
         return self.group.arrays[said["array"]]
 
     def _shape(self, said: Mapping[str, Any]) -> tuple[int, ...]:
-        """Of the tensor; that of its array may be shorter."""
+        """Shape of the tensor; that of the array is shorter where it holds bits."""
         stored = self._stored(said)
         if "bits" not in said:
             return stored.shape
@@ -146,11 +150,11 @@ def _typed(meta: Mapping[str, Any], name: str, kind: type) -> Any:
     return value
 
 
-# What a model was given
+# Inputs of the model
 
 
 def pack_inputs(step: int, ids: Mapping[str, Tensor], texts: Mapping[str, list[list[str]]]) -> Packed:
-    """Token ids of a step, and their texts as one run of UTF-8 with the length of each."""
+    """Token ids of a step as arrays, and their texts as one run of UTF-8 bytes with the length of each text."""
     arrays: dict[str, np.ndarray] = {}
     said: dict[str, Any] = {}
     for name, tensor in ids.items():
@@ -163,24 +167,27 @@ def pack_inputs(step: int, ids: Mapping[str, Tensor], texts: Mapping[str, list[l
 
 
 def unpack_ids(group: Group, fetch: Fetch) -> dict[str, Tensor]:
+    """Token ids (batch, tokens) by the name of the input."""
     return {name: unpack(said, fetch(group.arrays[said["array"]])) for name, said in group.meta["ids"].items()}
 
 
 def unpack_texts(group: Group, fetch: Fetch) -> dict[str, list[list[str]]]:
-    found: dict[str, list[list[str]]] = {}
+    """Texts of the tokens, by the name of the input, then by sequence."""
+    inputs: dict[str, list[list[str]]] = {}
     for name in group.meta["texts"]:
         rows, columns = group.arrays[name].shape
         raw = fetch(group.arrays[f"{name}.text"]).tobytes()
         stops = np.cumsum(fetch(group.arrays[f"{name}.lengths"]), dtype=np.int64).tolist()
         texts = [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip([0, *stops], stops, strict=False)]
-        found[name] = [texts[row * columns : (row + 1) * columns] for row in range(rows)]
-    return found
+        inputs[name] = [texts[row * columns : (row + 1) * columns] for row in range(rows)]
+    return inputs
 
 
-# What was recorded
+# Notes about the recording
 
 
 def pack_about(says: Mapping[str, str]) -> Packed:
+    """Notes such as {"model": "BertModel"} as JSON."""
     return {"what": "about", "says": dict(says)}, {}
 
 

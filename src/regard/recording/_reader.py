@@ -1,4 +1,4 @@
-"""Reading a .regard file: where things are at once, arrays when they are asked for, no byte believed unchecked."""
+"""Reading a .regard file. Groups are located when it is opened; arrays are mapped and checked when they are used."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ import numpy as np
 
 from regard.errors import DamageError, RecordingFileError
 from regard.recording import _format as form
-from regard.recording._chunks import Walk
+from regard.recording._chunks import ChunkCursor
 from regard.recording._format import Head
 
 DTYPES = frozenset({"<f8", "<f4", "<f2", "<u2", "<i8", "<i4", "<i2", "|i1", "|u1"})
-MOST_DIMENSIONS = 16
+MAX_DIMENSIONS = 16  # of an array; more is damage
 
 
 @dataclass(frozen=True)
 class Stored:
-    """An array in the file."""
+    """Place, dtype and shape of an array in the file."""
 
     at: int  # offset of its chunk
     chunk: int
@@ -40,16 +40,16 @@ class Stored:
 
 @dataclass(frozen=True)
 class Group:
-    """Arrays that were written together, and what they are. `broken` says why nobody knows."""
+    """Arrays that were written together, with the JSON that describes them; `broken` says why it cannot be read."""
 
-    chunk: int  # the number of the one that speaks of them
+    chunk: int  # number of the DONE chunk that describes them
     meta: dict[str, Any] = field(default_factory=dict)
     arrays: dict[str, Stored] = field(default_factory=dict)
     broken: str | None = None
 
 
 class Reader:
-    """What a file holds at the moment when it is opened. `refresh` looks whether more has come."""
+    """The groups of a file as it is when opened; `refresh` reads on in a file that is still being written."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
@@ -58,12 +58,12 @@ class Reader:
         except OSError as error:
             raise RecordingFileError(f"{self.path} cannot be read: {error.strerror}") from error
         weakref.finalize(self, os.close, self._file)
-        self.closed = False  # whether the writer has said that nothing more comes
-        self._done = numbers("Q")  # where the groups are
+        self.closed = False  # True once the writer has ended the file
+        self._done = numbers("Q")  # offsets of the DONE chunks, one for a group
         self._known: dict[int, Group] = {}
         self.size = 0
         self.mark = self._read_head()
-        self._walk = Walk(self._file, self.mark)
+        self._cursor = ChunkCursor(self._file, self.mark)
         self.refresh()
 
     def _read_head(self) -> int:
@@ -77,35 +77,37 @@ class Reader:
         if magic != form.MAGIC:
             raise RecordingFileError(f"{self.path} is no recording: it does not begin with the mark of one")
         if version > form.VERSION:
-            raise RecordingFileError(f"{self.path} has version {version} of the format, and this regard reads 1")
+            raise RecordingFileError(
+                f"{self.path} has version {version} of the format, and this regard reads {form.VERSION}"
+            )
         if raw != form.file_head(mark)[: form.FILE_HEAD.size]:
             raise DamageError(f"{self.path} is damaged in its first bytes")
         return mark
 
     def __len__(self) -> int:
-        """How many groups there are."""
+        """Number of groups."""
         return len(self._done)
 
     def refresh(self) -> int:
-        """Read on from where the file ended before; returns how many groups are new."""
+        """Read on from where the file ended before, and return the number of new groups."""
         before = len(self)
         self.size = os.fstat(self._file).st_size
         if not self.closed and not (before == 0 and self._from_list()):
-            while not self.closed and (head := self._walk.step(self.size)) is not None:
+            while not self.closed and (head := self._cursor.next(self.size)) is not None:
                 if head.kind == form.DONE:
                     self._done.append(head.payload - form.ALIGN)
                 self.closed = head.kind == form.ENDS
         return len(self) - before
 
     def _from_list(self) -> bool:
-        """A file that was closed says at its end where everything is."""
+        """Read the list of groups at the end of a closed file; False if there is none."""
         at = self.size - form.END_SIZE
-        head = self._walk.head(at) if at > form.ALIGN else None
+        head = self._cursor.head(at) if at > form.ALIGN else None
         if head is None or head.kind != form.ENDS or head.end > self.size:
             return False
         try:
             groups, where = form.END.unpack(self._text(head))
-            head = self._walk.head(where) if where < at else None
+            head = self._cursor.head(where) if where < at else None
             if head is None or head.kind != form.LIST or head.length != 8 * groups or head.end > self.size:
                 return False
             self._done.frombytes(np.frombuffer(self._text(head), "<u8").astype("=u8").tobytes())
@@ -117,13 +119,13 @@ class Reader:
     # Groups
 
     def group(self, index: int) -> Group:
-        """What was written together, in the order in which it was written."""
+        """The group of an index, in the order in which groups were written."""
         if index not in self._known:
             self._known[index] = self._group(self._done[index])
         return self._known[index]
 
     def _group(self, at: int) -> Group:
-        head = self._walk.head(at) if at < self.size else None
+        head = self._cursor.head(at) if at < self.size else None
         if head is None or head.kind != form.DONE or head.end > self.size:
             return Group(-1, broken=f"the chunk at byte {at} of {self.path} is damaged in its head")
         try:
@@ -139,7 +141,10 @@ class Reader:
     # Arrays
 
     def array(self, stored: Stored, axis: int | None = None, index: int = 0) -> np.ndarray:
-        """A view of the file, checked; with an axis, one slice of it (its length 1), and only its bytes checked."""
+        """An array as a view of the file, its checksums verified.
+
+        With an axis, the slice of length 1 at `index`, and only the bytes of that slice are verified.
+        """
         head = self._data(stored)
         spans = [(0, head.length)] if axis is None else list(_spans(stored, axis, index))
         data = self._mapped(head)
@@ -152,7 +157,7 @@ class Reader:
         return view[(*[slice(None)] * (axis % view.ndim), slice(index, index + 1))]
 
     def _data(self, stored: Stored) -> Head:
-        head = self._walk.head(stored.at) if stored.at < self.size else None
+        head = self._cursor.head(stored.at) if stored.at < self.size else None
         if head is None or (head.kind, head.number) != (form.DATA, stored.chunk) or head.end > self.size:
             raise DamageError(f"chunk {stored.chunk} of {self.path} is damaged in its head")
         if head.length != stored.bytes:
@@ -165,14 +170,14 @@ class Reader:
     # Bytes
 
     def _text(self, head: Head) -> bytes:
-        """A short payload, checked and copied."""
+        """A short payload, verified and copied."""
         raw = os.pread(self._file, head.end - head.payload, head.payload)
         if len(raw) < head.end - head.payload or form.checksums(raw[: head.length]) != raw[head.length :]:
             raise DamageError(f"chunk {head.number} of {self.path} is damaged: its checksum is wrong")
         return raw[: head.length]
 
     def _mapped(self, head: Head) -> memoryview:
-        """The payload of a chunk and its checksums, unchecked."""
+        """The payload of a chunk and its checksums, mapped into memory, not verified."""
         if os.fstat(self._file).st_size < head.end:  # reading what is no longer there would end the process
             raise DamageError(f"chunk {head.number} of {self.path} is gone: the file has become shorter")
         if not head.length:
@@ -186,17 +191,17 @@ class Reader:
     # Damage
 
     def damage(self, *, every_byte: bool = False) -> list[str]:
-        """In words, chunks that are not as they were written: their heads and texts, with `every_byte` also arrays."""
+        """A sentence for each damaged chunk: heads and texts are verified, with `every_byte` also arrays."""
         groups = (self.group(index) for index in range(len(self)))
-        found = [(group.chunk, group.broken) for group in groups if group.broken is not None and group.chunk >= 0]
-        walk = Walk(self._file, self.mark)
-        while (head := walk.step(self.size)) is not None and head.kind != form.ENDS:
+        damaged = [(group.chunk, group.broken) for group in groups if group.broken is not None and group.chunk >= 0]
+        cursor = ChunkCursor(self._file, self.mark)
+        while (head := cursor.next(self.size)) is not None and head.kind != form.ENDS:
             if head.kind == form.LIST or (head.kind == form.DATA and every_byte):
-                found += [(head.number, self._says(head, piece)) for piece in self._broken(head)]
-        found += [(first, self._lost(first, last)) for first, last in walk.lost]
-        if not self.closed and walk.offset < self.size:
-            found.append((walk.number, f"the last {self.size - walk.offset} bytes are unfinished or damaged"))
-        return [words for _, words in sorted(found)]
+                damaged += [(head.number, self._says(head, piece)) for piece in self._broken(head)]
+        damaged += [(first, self._lost(first, last)) for first, last in cursor.lost]
+        if not self.closed and cursor.offset < self.size:
+            damaged.append((cursor.number, f"the last {self.size - cursor.offset} bytes are unfinished or damaged"))
+        return [sentence for _, sentence in sorted(damaged)]
 
     def _broken(self, head: Head) -> list[int]:
         return list(form.broken_pieces(self._mapped(head), head, range(head.pieces)))
@@ -216,13 +221,13 @@ def _stored(entry: dict[str, Any]) -> Stored:
     whole = (*shape, entry["at"], entry["chunk"])
     if any(type(number) is not int or not 0 <= number < 1 << 62 for number in whole):
         raise ValueError(f"an array {shape} at {entry['at']!r} is none")
-    if len(shape) > MOST_DIMENSIONS or math.prod(max(length, 1) for length in shape) >= 1 << 59:
+    if len(shape) > MAX_DIMENSIONS or math.prod(max(length, 1) for length in shape) >= 1 << 59:
         raise ValueError(f"an array {shape} is too large")
     return Stored(entry["at"], entry["chunk"], np.dtype(dtype), shape)
 
 
 def _spans(stored: Stored, axis: int, index: int) -> Iterator[tuple[int, int]]:
-    """The bytes of one slice along an axis."""
+    """Byte ranges of one slice along an axis, start and stop within the payload."""
     axis %= len(stored.shape)
     slab = math.prod(stored.shape[axis + 1 :]) * stored.dtype.itemsize
     for outer in range(math.prod(stored.shape[:axis]) if slab else 0):

@@ -1,4 +1,4 @@
-"""What was recorded, by layer and by step, in memory or in a file."""
+"""Recordings: the attention of a model's layers, by layer and step, in memory or in a file."""
 
 from __future__ import annotations
 
@@ -14,35 +14,41 @@ from torch import Tensor
 
 from regard.errors import ChoiceError, RecordError
 from regard.recording._call import Call
-from regard.recording._call_index import Loaded, Shelf
+from regard.recording._call_index import CallIndex, LoadedCalls
 from regard.recording._codec import StoredCall, pack_about, pack_call, pack_inputs
 from regard.recording._reader import Reader
 from regard.recording._tokens import Texts, texts_of
 from regard.recording._writer import replacing
 from regard.weights import Weights
 
-Kept = Call | StoredCall
+Entry = Call | StoredCall
 Inputs = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One attention layer of a recording."""
+    """Summary of one attention layer in a recording."""
 
     name: str
     steps: tuple[int, ...]
     shape: tuple[int, ...]  # (batch, heads, queries, keys) of its first step
-    cross: bool
-    mask: str
+    cross: bool  # True if queries and keys come from two sequences
+    mask: str  # in words: "causal('top-left')", "padding", "everything", ...
     heads: tuple[int, ...] | None = None  # which of its heads were kept; None: all
     bytes: int = 0  # of all its steps
 
 
 class Recording:
-    r"""Attention of a model's layers, in the order in which they were called.
+    r"""The attention of a model's layers during one or more forward passes, in memory or in a file.
 
-    recording[name] are the weights (batch, heads, n, m) of a layer, recording[name, step] those of one forward pass,
-    recording[name, step, head] those of one head (batch, 1, n, m), for which a file reads that head alone.
+    `regard.record` makes one, `save` writes it, `regard.open` opens it. It keeps queries, keys and the formula of every
+    call, O(n d) numbers for n tokens, and gives their weights as lazy `regard.Weights`:
+
+    - ``recording[name]``: a layer that ran once, (batch, heads, queries, keys);
+    - ``recording[name, step]``: that layer in one forward pass, or one `generate()`; steps count from 0;
+    - ``recording[name, step, head]``: one head, (batch, 1, queries, keys); from a file only that head is read.
+
+    `layers` lists names, shapes and masks; `tokens` and `inputs` are what the model read.
 
     >>> import torch, regard as rg
     >>> layer = rg.nn.SelfAttention(8, 2)
@@ -66,76 +72,76 @@ class Recording:
         self._about = dict(about or {})
         self._calls = list(calls)
         self._inputs = dict(inputs or {})
-        self._shelf = None if reader is None else Shelf(reader)
+        self._index = None if reader is None else CallIndex(reader)
 
-    # What there is
+    # Contents
 
     @property
     def path(self) -> Path | None:
-        """The file; None in memory."""
-        return None if self._shelf is None else self._shelf.reader.path
+        """The file, or None for a recording in memory."""
+        return None if self._index is None else self._index.reader.path
 
     @property
     def closed(self) -> bool:
-        """False for a file that is still being written, or whose writer was killed."""
-        return self._shelf is None or self._shelf.reader.closed
+        """False for a file that is still being written or whose writer was killed."""
+        return self._index is None or self._index.reader.closed
 
     @property
-    def entries(self) -> Sequence[Kept]:
-        """Every call with its name, step and shape; `load()` gives its tensors."""
-        return self._calls if self._shelf is None else self._shelf.calls
+    def entries(self) -> Sequence[Entry]:
+        """Every call, in order, with its name, step and shape; `load()` gives the call with its tensors."""
+        return self._calls if self._index is None else self._index.calls
 
     @property
     def calls(self) -> Sequence[Call]:
-        """Every call with its tensors; from a file they are loaded one by one."""
-        return self._calls if self._shelf is None else Loaded(self._shelf.calls)
+        """Every call, in order, with its tensors; from a file each is loaded when it is taken."""
+        return self._calls if self._index is None else LoadedCalls(self._index.calls)
 
     @property
     def layers(self) -> tuple[Layer, ...]:
-        """Layers in the order of their first call."""
-        found: dict[str, list[Kept]] = {}
+        """Every layer, in the order of first calls: name, steps, shape, mask, heads, bytes."""
+        by_name: dict[str, list[Entry]] = {}
         for entry in self.entries:
-            found.setdefault(entry.name, []).append(entry)
-        return tuple(_layer(name, calls) for name, calls in found.items())
+            by_name.setdefault(entry.name, []).append(entry)
+        return tuple(_layer(name, calls) for name, calls in by_name.items())
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Forward passes of which something was kept."""
+        """Numbers of the forward passes that were recorded; one `generate()` with a cache is one step."""
         return tuple(dict.fromkeys(entry.step for entry in self.entries))
 
     @property
     def inputs(self) -> dict[int, Inputs]:
-        """Token ids that the model was given: inputs[step]["input_ids"] is (batch, tokens)."""
-        return self._inputs if self._shelf is None else self._shelf.inputs
+        """Token ids that the model read: inputs[step]["input_ids"] is (batch, tokens)."""
+        return self._inputs if self._index is None else self._index.inputs
 
     @property
     def tokens(self) -> dict[int, Texts]:
-        """Their texts, if a tokenizer was given: tokens[step]["input_ids"][row] is a list of strings."""
-        if self._shelf is not None:
-            return self._shelf.tokens
+        """Texts of the tokens, if a tokenizer was given: tokens[step]["input_ids"][sequence] is a list of strings."""
+        if self._index is not None:
+            return self._index.tokens
         return {step: texts_of(ids, self.tokenizer) for step, ids in self._inputs.items() if self.tokenizer is not None}
 
     @property
     def about(self) -> dict[str, str]:
-        """The class of the model, as "model", and what else the caller of `record` said about it."""
-        return self._about if self._shelf is None else self._shelf.about
+        """Notes: the class of the model as "model", and what the caller of `record` passed as `about`."""
+        return self._about if self._index is None else self._index.about
 
     @property
     def bytes(self) -> int:
-        """The size of all tensors that are kept."""
-        if self._shelf is not None:
+        """Size of all tensors that the recording holds."""
+        if self._index is not None:
             return sum(entry.bytes for entry in self.entries)
         tensors = (tensor for call in self._calls for tensor in call.tensors)
         return sum({t.data_ptr(): t.numel() * t.element_size() for t in tensors}.values())  # masks may be shared
 
     @property
     def damage(self) -> list[str]:
-        """What of a file is not as it was written, chunk by chunk; tensors are checked when they are asked for."""
-        return [] if self._shelf is None else self._shelf.damage(every_byte=False)
+        """A sentence for each damaged chunk of a file; tensors are checked when they are loaded, or by `verify`."""
+        return [] if self._index is None else self._index.damage(every_byte=False)
 
     def verify(self) -> list[str]:
-        """The same with every byte of every tensor checked."""
-        return [] if self._shelf is None else self._shelf.damage(every_byte=True)
+        """Check every byte of the file, also of tensors, and return a sentence for each damaged chunk."""
+        return [] if self._index is None else self._index.damage(every_byte=True)
 
     def __repr__(self) -> str:
         names = {entry.name for entry in self.entries}
@@ -146,17 +152,17 @@ class Recording:
             f"{_count(len(self.steps), 'step')}, {self.bytes:,} bytes {where}{lost})"
         )
 
-    # Questions
+    # Weights
 
     def __getitem__(self, which: str | tuple[str, int | None] | tuple[str, int | None, int]) -> Weights:
-        """The weights of a layer, of one of its steps, of one of its heads."""
-        asked: tuple[Any, ...] = which if isinstance(which, tuple) else (which,)
-        name, step, head = (*asked, None, None, None)[:3]
-        if len(asked) > 3 or not isinstance(name, str):
+        """Lazy weights of a layer, of one of its steps, or of one head in one step."""
+        index: tuple[Any, ...] = which if isinstance(which, tuple) else (which,)
+        name, step, head = (*index, None, None, None)[:3]
+        if len(index) > 3 or not isinstance(name, str):
             raise ChoiceError(f"ask for recording[name], [name, step] or [name, step, head], not for {which!r}")
         return self._find(name, step).load(head).weights()
 
-    def _find(self, name: str, step: int | None) -> Kept:
+    def _find(self, name: str, step: int | None) -> Entry:
         calls = {entry.step: entry for entry in self.entries if entry.name == name}
         if not calls:
             raise ChoiceError(f"no layer {name!r} was recorded; there are: {self._names()}")
@@ -172,30 +178,30 @@ class Recording:
 
     @property
     def _lost(self) -> int:
-        return 0 if self._shelf is None else len(self._shelf.broken)
+        return 0 if self._index is None else len(self._index.broken)
 
     def view(self) -> Any:
-        """A widget of a notebook: every head, to look at in any depth."""
+        """A notebook widget that shows every head and zooms into its weights."""
         from regard.web.notebook.display import view
 
         return view(self)
 
-    # Coming and going
+    # Growing and saving
 
     def take(self, call: Call) -> None:
-        """Keep one more call."""
-        self._calls.append(named_apart(call, self._calls))
+        """Append one call."""
+        self._calls.append(with_unique_name(call, self._calls))
 
     def given(self, step: int, tensors: Inputs) -> None:
-        """What the model was given; more of the same step comes behind it."""
-        grow(self._inputs.setdefault(step, {}), tensors)
+        """Append token ids that the model read in a step."""
+        append_inputs(self._inputs.setdefault(step, {}), tensors)
 
     def refresh(self) -> int:
-        """Look whether the file that somebody writes has more; returns how many calls are new."""
-        return 0 if self._shelf is None else self._shelf.refresh()
+        """Read on in a file that is still being written, and return the number of new calls."""
+        return 0 if self._index is None else self._index.refresh()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a file. It takes the place of one that is there once it is complete, not before."""
+        """Write the recording to a file. An existing file is replaced when the new one is complete, not before."""
         if not self.entries:
             raise RecordError("there is nothing to save: the recording has no calls")
         texts = self.tokens
@@ -209,18 +215,27 @@ class Recording:
 
 
 def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001  it is rg.open
-    """A recording in a file, also one that is still being written: nothing is read but what is asked for."""
+    """Open a recording in a file, also one that is still being written; tensors are read when they are used.
+
+    >>> import torch, regard as rg
+    >>> layer = rg.nn.SelfAttention(8, 2)
+    >>> with rg.record(layer, path="live.regard") as recording:
+    ...     _ = layer(torch.randn(1, 5, 8))
+    >>> rg.open("live.regard")["attention"].shape
+    torch.Size([1, 2, 5, 5])
+    """
     return Recording(reader=Reader(path))
 
 
-def grow(known: Inputs, tensors: Inputs) -> None:
+def append_inputs(known: Inputs, tensors: Inputs) -> None:
+    """Append token ids (batch, tokens) to those of the same step; another batch size replaces them."""
     for name, tensor in tensors.items():
         same = name in known and known[name].shape[0] == tensor.shape[0]
         known[name] = torch.cat([known[name], tensor], 1) if same else tensor.clone()
 
 
-def named_apart(call: Call, known: Sequence[Kept]) -> Call:
-    """A module that runs again within a step is told apart: name, name#2, name#3."""
+def with_unique_name(call: Call, known: Sequence[Entry]) -> Call:
+    """The call under a name that its step does not have yet: name, name#2, name#3."""
     taken = {entry.name for entry in takewhile(lambda entry: entry.step == call.step, reversed(known))}
     count = 1
     while (name := call.name if count == 1 else f"{call.name}#{count}") in taken:
@@ -228,7 +243,7 @@ def named_apart(call: Call, known: Sequence[Kept]) -> Call:
     return call if count == 1 else replace(call, name=name)
 
 
-def _layer(name: str, calls: Sequence[Kept]) -> Layer:
+def _layer(name: str, calls: Sequence[Entry]) -> Layer:
     first = calls[0]
     steps = tuple(dict.fromkeys(call.step for call in calls))
     return Layer(name, steps, first.shape, first.cross, first.mask, first.heads, sum(call.bytes for call in calls))

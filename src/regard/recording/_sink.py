@@ -1,4 +1,4 @@
-"""Where the calls of a running model go: into memory, or into a file as they come."""
+"""Where the calls of a running model go: into memory, or into a file one by one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from regard.errors import RecordError, RegardError
 from regard.recording._call import Call
 from regard.recording._codec import pack_about, pack_call, pack_inputs
 from regard.recording._reader import Reader
-from regard.recording._recording import Inputs, Recording, grow, named_apart
+from regard.recording._recording import Inputs, Recording, append_inputs, with_unique_name
 from regard.recording._tokens import texts_of
 from regard.recording._writer import Writer
 
 
-class InMemory:
-    """Calls of a running model, held."""
+class MemorySink:
+    """Keeps the calls of a running model in memory."""
 
     failure: RegardError | None = None
 
@@ -26,44 +26,44 @@ class InMemory:
         self.given = self.recording.given
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
-class ToFile:
-    """Calls of a running model, each on the disk before the model goes on. What fails here never stops the model."""
+class FileSink:
+    """Writes each call of a running model to a file before the model goes on. A failure is kept, not raised."""
 
     def __init__(
         self, path: str | os.PathLike[str], tokenizer: Any = None, about: Mapping[str, str] | None = None
     ) -> None:
         self.failure: RegardError | None = None
         self._tokenizer = tokenizer
-        self._unsaid = dict(about or {})
+        self._about = dict(about or {})
         self._writer = Writer(path)
         self.recording = Recording(reader=Reader(path))
         self._inputs: dict[int, Inputs] = {}
         self._unwritten: set[int] = set()  # steps whose inputs have grown since they were written
 
     def given(self, step: int, tensors: Inputs) -> None:
-        grow(self._inputs.setdefault(step, {}), tensors)
+        append_inputs(self._inputs.setdefault(step, {}), tensors)
         self._unwritten.add(step)
 
     def take(self, call: Call) -> None:
         if self.failure is not None:
             return
         try:
-            self._say()
+            self._write_about()
             self._write_inputs(call.step)
-            self._writer.append(*pack_call(named_apart(call, self.recording.entries)))
+            self._writer.append(*pack_call(with_unique_name(call, self.recording.entries)))
             self.recording.refresh()
         except RegardError as failure:
             self.failure = failure
         except Exception as error:  # noqa: BLE001  a tokenizer of somebody's may raise anything
             self.failure = RecordError(f"{call.name!r} could not be written to {self._writer.path}: {error!r}")
 
-    def _say(self) -> None:
-        if self._unsaid:
-            self._writer.append(*pack_about(self._unsaid))
-            self._unsaid = {}
+    def _write_about(self) -> None:
+        if self._about:
+            self._writer.append(*pack_about(self._about))
+            self._about = {}
 
     def _write_inputs(self, step: int) -> None:
         if step in self._unwritten:
@@ -73,7 +73,7 @@ class ToFile:
             self._unwritten.remove(step)
 
     def close(self) -> None:
-        """Say that nothing more comes. A file in which nothing is does not stay."""
+        """End the file. A file without a call is deleted."""
         try:
             if self.failure is None and self.recording.entries:
                 for step in sorted(self._unwritten):

@@ -1,4 +1,4 @@
-"""Writing a .regard file: what has been acknowledged stays, whenever the process ends."""
+"""Writing a .regard file. A group that has been acknowledged survives a kill of the process at any time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from regard.recording import _format as form
 
 
 class Writer:
-    """Appends groups of arrays. When `append` returns, the group is on the disk.
+    """Appends groups of arrays to a new file. When `append` returns, the group is on the disk.
 
-    With `durable=False` it may still be on its way there until `close` returns.
+    With durable=False that is certain only when `close` has returned.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, mark: int | None = None) -> None:
@@ -28,7 +28,7 @@ class Writer:
         self.mark = int.from_bytes(os.urandom(4), "little") if mark is None else mark  # in every chunk of this file
         self._durable = durable
         self._size = self._number = 0
-        self._done = numbers("Q")  # where the groups are
+        self._done = numbers("Q")  # offsets of the DONE chunks, one for a group
         self._stopped = self._closed = False
         try:
             self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
@@ -49,7 +49,7 @@ class Writer:
             raise StorageError(f"{self.path} cannot be written: {error.strerror}") from error
 
     def append(self, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-        """Write the arrays, wait for the disk, then say that they are there, and wait again."""
+        """Write the arrays, wait for the disk, write the chunk that describes them, and wait again."""
         if self._stopped or self._closed:
             raise StorageError(f"{self.path} takes no more: it {'was closed' if self._closed else 'failed before'}")
         before = self._size, self._number
@@ -63,7 +63,7 @@ class Writer:
             self._sync()
             self._add(done)
         except OSError as error:
-            self._give_back(*before)
+            self._truncate(*before)
             self._stopped = True
             raise StorageError(
                 f"{self.path} could not take the next call ({error.strerror}); the {len(self._done)} before it are safe"
@@ -72,7 +72,7 @@ class Writer:
             if 0 < done.stop <= os.fstat(self._file).st_size:
                 self._add(done)  # it is all there, and whoever reads along may have seen it
             else:
-                self._give_back(*before)  # the next group begins where this one did
+                self._truncate(*before)  # the next group begins where this one did
             raise
 
     def _add(self, done: form.Head) -> None:
@@ -82,7 +82,7 @@ class Writer:
             self._done.append(at)
 
     def close(self) -> None:
-        """Say that nothing more comes, and where everything is."""
+        """Write the list of groups and the chunk that ends the file."""
         if self._closed:
             return
         self._closed = True
@@ -92,14 +92,14 @@ class Writer:
             self._chunk(form.ENDS, memoryview(form.END.pack(len(self._done), before[0])))
             os.fsync(self._file)
         except OSError as error:
-            self._give_back(*before)
+            self._truncate(*before)
             if not self._stopped:  # else whoever writes knows already
                 raise StorageError(f"{self.path} could not be closed properly ({error.strerror})") from error
         finally:
             os.close(self._file)
 
     def abandon(self) -> None:
-        """Let go of a file that nobody will read."""
+        """Close the file descriptor without ending the file."""
         if not self._closed:
             self._closed = True
             os.close(self._file)
@@ -129,8 +129,8 @@ class Writer:
         if self._durable:
             os.fsync(self._file)
 
-    def _give_back(self, size: int, number: int) -> None:
-        """Leave nothing half-written behind; a reader would ignore it, but it takes room."""
+    def _truncate(self, size: int, number: int) -> None:
+        """Cut off what is half-written; a reader would ignore it, but it takes space."""
         self._size, self._number = size, number
         try:
             os.ftruncate(self._file, size)
@@ -152,7 +152,7 @@ def _text(value: Mapping[str, Any]) -> memoryview:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Writer]:
-    """A file that takes the place of another, or of none, when all of it is on the disk, and not before."""
+    """A writer of a temporary file that replaces `path` once all of it is on the disk."""
     beside = files.spare_path(path)
     writer = Writer(beside, durable=False)
     try:

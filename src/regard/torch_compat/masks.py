@@ -1,10 +1,16 @@
-"""Masks as torch.nn writes them, in regard's words: booleans where True hides, and numbers that are added."""
+"""Mask conventions of torch, translated into regard's terms.
+
+- `torch.nn.MultiheadAttention`: in a boolean mask True hides; numbers are added to the scores, and -inf hides.
+- `scaled_dot_product_attention`: in a boolean mask True is visible; numbers are the same.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import torch
+from jaxtyping import Bool
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -15,8 +21,10 @@ from regard.scores import Score, bias, scaled_dot
 from regard.term import type_name
 from regard.tracing import is_tracing
 
+Part = tuple[Tensor | None, Mask | None]  # a bias that is added to the scores, and what is hidden
 
-def translate(
+
+def layer_terms(
     attn_mask: Tensor | None,
     key_padding_mask: Tensor | None,
     inputs: tuple[Tensor, Tensor, Tensor],
@@ -24,19 +32,70 @@ def translate(
     is_causal: bool,
     extra: int,
 ) -> tuple[Score | None, Mask | None]:
-    """The score and the mask that two masks of torch's ask for; `extra` keys at the end are always seen.
+    """Score and mask for the two masks of a layer's call; None is the default score, or everything visible.
 
-    attn_mask (..., n, m) as `by_head` has it. inputs: query, key and value, which may hold NaN that is to stay hidden.
+    attn_mask is (queries, keys) or (..., heads, queries, keys), key_padding_mask (..., keys). The `extra` keys at the
+    end, which the layer adds itself, are always visible. inputs are query, key and value: where they hold NaN, the
+    mask keeps what -inf hides from them too.
     """
-    found: list[tuple[Tensor | None, Mask | None]] = []
+    parts: list[Part] = []
     if is_causal:
-        found.append((None, causal("top-left")))
+        parts.append((None, causal("top-left")))
     elif attn_mask is not None:
-        found.append(_of_pairs(_longer(attn_mask, extra), inputs))
+        parts.append(_pair_terms(_with_extra(attn_mask, extra), inputs))
     if key_padding_mask is not None:
-        found.append(_of_keys(_longer(key_padding_mask, extra)))
+        parts.append(_split(_with_extra(key_padding_mask, extra)[..., None, None, :]))
+    return _combined(parts)
+
+
+def terms(masks: Iterable[Tensor], dtype: torch.dtype) -> tuple[Score | None, Mask | None]:
+    """Score and mask for masks in the convention of torch's layer, all that -inf hides in the mask.
+
+    Biases are cast to `dtype`, that of the queries.
+    """
+    parts = (_split(mask) for mask in masks)
+    return _combined([(None if added is None else added.to(dtype), hidden) for added, hidden in parts])
+
+
+def to_sdpa_mask(masks: Iterable[Tensor]) -> Tensor | None:
+    """One `attn_mask` of scaled_dot_product_attention for masks in the convention of torch's layer."""
+    total: Tensor | None = None
+    for mask in masks:
+        one = ~mask if mask.dtype == torch.bool else mask
+        if total is None:
+            total = one
+        elif total.dtype == one.dtype == torch.bool:
+            total = total & one
+        else:
+            total = _as_bias(total) + _as_bias(one)
+    return total
+
+
+def split_heads(attn_mask: Tensor, heads: int) -> Tensor:
+    """An attn_mask (batch * heads, queries, keys) as (batch, heads, queries, keys); one for all sequences stays."""
+    if attn_mask.dim() == 2 or attn_mask.shape[0] == heads:
+        return attn_mask
+    return attn_mask.unflatten(0, (-1, heads))
+
+
+def hidden_keys(mask: Tensor) -> Bool[Tensor, "..."]:
+    """True where a mask in the convention of torch's layer hides."""
+    return mask if mask.dtype == torch.bool else mask == -math.inf
+
+
+def hidden_by_infinity(added: Tensor, *inputs: Tensor) -> Mask | None:
+    """A mask of what a bias of -inf hides, or None where the bias alone is enough.
+
+    It is not enough where an input holds NaN or inf, which no sum takes away.
+    """
+    if not is_tracing() and all_finite(*inputs):
+        return None
+    return hide(added.detach() == -math.inf)
+
+
+def _combined(parts: list[Part]) -> tuple[Score | None, Mask | None]:
     score, mask = None, None
-    for added, hidden in found:
+    for added, hidden in parts:
         if added is not None:
             score = (score or scaled_dot()) + bias(added)
         if hidden is not None:
@@ -44,65 +103,59 @@ def translate(
     return score, mask
 
 
-def by_head(attn_mask: Tensor, heads: int) -> Tensor:
-    """(n, m) as it is; (B * heads, n, m) -> (B, heads, n, m)."""
-    if attn_mask.dim() == 2 or attn_mask.shape[0] == heads:
-        return attn_mask
-    return attn_mask.unflatten(0, (-1, heads))
-
-
-def _longer(mask: Tensor, extra: int) -> Tensor:
+def _with_extra(mask: Tensor, extra: int) -> Tensor:
     return pad(mask, (0, extra)) if extra else mask
 
 
-def _of_pairs(attn_mask: Tensor, inputs: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor | None, Mask | None]:
+def _pair_terms(attn_mask: Tensor, inputs: tuple[Tensor, Tensor, Tensor]) -> Part:
+    """An attn_mask of numbers stays one bias, -inf included: it may be learned, and is not copied."""
     if _is_causal(attn_mask):
         return None, causal("top-left")
     if attn_mask.is_floating_point():
-        return attn_mask, hidden_by_never(attn_mask, *inputs)
-    return None, None if _says_nothing(attn_mask) else hide(attn_mask)
+        return attn_mask, hidden_by_infinity(attn_mask, *inputs)
+    return _split(attn_mask)
 
 
-def hidden_by_never(added: Tensor, *inputs: Tensor) -> Mask | None:
-    """A mask of what -inf hides, where it is needed: what is hidden may be NaN, which no sum takes away."""
-    if not is_tracing() and all_finite(*inputs):
-        return None
-    return hide(added.detach() == -math.inf)
+def _split(mask: Tensor) -> Part:
+    """A mask as a finite bias and what is hidden.
+
+    `nn.TransformerEncoder` turns booleans into 0 and -inf before it calls a layer. A key that a mask hides does no harm
+    even if it is NaN; one that is hidden by adding -inf does.
+    """
+    if not mask.is_floating_point():
+        return None, None if _is_neutral(mask) else hide(mask)
+    hidden = mask == -math.inf
+    rest = mask.masked_fill(hidden, 0.0)
+    return None if _is_neutral(rest) else rest, None if _is_neutral(hidden) else hide(hidden)
 
 
 def _is_causal(attn_mask: Tensor) -> bool:
-    """Whether it is the causal mask written out, where one may look: a kernel that knows it is twice as fast."""
+    """True if this is the causal mask written out: a kernel that knows it is twice as fast. False under a trace."""
     n = attn_mask.shape[0]
     if attn_mask.shape != (n, n) or n < 2 or is_tracing() or attn_mask.requires_grad:
         return False
-    never = -math.inf if attn_mask.is_floating_point() else True
-    if attn_mask[0, -1].item() != never or attn_mask[-1, 0].item() == never:  # most that are not end here
+    hidden = -math.inf if attn_mask.is_floating_point() else True
+    if attn_mask[0, -1].item() != hidden or attn_mask[-1, 0].item() == hidden:  # most other masks are told here
         return False
-    return torch.equal(attn_mask, torch.full_like(attn_mask, never).triu_(1))
+    return torch.equal(attn_mask, torch.full_like(attn_mask, hidden).triu_(1))
 
 
-def _of_keys(padding: Tensor) -> tuple[Tensor | None, Mask | None]:
-    """nn.TransformerEncoder turns booleans into 0 and -inf before it calls a layer: here they are turned back.
-
-    A key that is hidden by a mask does no harm even if it is NaN; one that is hidden by adding -inf does.
-    """
-    padding = padding[..., None, None, :]  # (B, heads, queries, keys)
-    if not padding.is_floating_point():
-        return None, None if _says_nothing(padding) else hide(padding)
-    hidden = padding == -math.inf
-    rest = padding.masked_fill(hidden, 0.0)
-    return None if _says_nothing(rest) else rest, None if _says_nothing(hidden) else hide(hidden)
-
-
-def _says_nothing(mask: Tensor) -> bool:
-    """Whether a mask changes no score, where one may look."""
+def _is_neutral(mask: Tensor) -> bool:
+    """True if a mask changes no score. False under a trace, where nobody can look, and for one that is learned."""
     return not is_tracing() and not mask.requires_grad and not bool(mask.any())
+
+
+def _as_bias(mask: Tensor) -> Tensor:
+    """A mask of scaled_dot_product_attention as numbers that are added."""
+    if mask.dtype != torch.bool:
+        return mask
+    return torch.zeros_like(mask, dtype=torch.float32).masked_fill(~mask, -torch.inf)
 
 
 def check(
     attn_mask: Tensor | None, key_padding_mask: Tensor | None, *, lead: tuple[int, ...], heads: int, n: int, m: int
 ) -> None:
-    """Refuse what torch refuses; `lead` is (B,), or () for input without a batch."""
+    """Refuse masks that torch's layer refuses; `lead` is (batch,), or () for input without a batch."""
     for name, mask in (("attn_mask", attn_mask), ("key_padding_mask", key_padding_mask)):
         if mask is not None and not isinstance(mask, Tensor):
             msg = (

@@ -1,119 +1,140 @@
-"""The weights of torch's multi-head attention, from its parameters and the arguments of a call, as torch reads them."""
+"""What `torch.nn.MultiheadAttention` does with its parameters and the arguments of a call, step by step."""
 
 import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
-from regard import masks, scores
-from regard.masks import Mask
-from regard.scores import Score
+from regard.torch_compat.masks import hidden_keys, terms, to_sdpa_mask
 from regard.weights import Weights
 
-ARGUMENTS = inspect.signature(nn.MultiheadAttention.forward)
+FORWARD = inspect.signature(nn.MultiheadAttention.forward)
 
 
-def is_multihead(module: nn.Module) -> bool:
-    return isinstance(module, nn.MultiheadAttention)
+def call_arguments(layer: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of a call of the layer, by name; those that were left out are missing."""
+    return dict(FORWARD.bind(layer, *args, **options).arguments)
 
 
-def arguments(module: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """What a call was given, by name."""
-    return dict(ARGUMENTS.bind(module, *args, **options).arguments)
+# Projections
 
 
-def of_call(module: Any, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Weights, Tensor | None]:
-    """The weights (batch, heads, queries, keys), and which queries are no padding, (batch, 1, queries), where known."""
-    given = arguments(module, args, options)
-    q, k = projected(module, given)
-    score, mask = _words(torch_masks(module, given), k.shape[-2], q.dtype)
-    padded = _as_batch(given.get("key_padding_mask"), 1)
+def project(layer: Any, query: Tensor, key: Tensor, value: Tensor | None) -> tuple[Tensor, ...]:
+    """Queries, keys and values of every head, q = W_q query + b_q and so on: (..., features) -> (..., heads, dim) each.
+
+    Inputs that are the same tensor share one matrix product. Without a value, only queries and keys are projected.
+    """
+    heads, width, biases = (layer.num_heads, layer.head_dim), layer.embed_dim, layer.in_proj_bias
+    packed = layer.in_proj_weight
+    if packed is not None and key is value:
+        if query is key:
+            return linear(query, packed, biases).unflatten(-1, (3, *heads)).unbind(-3)
+        sizes = (width, 2 * width)
+        w_q, w_kv = packed.split(sizes)
+        b_q, b_kv = (None, None) if biases is None else biases.split(sizes)
+        k, v = linear(key, w_kv, b_kv).unflatten(-1, (2, *heads)).unbind(-3)
+        return linear(query, w_q, b_q).unflatten(-1, heads), k, v
+    matrices = (layer.q_proj_weight, layer.k_proj_weight, layer.v_proj_weight) if packed is None else packed.chunk(3)
+    vectors = (None, None, None) if biases is None else biases.chunk(3)
+    triples = zip((query, key, value), matrices, vectors, strict=True)
+    return tuple(linear(x, w, b).unflatten(-1, heads) for x, w, b in triples if x is not None)
+
+
+def heads_first(layer: Any, projected: Tensor) -> Tensor:
+    """(rows, batch, heads, dim), or with the batch first, or without a batch -> (batch, heads, rows, dim)."""
+    if projected.dim() == 4 and not layer.batch_first:
+        return projected.permute(1, 2, 0, 3)
+    return projected.transpose(-3, -2)
+
+
+def append_extra_keys(
+    layer: Any, rows: Float[Tensor, "*batch heads keys dim"], learned: Tensor | None
+) -> Float[Tensor, "*batch heads more dim"]:
+    """Keys or values with the rows that the layer adds itself: a learned one (add_bias_kv), zeros (add_zero_attn)."""
+    if learned is not None:
+        row = learned.view(layer.num_heads, 1, layer.head_dim)
+        rows = torch.cat([rows, row.expand(*rows.shape[:-2], 1, layer.head_dim)], -2)
+    return pad(rows, (0, 0, 0, 1)) if layer.add_zero_attn else rows
+
+
+def query_and_key(
+    layer: Any, arguments: dict[str, Any]
+) -> tuple[Float[Tensor, "batch heads queries dim"], Float[Tensor, "batch heads keys dim"]]:
+    """Queries and keys of every head, with the keys that the layer adds; a call without a batch is a batch of one."""
+    q, k = (heads_first(layer, x) for x in project(layer, arguments["query"], arguments["key"], None))
+    k = append_extra_keys(layer, k, None if layer.bias_k is None else layer.bias_k.to(k.dtype))
+    return (q, k) if q.dim() == 4 else (q.unsqueeze(0), k.unsqueeze(0))
+
+
+# Masks and weights of one call
+
+
+def broadcast_masks(layer: Any, arguments: dict[str, Any]) -> list[Tensor]:
+    """The masks of a call as they broadcast to (batch, heads, queries, keys); True hides, numbers are added."""
+    pairs, padding = arguments.get("attn_mask"), arguments.get("key_padding_mask")
+    masks: list[Tensor] = []
+    if pairs is not None:
+        masks.append(pairs if pairs.dim() == 2 else pairs.unflatten(0, (-1, layer.num_heads)))
+    if padding is not None:
+        masks.append(torch.atleast_2d(padding)[:, None, None])
+    return masks
+
+
+def sdpa_mask(layer: Any, arguments: dict[str, Any], keys: int) -> Tensor | None:
+    """The masks of a call as one `attn_mask` of scaled_dot_product_attention, for all `keys`, also those it adds."""
+    return to_sdpa_mask(_padded(broadcast_masks(layer, arguments), keys))
+
+
+def call_weights(
+    layer: Any, args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[Weights, Bool[Tensor, "batch 1 queries"] | None]:
+    """Weights (batch, heads, queries, keys) of a call, and which queries are no padding, if that is known.
+
+    It is known in self-attention with a key_padding_mask, where queries and keys are the same tokens.
+    """
+    arguments = call_arguments(layer, args, options)
+    q, k = query_and_key(layer, arguments)
+    score, mask = terms(_padded(broadcast_masks(layer, arguments), k.shape[-2]), q.dtype)
+    padding = arguments.get("key_padding_mask")
     real = None
-    if padded is not None and given["query"] is given["key"]:
-        real = ~_hidden(padded)[:, None]
+    if padding is not None and arguments["query"] is arguments["key"]:
+        real = ~hidden_keys(torch.atleast_2d(padding))[:, None]
     return Weights(q, k, score, mask), real
 
 
-def torch_masks(module: Any, given: dict[str, Any]) -> list[Tensor | None]:
-    """The two masks of a call as they broadcast to (batch, heads, queries, keys); True hides in both."""
-    padded = _as_batch(given.get("key_padding_mask"), 1)
-    return [
-        _per_head(given.get("attn_mask"), module.num_heads),
-        padded if padded is None else padded[:, None, None],
-    ]
+def _padded(masks: list[Tensor], keys: int) -> list[Tensor]:
+    """Masks that reach over the keys that the layer adds, which every query sees."""
+    return [pad(mask, (0, keys - mask.shape[-1])) for mask in masks]
 
 
-def kept(module: Any, given: dict[str, Any], keys: int) -> Tensor | None:
-    """Both masks as one, in the other convention of torch's: True keeps, and numbers are added to scores."""
-    found: Tensor | None = None
-    for tensor in torch_masks(module, given):
-        if tensor is None:
-            continue
-        whole = pad(tensor, (0, keys - tensor.shape[-1]))
-        whole = ~whole if whole.dtype == torch.bool else whole
-        if found is None:
-            found = whole
-        elif found.dtype == whole.dtype == torch.bool:
-            found = found & whole
-        else:
-            found = _numbers(found) + _numbers(whole)
-    return found
+# torch's fast path, which computes an encoder layer in one kernel and calls no attention module
 
 
-def _numbers(mask: Tensor) -> Tensor:
-    return (
-        torch.zeros_like(mask, dtype=torch.float32).masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else mask
-    )
+def disable_fast_path(layer: nn.MultiheadAttention) -> None:
+    """Make one layer fail the conditions of torch's fast path, so that `nn.TransformerEncoderLayer` calls it.
+
+    The encoder layer reads this attribute to learn whether query, key and value share one projection. Beside it, only
+    `nn.MultiheadAttention` itself reads it, to learn which of the parameters it has.
+    """
+    layer._qkv_same_embed_dim = False  # noqa: SLF001
 
 
-def _batch_first(module: Any, x: Tensor) -> Tensor:
-    """(batch, length, features), whichever of torch's three layouts it came in."""
-    if x.dim() == 2:
-        return x.unsqueeze(0)
-    return x if module.batch_first else x.transpose(0, 1)
+def enable_fast_path(layer: nn.MultiheadAttention) -> None:
+    """Undo `disable_fast_path`."""
+    layer._qkv_same_embed_dim = layer.in_proj_weight is not None  # noqa: SLF001
 
 
-def projected(module: Any, given: dict[str, Any]) -> tuple[Tensor, Tensor]:
-    """q and k of every head, (batch, heads, length, dim), with the keys that the layer adds by itself."""
-    query, key = (_batch_first(module, given[name]) for name in ("query", "key"))
-    if module.in_proj_weight is not None:
-        w_q, w_k, _ = module.in_proj_weight.chunk(3)
-    else:
-        w_q, w_k = module.q_proj_weight, module.k_proj_weight
-    b_q, b_k, _ = (None, None, None) if module.in_proj_bias is None else module.in_proj_bias.chunk(3)
-    q, k = linear(query, w_q, b_q), linear(key, w_k, b_k)
-    if module.bias_k is not None:
-        k = torch.cat([k, module.bias_k.expand(len(k), -1, -1).to(k.dtype)], 1)
-    if module.add_zero_attn:
-        k = pad(k, (0, 0, 0, 1))
-    q, k = (x.unflatten(-1, (module.num_heads, -1)).transpose(1, 2) for x in (q, k))
-    return q, k
-
-
-def _as_batch(mask: Tensor | None, dims: int) -> Tensor | None:
-    return mask.unsqueeze(0) if mask is not None and mask.dim() == dims else mask
-
-
-def _per_head(mask: Tensor | None, heads: int) -> Tensor | None:
-    """(queries, keys) for all, or (batch * heads, queries, keys), a batch's heads beside each other."""
-    return mask if mask is None or mask.dim() == 2 else mask.unflatten(0, (-1, heads))
-
-
-def _words(given: list[Tensor | None], keys: int, dtype: torch.dtype) -> tuple[Score, Mask | None]:
-    """In torch's masks True hides; numbers are added to the scores, and -inf hides."""
-    score, mask = scores.scaled_dot(), None
-    for tensor in given:
-        if tensor is None:
-            continue
-        whole = pad(tensor, (0, keys - tensor.shape[-1]))  # keys that the layer adds are seen by all
-        hidden = _hidden(whole)
-        mask = masks.hide(hidden) if mask is None else mask & masks.hide(hidden)
-        if whole.is_floating_point() and bool((whole.masked_fill(hidden, 0) != 0).any()):
-            score = score + scores.bias(whole.masked_fill(hidden, 0).to(dtype))
-    return score, mask
-
-
-def _hidden(mask: Tensor) -> Tensor:
-    return mask if mask.dtype == torch.bool else mask == -torch.inf
+@contextmanager
+def no_fast_path() -> Iterator[None]:
+    """Switch torch's fast path off for every layer, for a while."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)

@@ -1,6 +1,11 @@
-"""What torch's attention function takes and refuses. Its exceptions are kept to, with words of our own."""
+"""Arguments of `torch.nn.functional.scaled_dot_product_attention`: what torch takes, how it reads it, what it refuses.
+
+What torch refuses is refused with an exception of the same type and a message of our own.
+"""
 
 from __future__ import annotations
+
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,28 +17,102 @@ from regard.term import type_name
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 
-def check_types(
-    query: object, key: object, value: object, attn_mask: object, is_causal: object, enable_gqa: object
-) -> None:
-    """Raise a TypeError where an argument is not even of the right kind."""
-    for name, tensor in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(tensor, Tensor):
-            msg = f"{name} must be a torch tensor, but it is {type_name(tensor)}"
+class Arguments(NamedTuple):
+    """One call of scaled_dot_product_attention, with torch's names, order and defaults."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None = None
+    dropout_p: float = 0.0
+    is_causal: bool = False
+    scale: float | None = None
+    enable_gqa: bool = False
+
+    @property
+    def tensors(self) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+        return self.query, self.key, self.value, self.attn_mask
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Everything but the tensors, by name."""
+        names = ("dropout_p", "is_causal", "scale", "enable_gqa")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def needs_gradient(self) -> bool:
+        """True if a derivative with respect to one of the tensors may be taken."""
+        return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in self.tensors)
+
+    def autocast(self) -> Arguments:
+        """The arguments as torch.autocast hands them to the kernel: all floating point but float64 in its dtype."""
+        device = self.query.device.type
+        if not torch.is_autocast_enabled(device):
+            return self
+        dtype = torch.get_autocast_dtype(device)
+
+        def cast(tensor: Tensor) -> Tensor:
+            floating = tensor.is_floating_point() and tensor.dtype != torch.float64
+            return tensor.to(dtype) if floating and tensor.device.type == device else tensor
+
+        mask = None if self.attn_mask is None else cast(self.attn_mask)
+        return Arguments(cast(self.query), cast(self.key), cast(self.value), mask, *self[4:])
+
+    def check_types(self) -> None:
+        """Raise a TypeError where an argument has the wrong type."""
+        for name, tensor in (("query", self.query), ("key", self.key), ("value", self.value)):
+            if not isinstance(tensor, Tensor):
+                msg = f"{name} must be a torch tensor, but it is {type_name(tensor)}"
+                raise DtypeError(msg)
+        if self.attn_mask is not None and not isinstance(self.attn_mask, Tensor):
+            msg = (
+                f"attn_mask must be a torch tensor or None, but it is {type_name(self.attn_mask)} "
+                f"(masks of regard.masks are for regard.attend)"
+            )
             raise DtypeError(msg)
-    if attn_mask is not None and not isinstance(attn_mask, Tensor):
-        msg = (
-            f"attn_mask must be a torch tensor or None, but it is {type_name(attn_mask)} "
-            f"(masks of regard.masks are for regard.attend)"
-        )
-        raise DtypeError(msg)
-    for name, flag in (("is_causal", is_causal), ("enable_gqa", enable_gqa)):
-        if not isinstance(flag, bool):
-            msg = f"{name} must be True or False, but it is {type_name(flag)}"
-            raise DtypeError(msg)
+        for name, flag in (("is_causal", self.is_causal), ("enable_gqa", self.enable_gqa)):
+            if not isinstance(flag, bool):
+                msg = f"{name} must be True or False, but it is {type_name(flag)}"
+                raise DtypeError(msg)
+
+    def check_tensors(self) -> None:
+        """Refuse dtypes and numbers of dimensions that torch refuses; a mask may be boolean or float32 too."""
+        query, key, value, attn_mask = self.tensors
+        dtype = query.dtype
+        if not dtype == key.dtype == value.dtype:
+            msg = f"query, key and value must have one dtype, but have {dtype}, {key.dtype}, {value.dtype}"
+            raise CallError(msg)
+        if dtype not in DTYPES:
+            msg = f"query, key and value must be of {', '.join(map(str, DTYPES))}, but they are of {dtype}"
+            raise UnsupportedError(msg)
+        if attn_mask is not None and attn_mask.dtype not in (torch.bool, torch.float32, dtype):
+            msg = (
+                f"attn_mask must be of torch.bool, torch.float32 or the {dtype} of query, but it is of "
+                f"{attn_mask.dtype}"
+            )
+            raise CallError(msg)
+        if min(query.dim(), key.dim(), value.dim()) < 2:
+            shapes = ", ".join(str(tuple(t.shape)) for t in (query, key, value))
+            msg = f"query, key and value must be (..., rows, features), two dimensions at least, but they are {shapes}"
+            raise CallError(msg)
 
 
-def number(value: object, name: str) -> float:
-    """A float of what torch takes for one: also integers, numpy's numbers, and tensors of one number that learn not."""
+def dropout_probability(dropout_p: object) -> float:
+    """dropout_p as a float from 0 to 1."""
+    p = _number(dropout_p, "dropout_p")
+    if not 0 <= p <= 1:
+        msg = f"dropout_p is a probability from 0 to 1, not {p}"
+        raise CallError(msg)
+    return p
+
+
+def scale_factor(scale: object) -> float | None:
+    """The factor of the scores as a float, or None for 1 / sqrt(d)."""
+    return None if scale is None else _number(scale, "scale")
+
+
+def _number(value: object, name: str) -> float:
+    """A float of what torch takes for one: integers, numpy's numbers, and tensors of one number without a gradient."""
     if isinstance(value, float | int):
         return float(value)
     takes = not isinstance(value, str | bytes | complex) and hasattr(value, "__float__")
@@ -43,54 +122,8 @@ def number(value: object, name: str) -> float:
     return float(value)  # pyright: ignore[reportArgumentType]
 
 
-def probability(dropout_p: object) -> float:
-    found = number(dropout_p, "dropout_p")
-    if not 0 <= found <= 1:
-        msg = f"dropout_p is a probability from 0 to 1, not {found}"
-        raise CallError(msg)
-    return found
-
-
-def factor(scale: object) -> float | None:
-    return None if scale is None else number(scale, "scale")
-
-
-def autocast(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """The tensors as torch.autocast has them: all that is not float64 in its dtype."""
-    device = query.device.type
-    if not torch.is_autocast_enabled(device):
-        return query, key, value, attn_mask
-    dtype = torch.get_autocast_dtype(device)
-
-    def cast(tensor: Tensor) -> Tensor:
-        floating = tensor.is_floating_point() and tensor.dtype != torch.float64
-        return tensor.to(dtype) if floating and tensor.device.type == device else tensor
-
-    return cast(query), cast(key), cast(value), None if attn_mask is None else cast(attn_mask)
-
-
-def check_numbers(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) -> None:
-    """One dtype for all, of those that can be attended with; masks may be boolean or float32 too."""
-    dtype = query.dtype
-    if not dtype == key.dtype == value.dtype:
-        msg = f"query, key and value must have one dtype, but have {dtype}, {key.dtype}, {value.dtype}"
-        raise CallError(msg)
-    if dtype not in DTYPES:
-        msg = f"query, key and value must be of {', '.join(map(str, DTYPES))}, but they are of {dtype}"
-        raise UnsupportedError(msg)
-    if attn_mask is not None and attn_mask.dtype not in (torch.bool, torch.float32, dtype):
-        msg = f"attn_mask must be of torch.bool, torch.float32 or the {dtype} of query, but it is of {attn_mask.dtype}"
-        raise CallError(msg)
-    if min(query.dim(), key.dim(), value.dim()) < 2:
-        shapes = ", ".join(str(tuple(t.shape)) for t in (query, key, value))
-        msg = f"query, key and value must be (..., rows, features), two dimensions at least, but they are {shapes}"
-        raise CallError(msg)
-
-
-def ungrouped(query: Tensor, tensor: Tensor, name: str) -> Tensor:
-    """As many heads as the query has, or one that serves them all."""
+def repeat_heads(query: Tensor, tensor: Tensor, name: str) -> Tensor:
+    """Keys or values with as many heads as the query has, or with the one head that serves them all (enable_gqa)."""
     if min(query.dim(), tensor.dim()) < 3:
         msg = (
             f"enable_gqa=True groups heads, on axis -3, so three dimensions are needed: "
@@ -109,25 +142,31 @@ def ungrouped(query: Tensor, tensor: Tensor, name: str) -> Tensor:
     return tensor.repeat_interleave(wanted // heads, -3)
 
 
-def lead(query: Tensor, key: Tensor) -> tuple[Tensor, tuple[int, ...]]:
-    """The leading shape of the weights, and a query that `attend` does not take for one of grouped heads."""
-    found, other = tuple(query.shape[:-2]), tuple(key.shape[:-2])
-    if found == other:
-        return query, found
-    joined = together(found, other)
+def expand_heads(query: Tensor, key: Tensor) -> tuple[Tensor, tuple[int, ...]]:
+    """The query with all heads that it has to serve, and the leading shape of the weights.
+
+    `attend` would take a query with fewer heads than the key for one of grouped heads, which torch does not.
+    """
+    lead, other = tuple(query.shape[:-2]), tuple(key.shape[:-2])
+    if lead == other:
+        return query, lead
+    joined = together(lead, other)
     if joined is None:
         msg = (
             f"leading dimensions of query and key must be equal or 1 (or heads be grouped, with enable_gqa=True): "
             f"query {tuple(query.shape)}, key {tuple(key.shape)}"
         )
         raise CallError(msg)
-    if found and found[-1] != joined[-1]:
-        query = query.expand(*found[:-1], joined[-1], *query.shape[-2:])
+    if lead and lead[-1] != joined[-1]:
+        query = query.expand(*lead[:-1], joined[-1], *query.shape[-2:])
     return query, joined
 
 
-def fitting_mask(attn_mask: Tensor, full: tuple[int, ...]) -> Tensor:
-    """The mask with two dimensions at least: torch's plain formula takes one that has fewer, its kernel does not."""
+def broadcastable_mask(attn_mask: Tensor, full: tuple[int, ...]) -> Tensor:
+    """The mask, checked to broadcast to `full`, with two dimensions at least.
+
+    torch's plain formula takes a mask of fewer dimensions, its kernel does not.
+    """
     shape = tuple(attn_mask.shape)
     fits = all(a in (1, b) for a, b in zip(reversed(shape), reversed(full), strict=False))
     if len(shape) > len(full) or not fits:
@@ -136,12 +175,8 @@ def fitting_mask(attn_mask: Tensor, full: tuple[int, ...]) -> Tensor:
     return attn_mask if len(shape) > 1 else attn_mask.reshape(1, -1)
 
 
-def any_learns(*tensors: Tensor | None) -> bool:
-    return any(t is not None and t.requires_grad for t in tensors)
-
-
-def laid_out_as(query: Tensor, output: Tensor) -> Tensor:
-    """In memory as torch leaves it: what people `view` afterwards was made for that."""
+def torch_strides(query: Tensor, output: Tensor) -> Tensor:
+    """The output with the memory layout that torch gives it, which callers rely on when they `view` it."""
     heads_last = query.dim() == 4 and query.shape == output.shape and not query.is_contiguous()
     if heads_last and query.transpose(1, 2).is_contiguous():
         return output.transpose(1, 2).contiguous().transpose(1, 2)

@@ -14,7 +14,6 @@ from regard.web.server.priority import GATE
 from regard.web.server.workers import Job, WorkerPools
 
 WIRE_NAMES = {"first": "sink", "itself": "self"}  # measures whose name on the wire is another
-MEASURES = ("entropy", "saturation", "distance", "first", "previous", "itself", "separators")
 SEPARATORS = frozenset(
     (*".,;:!?。，；：！？、\n", "[SEP]", "[CLS]", "<s>", "</s>", "<pad>", "<|im_start|>", "<|im_end|>", "<|endoftext|>")
 )
@@ -82,7 +81,11 @@ class ProfileJob:
         separators = sorted(text for text in texts if text in SEPARATORS or text.strip() in SEPARATORS) or None
         table = analysis.profiles(recording, layers=glob.escape(entry.name), step=entry.step, separators=separators)
         return [
-            {"entry": number, "head": row.head, **{WIRE_NAMES.get(name, name): getattr(row, name) for name in MEASURES}}
+            {
+                "entry": number,
+                "head": row.head,
+                **{WIRE_NAMES.get(name, name): getattr(row, name) for name in analysis.MEASURES},
+            }
             for row in table
         ]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from regard.recording import TokenAxis
 from regard.web.server.errors import ApiError
 
 Texts = dict[int, dict[str, list[list[str]]]]  # step -> input -> sequence -> tokens
@@ -153,6 +154,5 @@ def _recording_id(path: Path | None, temporary: Path | None) -> str:
 def _input_name(texts: Texts, entry: Any, count: int, *, keys: bool) -> str | None:
     """The model input whose tokens are an entry's queries or keys: the first with as many tokens, or None."""
     inputs = texts.get(entry.step, {})
-    decoder = "decoder" in entry.name and not (keys and entry.cross)
-    names = ("decoder_input_ids", "input_ids") if decoder else ("input_ids", "decoder_input_ids")
+    names = TokenAxis(entry.name, entry.step, count, entry.cross, keys).input_names
     return next((name for name in names if any(len(row) == count for row in inputs.get(name, []))), None)

@@ -17,7 +17,7 @@ from regard.engine.reducers import Heatmap
 from regard.engine.tiles import Problem, head_slices
 from regard.errors import ChoiceError
 from regard.operands import Span
-from regard.recording._call import Call
+from regard.recording import Call
 from regard.web.maps.arrays import ArrayResult
 from regard.web.maps.head import BOX_CELLS, interactive, lead_index
 from regard.web.maps.pooling import contiguous_runs, sample_rows, to_float32

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ChoiceError, MissingExtraError
-from regard.recording import Recording
-from regard.recording._call import Call
+from regard.recording import Call, Recording
 from regard.web.api.registry import RecordingRegistry, Texts
 from regard.weights import Weights
 
