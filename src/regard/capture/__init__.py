@@ -15,12 +15,13 @@ from regard.capture._hugging_face import hugging_face
 from regard.capture._mask_reader import MaskReader
 from regard.capture._multihead import MultiheadRoute
 from regard.capture._observer import Observer, Selection
-from regard.capture._returned_weights import observe_returned_weights, returned_weights
+from regard.capture._returned_weights import observe_returned_weights
+from regard.capture._returned_weights import returned_weights as returned_weights  # for regard.analysis
 from regard.capture._sdpa import SdpaMode
 from regard.capture._unsupported import check_not_compiled, check_types, compiled_error, nothing_recorded_error
 from regard.recording import FileSink, MemorySink, Recording
 
-__all__ = ["record", "returned_weights"]
+__all__ = ["record"]
 
 T = TypeVar("T")
 
