@@ -62,6 +62,7 @@ NO_JSON = {
     "UTF-16": '{"a": 1}'.encode("utf-16"),
     "a number without end": b'{"a": ' + b"9" * 100_000 + b"}",
     "two objects": b"{}{}",
+    "a key twice": b'{"a": 1, "a": 2}',
     "a form": b"text=hello&model=minilm",
 }
 

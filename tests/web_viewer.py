@@ -9,15 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from web_browser import ARGUMENTS, WAIT
 
 import regard as rg
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-expect.set_options(timeout=90_000)  # a machine that runs other tests, too
 LONG = 32_768
 HOSTILE = [
     "</script><script>window.hurt = 1</script>", "<img src=x onerror='window.hurt = 1'>", "{{7*7}}",
@@ -90,7 +86,7 @@ def served(files: dict[str, Path]) -> Iterator[Shown]:
 @contextmanager
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
         yield browser
         browser.close()
 
@@ -104,7 +100,7 @@ class Watched(NamedTuple):
 
 def opened(context: BrowserContext, shown: Shown, place: str = "") -> Watched:
     page, errors = context.new_page(), []
-    page.set_default_timeout(90_000)  # a machine that runs other tests, too
+    page.set_default_timeout(WAIT)
     page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on(

@@ -96,14 +96,14 @@ def assert_rows_are_distributions(rows):
 @pytest.mark.parametrize("name", QUICK)
 @settings(max_examples=25)
 @given(data=st.data())
-def test_every_state_is_shown_and_its_code_agrees(name, data):
+def test_every_state_is_shown_and_its_code_computes_the_same(name, data):
     page = PAGES[name]
     check_state(page, data.draw(states(page.state)))
 
 
 @settings(max_examples=15)
 @given(asked=states(PAGES["relevance"].state, without=["heads"]))  # the code is about questions alone
-def test_every_question_is_answered_and_its_code_agrees(asked):
+def test_every_question_is_answered_and_its_code_computes_the_same(asked):
     check_state(PAGES["relevance"], asked)
 
 
@@ -140,7 +140,7 @@ def test_a_state_survives_json(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_page_shows_is_described(name):
+def test_every_shown_field_is_described_in_the_docstring(name):
     import importlib
 
     described = importlib.import_module(f"regard.lab.pages.{name}").__doc__
@@ -170,7 +170,7 @@ def refusal(page, given):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("value", HOSTILE, ids=range(len(HOSTILE)))
-def test_no_field_is_trusted(name, value):
+def test_invalid_values_are_refused_or_round_trip(name, value):
     page = PAGES[name]
     for field in fields(page.state):
         said = refusal(page, {field.name: value})
@@ -197,7 +197,7 @@ def test_unknown_fields_are_refused_by_name(name):
         (b"\xff\xfe\xfa", "the state must be JSON"),
     ],
 )
-def test_text_that_is_no_json(text, message):
+def test_invalid_json_is_refused_with_the_reason(text, message):
     with pytest.raises(FormatError, match=message):
         PAGES["cues"].read(text)
 
@@ -213,10 +213,10 @@ def show(name, **state):
     return page.show(page.read(state))
 
 
-# A: cues
+# cues
 
 
-def test_the_same_desk_has_two_answers():
+def test_the_desk_has_another_winner_with_a_query():
     looked = show("cues")
     names = looked["names"]["en"]
     assert names[looked["bottom_up"]["winner"]] == "red coffee cup"
@@ -240,7 +240,7 @@ def test_three_cats_are_counted():
 
 
 @pytest.mark.parametrize("scene", list(datasets.SCENES))
-def test_every_scene_is_told_twice_and_has_two_answers(scene):
+def test_every_scene_has_two_languages_and_two_winners(scene):
     seen = show("cues", scene=scene)
     for texts in (seen["names"], seen["features"]):
         assert len(texts["en"]) == len(texts["zh"]) == len(set(texts["zh"]))
@@ -253,7 +253,7 @@ def test_a_query_of_zeros_asks_for_nothing():
     assert seen["weights"] == pytest.approx([0.2] * 5) and not seen["own_query"]
 
 
-# B: regression
+# regression
 
 
 def test_three_fits_of_the_sine():
@@ -277,13 +277,13 @@ def test_points_may_come_in_any_order():
     assert there["order"] == [0, 2, 1] and back["order"] == [2, 1, 0]
 
 
-def test_inputs_that_no_point_reaches():
+def test_inputs_out_of_a_compact_kernels_reach_are_empty():
     shown = show("regression", points=[[2, 1]], kernel="boxcar", w=2)
     reached = [place for place in range(50) if place not in shown["empty"]]
     assert reached == list(range(15, 26)) and shown["prediction"][15] == 1 and shown["prediction"][14] == 0
 
 
-def test_training_is_what_show_learns_and_can_be_stopped():
+def test_training_ends_with_the_width_of_show_and_can_be_stopped():
     page = PAGES["regression"]
     state = page.read({"mode": "learned", "n": 11, "steps": 12})
     *steps, last = page.train(state)
@@ -306,7 +306,7 @@ def test_the_batch_product():
     torch.testing.assert_close(torch.bmm(left, right), result)
 
 
-# D1, D3, D4: scores
+# scores
 
 
 def test_eight_scores_of_the_same_keys():
@@ -337,7 +337,7 @@ def test_local_attention_looks_around_a_place():
     assert here["weights"][0] == here["weights"][1] == here["weights"][4] == 0 and 0 < here["total"] < 1
 
 
-# E: saturation
+# saturation
 
 
 def test_variance_is_d_k_unless_divided():
@@ -351,7 +351,7 @@ def test_variance_is_d_k_unless_divided():
     assert plain["nudge"]["mean_moved"] > 2 * scaled["nudge"]["mean_moved"]
 
 
-def test_curves_are_the_study():
+def test_curves_are_those_of_analysis_saturation():
     curves = show("saturation", keys=7)["curves"]
     assert curves["scaled"]["d_k"] == [1, 4, 16, 64, 256, 1024]
     for d_k, variance, error in zip(*(curves["unscaled"][c] for c in ("d_k", "variance", "error")), strict=True):
@@ -359,10 +359,10 @@ def test_curves_are_the_study():
     assert curves["unscaled"]["gradient"][-1] < curves["scaled"]["gradient"][-1] / 3
 
 
-# D2: masks
+# masks
 
 
-def test_masks_are_what_they_say():
+def test_visible_cells_follow_the_mask_expression():
     shown = show("masks")
     assert shown["formula"] == "causal" and shown["seen"] == list(range(1, 9)) and shown["empty"] == []
     rules = [
@@ -391,13 +391,13 @@ def test_the_copied_recipe_sees_the_future():
     assert len(demo["torch"]) == 10 and demo["empty"] == []
 
 
-def test_masks_ask_where_queries_stand_and_what_a_boolean_means():
+def test_masks_need_align_and_refuse_a_bare_boolean():
     with pytest.raises(RegardError, match="align"):
         show("masks", n=5, m=7)
     assert "allow" in show("masks")["message"] and "hide" in show("masks")["message"]
 
 
-# F: by hand
+# by hand
 
 
 def test_the_worked_example_to_four_decimals():
@@ -413,14 +413,14 @@ def test_the_worked_example_to_four_decimals():
     assert shown["leaders"] == [[0], [1], [2], [3], [0, 2, 4]] and shown["ties"] == [4]
 
 
-def test_tokens_of_one_length():
+def test_tokens_of_different_lengths_are_refused():
     with pytest.raises(ShapeError, match=r"tokens must have one length: tokens\[0\] has 2 numbers, tokens\[1\] has 1"):
         PAGES["by_hand"].read({"tokens": [[1, 2], [3]]})
     with pytest.raises(RegardError, match=r"tokens\[1\]\[0\] must be from -100 to 100, a number that is not finite"):
         PAGES["by_hand"].read({"tokens": [[1], [math.nan]]})
 
 
-# D6: normalisers
+# normalisers
 
 
 def test_normalisers_on_the_same_scores():
@@ -432,7 +432,7 @@ def test_normalisers_on_the_same_scores():
     assert shown["weights"] == rows["sparsemax"]["weights"] == [1, 0, 0, 0, 0]
 
 
-def test_reinforce_is_right_on_average_and_calmer_with_a_baseline():
+def test_reinforce_is_unbiased_and_a_baseline_reduces_variance():
     shown = show("normalisers", draws=500, rewards=[5, 6, 5, 5, 5])
     p, r = torch.tensor(shown["probabilities"]), torch.tensor(shown["rewards"])
     assert shown["exact"] == pytest.approx((p * (r - p @ r)).tolist(), abs=1e-6)
@@ -443,12 +443,12 @@ def test_reinforce_is_right_on_average_and_calmer_with_a_baseline():
     assert sum(shown["counts"]) == 500
 
 
-def test_one_reward_for_each_key():
+def test_a_wrong_number_of_rewards_is_refused():
     with pytest.raises(ShapeError, match="rewards must be as many as scores, one a key: 5 scores came, and 2 rewards"):
         show("normalisers", rewards=[1, 2])
 
 
-# D5: heads
+# heads
 
 
 def test_heads_of_a_real_model():
@@ -471,7 +471,7 @@ def test_heads_of_a_real_model():
     assert_code_agrees(page, state, shown)
 
 
-def test_heads_look_at_sentences_they_can_read():
+def test_sentences_too_long_or_unknown_are_refused():
     with pytest.raises(ShapeError, match="sentence must have at most 64 tokens to be looked at head by head, 82 came"):
         show("heads", sentence="word " * 80)
     with pytest.raises(UnknownTextError, match=r"minilm .* does not know"):
@@ -479,7 +479,7 @@ def test_heads_look_at_sentences_they_can_read():
     assert show("heads", sentence="Tall")["heads"][0]["pair"] is None
 
 
-# G: relevance
+# relevance
 
 
 @pytest.mark.parametrize("preset", ["en-short", "zh-short", "en-whole", "zh-whole"])
@@ -492,11 +492,11 @@ def test_the_right_segments_win(preset):
     assert all(verdict["right"] and verdict["answer_rank"] == 1 for verdict in shown["verdicts"])
     if preset.endswith("whole"):
         assert shown["verdicts"][0]["tempting"] == 10 and shown["verdicts"][0]["beaten"]
-    assert shown["pairs"]["math_class"] > shown["pairs"]["class_apples"]  # G3
+    assert shown["pairs"]["math_class"] > shown["pairs"]["class_apples"]
     assert_rows_are_distributions(shown["weights"])
     assert_rows_are_distributions(shown["among"])
     body, school = shown["heads"]["weights"]
-    rows = [head[0] for head in (body, school)]  # G1: one row of Q, two heads
+    rows = [head[0] for head in (body, school)]  # one row of Q, two heads
     first = [row.index(max(row)) for row in rows]
     assert first == [0, 1] if preset.endswith("short") else first[0] in {0, 10}
     assert max(rows[0]) > 1.5 * max(rows[1])  # the question is about the body, and the other head sees little of it
@@ -535,6 +535,6 @@ def test_text_that_the_encoder_does_not_know_is_refused(state):
         ({"heads": [{"name": "a"}, {"name": "a"}]}, "heads must have different names"),
     ],
 )
-def test_passages_that_make_no_sense(state, message):
+def test_invalid_passages_are_refused(state, message):
     with pytest.raises(RegardError, match=message):
         show("relevance", **state)

@@ -54,7 +54,7 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(server):
         assert client.get("/").status_code == 200
 
 
-def test_who_comes_by_a_link_of_another_site_is_asked_to_come_again(server):
+def test_a_visitor_from_another_sites_link_is_reloaded(server):
     """Browsers keep a strict cookie back then; `Sec-Fetch-Site` is how they say so."""
     link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     with httpx.Client(base_url=server.address.url, trust_env=False, headers=link) as client:
@@ -64,7 +64,7 @@ def test_who_comes_by_a_link_of_another_site_is_asked_to_come_again(server):
         assert client.get("/api/health").json()["error"].startswith("open the address")
 
 
-def test_every_answer_is_strict(server):
+def test_every_response_has_the_security_headers(server):
     with server.client() as client:
         for answer in (client.get("/"), client.get("/api/health"), client.get("/nothing"), client.put("/")):
             assert all(answer.headers[name] == value for name, value in HEADERS.items())
@@ -72,7 +72,7 @@ def test_every_answer_is_strict(server):
             assert "server" not in answer.headers
 
 
-def test_localhost_is_a_name_of_the_server_and_its_own_origin_is_welcome(server):
+def test_localhost_and_the_servers_own_origin_are_accepted(server):
     host = f"localhost:{server.address.port}"
     with server.client(headers={"Host": host, "Origin": f"http://{host}"}) as client:
         assert client.get("/api/health").status_code == 200
@@ -93,11 +93,11 @@ def test_localhost_is_a_name_of_the_server_and_its_own_origin_is_welcome(server)
         ("127.0.0.1", "127.0.0.1", False),
     ],
 )
-def test_which_hosts_are_ours(bound, asked, ours):
+def test_own_hosts(bound, asked, ours):
     assert ServerAddress(bound, 80).is_own_host(asked) is ours
 
 
-def test_a_token_is_not_shown_by_accident():
+def test_the_token_is_not_in_the_repr():
     address = ServerAddress("127.0.0.1", 80)
     assert address.token not in repr(address)
     assert address.token != ServerAddress("127.0.0.1", 80).token
@@ -106,21 +106,21 @@ def test_a_token_is_not_shown_by_accident():
 # Events
 
 
-def test_training_is_told_step_by_step(server):
+def test_training_sends_an_event_for_each_step(server):
     with server.client() as client:
         found = events(client.get("/api/lessons/regression/train", params={"state": '{"steps": 3}'}).text)
     assert len(found) >= 4
     assert found[-1].get("done")
 
 
-def test_training_stops_when_the_client_leaves(server):
+def test_training_stops_when_the_client_disconnects(server):
     with server.client() as client:
         with client.stream("GET", "/api/lessons/regression/train") as answer:
             assert next(answer.iter_lines()).startswith("data: ")
         assert until(lambda: not server.workers.long.is_busy)
 
 
-def test_an_event_stream_that_fails_says_so(server, monkeypatch):
+def test_a_failing_event_stream_ends_with_the_error(server, monkeypatch):
     from regard.web.api import recorder
 
     def failing(*_):
@@ -158,7 +158,7 @@ def test_a_text_that_the_model_cannot_read_is_an_error(server, text, why):
 # Work
 
 
-def test_work_that_waits_is_dropped_with_its_client_and_too_much_is_refused():
+def test_cancelled_jobs_leave_the_queue_and_a_full_queue_is_503():
     pool = workers.WorkerPool("test", workers=1, max_queued=2)
     go, ran = threading.Event(), []
     first = pool.submit(lambda _: go.wait(WAIT))
@@ -175,14 +175,14 @@ def test_work_that_waits_is_dropped_with_its_client_and_too_much_is_refused():
     pool.stop()
 
 
-def test_full_means_503_over_http(server, monkeypatch):
+def test_a_full_queue_is_503_over_http(server, monkeypatch):
     monkeypatch.setattr(server.workers.quick, "_max_queued", 0)
     with server.client() as client:
         answer = client.get("/api/recordings")
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
 
-def test_json_has_only_finite_numbers():
+def test_json_responses_have_null_for_nan_and_infinity():
     assert (
         strict_json.dumps({"a": [float("nan"), float("inf"), 1.5], "b": "\ud800"}) == b'{"a":[null,null,1.5],"b":"?"}'
     )
@@ -191,14 +191,14 @@ def test_json_has_only_finite_numbers():
 # What is served
 
 
-def test_a_page_that_is_not_built_says_so(tmp_path):
+def test_a_page_that_is_not_built_is_503_with_instructions(tmp_path):
     with running(tmp_path, page=StaticPage(tmp_path / "nothing")) as server, server.client() as client:
         answer = client.get("/")
         assert answer.status_code == 503 and "not built" in answer.text
         assert client.get("/api/health").status_code == 200
 
 
-def test_files_that_come_later_are_not_served(tmp_path):
+def test_files_added_after_the_start_are_not_served(tmp_path):
     with running(tmp_path) as server, server.client() as client:
         assert client.get("/assets/page-1a2b.js").text == "export {}"
         assert client.get("/assets/page-1a2b.js").headers["content-type"] == "text/javascript; charset=utf-8"
@@ -206,13 +206,13 @@ def test_files_that_come_later_are_not_served(tmp_path):
         assert client.get("/assets/later.js").status_code == 404
 
 
-def test_the_viewer_records_nothing(tmp_path):
+def test_the_viewer_without_the_lab_cannot_record(tmp_path):
     with running(tmp_path, lab=False) as server, server.client() as client:
         answer = client.post("/api/recordings", json={"text": "a"})
         assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
 
 
-def test_ids_are_of_the_file_and_old_recordings_of_the_lab_go(tmp_path):
+def test_ids_are_stable_per_file_and_old_lab_recordings_are_deleted(tmp_path):
     registry, recording = RecordingRegistry(), a_recording(tmp_path)
     assert registry.add(recording, "a").id == RecordingRegistry().add(recording, "b").id
     files = [registry.new_file() for _ in range(MAX_LAB_RECORDINGS + 2)]
@@ -234,7 +234,7 @@ def test_batch_and_heads_of_any_shape(shape, expected):
 # The commands
 
 
-def test_a_port_that_is_taken_is_said_and_the_usual_one_gives_way():
+def test_a_taken_port_is_an_error_but_the_default_port_falls_back():
     with listen("127.0.0.1", 0) as first:
         port = first.getsockname()[1]
         with pytest.raises(CallError, match=f"port {port} is taken"):
@@ -274,7 +274,7 @@ def test_the_command_prints_one_line_and_stops_at_once_with_streams_open(tmp_pat
         process.communicate()
 
 
-def test_wrong_files_and_ports_are_one_line(tmp_path):
+def test_wrong_files_and_ports_are_errors_of_one_line(tmp_path):
     (tmp_path / "no.regard").write_text("hello")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -291,7 +291,7 @@ def test_wrong_files_and_ports_are_one_line(tmp_path):
             assert why in err and err.startswith("regard: ") and err.count("\n") == 1
 
 
-def test_another_address_is_warned_of():
+def test_a_public_address_is_warned_of():
     process = start("lab", "--no-open", "--host", "0.0.0.0")  # noqa: S104
     try:
         assert "nothing is encrypted" in process.stderr.readline()
@@ -301,7 +301,13 @@ def test_another_address_is_warned_of():
         process.communicate()
 
 
-def test_the_package_has_its_page_or_says_where_it_comes_from():
+def test_the_built_page_or_its_source_is_there():
     """The built page is checked in; until it is, the server says so itself."""
     page = StaticPage()
     assert page.index is None or Path(__file__).parents[2].joinpath("frontend").exists()
+
+
+def test_the_server_starts_without_importing_torch():
+    code = "import sys; import regard.web.serve; sys.exit('torch' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0

@@ -124,10 +124,10 @@ def _gradients(state: State, sharpened: Tensor) -> dict[str, Any]:
 
 def _rewards(state: State) -> Tensor:
     m = len(state.scores)
-    given = [float(place == 1) for place in range(m)] if state.rewards is None else state.rewards
-    if len(given) != m:
-        raise ShapeError(f"rewards must be as many as scores, one a key: {m} scores came, and {len(given)} rewards")
-    return torch.tensor(given, dtype=torch.float64)
+    rewards = [float(place == 1) for place in range(m)] if state.rewards is None else state.rewards
+    if len(rewards) != m:
+        raise ShapeError(f"rewards must be as many as scores, one a key: {m} scores came, and {len(rewards)} rewards")
+    return torch.tensor(rewards, dtype=torch.float64)
 
 
 def code(state: State) -> str:

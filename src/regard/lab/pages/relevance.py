@@ -148,10 +148,10 @@ def code(state: State) -> str:
         "",
         f"segments = {_texts(segments)}",
         f"questions = {_texts(questions)}",
-        f"found = rg.relate(segments, questions{encoder}, temperature={literal(state.temperature)})",
-        "weights = found.weights  # a row for each question",
+        f"relation = rg.relate(segments, questions{encoder}, temperature={literal(state.temperature)})",
+        "weights = relation.weights  # a row for each question",
         "for row, question in enumerate(questions):",
-        "    best = found.ranking(row)[0]",
+        "    best = relation.ranking(row)[0]",
         '    print(question, "->", best.segment, f"{best.weight:.2f}")',
     ]
     return "\n".join(lines) + "\n"

@@ -43,13 +43,13 @@ class LessonRoutes:
         states = request.query_params.getlist("state")
         if len(states) > 1:
             raise ApiError(400, f"one state is asked for, and {len(states)} came")
-        given = parse_json_object(states[0].encode("utf-8", "replace")) if states else {}
+        body = parse_json_object(states[0].encode("utf-8", "replace")) if states else {}
 
         def read(_: Job[Any]) -> Any:
             page = _page(request)
             if page.train is None:
                 raise ApiError(404, f"nothing is trained in the lesson {page.name}")
-            return page.train, page.read(given)
+            return page.train, page.read(body)
 
         train, state = await self._run(request, read)
 

@@ -46,13 +46,13 @@ def events(registry: RecordingRegistry, text: str, name: str, job: Job[None]) ->
 
         other = ". Take smollm2, which reads every text" if name == "minilm" else ""
         longer = ", or take smollm2, which reads 8,192" if name == "minilm" else ""
-        given = models.give(name, text, loaded=_load(name), instead=other, shorter=longer)
+        prepared = models.give(name, text, loaded=_load(name), instead=other, shorter=longer)
         job.check()
-        run = RecordedForwardPass(given, registry.new_file())
+        run = RecordedForwardPass(prepared, registry.new_file())
         stack.callback(run.stop)
         for progress in run.progress():
             job.check()
-            yield {"stage": "recording", "progress": progress, "tokens": given.length}
+            yield {"stage": "recording", "progress": progress, "tokens": prepared.length}
         title = " ".join(text.split())
         registered = registry.add(run.open(), title if len(title) <= 60 else f"{title[:59]}…", run.path)
     yield {"stage": "done", "progress": 1.0, "id": registered.id}
@@ -68,8 +68,8 @@ def _load(name: str) -> Any:
 class RecordedForwardPass:
     """A model's forward pass in a thread of its own. It can be stopped between two modules."""
 
-    def __init__(self, given: Any, path: Any) -> None:
-        self.path, self._given = path, given
+    def __init__(self, prepared: Any, path: Any) -> None:
+        self.path, self._prepared = path, prepared
         self._calls = self._total = 0
         self._stopped = threading.Event()
         self._error: BaseException | None = None
@@ -101,15 +101,15 @@ class RecordedForwardPass:
 
         import regard as rg
 
-        given = self._given
-        about = {"from": given.name}
+        prepared = self._prepared
+        about = {"from": prepared.name}
         try:
             with (
                 torch.no_grad(),
-                self._count_calls(given.model),
-                rg.record(given.model, path=self.path, tokenizer=given.tokenizer, about=about),
+                self._count_calls(prepared.model),
+                rg.record(prepared.model, path=self.path, tokenizer=prepared.tokenizer, about=about),
             ):
-                given.model(**given.inputs)
+                prepared.model(**prepared.inputs)
         except BaseException as error:  # noqa: BLE001  raised again by `progress`
             self._error = error
 

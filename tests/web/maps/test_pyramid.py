@@ -1,4 +1,4 @@
-"""Maps of a head: every tile of every level is the pooled matrix, though the matrix is never built."""
+"""Attention maps: every tile of every level is the pooled matrix, though the matrix is never built."""
 
 import json
 import math
@@ -71,7 +71,7 @@ def level(one: AttentionMap, pool: str, number: int) -> np.ndarray:
     return np.block([[one.tile(pool, number, row, col).values for col in cols] for row in rows])
 
 
-def in_squares(dense: Tensor, side: int, pool: str) -> Tensor:
+def pooled_into_squares(dense: Tensor, side: int, pool: str) -> Tensor:
     """The textbook: each square of the whole matrix, in float64."""
     n, m = dense.shape
     rows, cols = -(-n // side), -(-m // side)
@@ -106,19 +106,19 @@ def matrices(draw: st.DrawFn) -> tuple[rg.Weights, Tensor, int, int]:
 
 @settings(max_examples=40)
 @given(matrices(), st.booleans())
-def test_every_level_is_the_pooled_matrix(matrix: Any, told: bool) -> None:
+def test_every_level_is_the_pooled_matrix(matrix: Any, given_lse: bool) -> None:
     weights, dense, batch, head = matrix
     softmax = isinstance(weights.spec.normaliser, type(normalisers.softmax()))
-    lse = weights.logsumexp()[batch, head] if told and softmax else None
+    lse = weights.logsumexp()[batch, head] if given_lse and softmax else None
     with small_pieces():
         one = refined(AttentionMap(weights, batch, head, lse))
         for number, pool in product(range(one.levels), POOLS):
-            close(level(one, pool, number), in_squares(dense, 1 << number, pool))
+            close(level(one, pool, number), pooled_into_squares(dense, 1 << number, pool))
 
 
 @settings(max_examples=30)
 @given(matrices(), st.data())
-def test_rows_columns_and_the_best_are_those_of_the_weights(matrix: Any, data: st.DataObject) -> None:
+def test_rows_columns_and_top_keys_are_those_of_the_weights(matrix: Any, data: st.DataObject) -> None:
     weights, dense, batch, head = matrix
     n, m = dense.shape
     i, j, k = (data.draw(st.integers(0, top)) for top in (n - 1, m - 1, m - 1))
@@ -160,7 +160,7 @@ def test_a_level_is_the_pooled_level_below() -> None:
         for number in range(2, one.levels):
             below, side = pictures[number - 1], 1 << (number - 1)
             shares = counts(8209, 331, side) if pool == "mean" else torch.ones_like(below)
-            above = in_squares(below * shares, 2, pool)
+            above = pooled_into_squares(below * shares, 2, pool)
             if pool == "mean":  # at the edges a pixel stands for fewer cells
                 above = above * counts(*below.shape, 2) / counts(8209, 331, 2 * side)
             close(pictures[number].numpy(), above)
@@ -181,7 +181,7 @@ def long_map(mask: Any = None, lse: bool = False) -> AttentionMap:
     return AttentionMap(weights, 0, 1, weights.logsumexp()[0, 1] if lse else None)
 
 
-def test_before_the_pass_there_is_an_estimate_and_it_says_so() -> None:
+def test_coarse_tiles_are_marked_as_estimates_before_the_pass() -> None:
     one = long_map(masks.causal())
     guess = one.tile("mean", 5, 0, 0)
     assert not guess.exact and not one.info()["exact"] and one.info()["progress"] == 0
@@ -192,20 +192,20 @@ def test_before_the_pass_there_is_an_estimate_and_it_says_so() -> None:
     assert np.corrcoef(guess.values.ravel(), exact.values.ravel())[0, 1] > 0.5
 
 
-def test_the_estimate_of_rows_that_are_all_alike_is_exact() -> None:
+def test_the_estimate_is_exact_when_all_rows_are_equal() -> None:
     q, k = torch.randn(1, 8).expand(9001, 8), torch.randn(311, 8)
     one = AttentionMap(rg.Weights(q, k))
     for pool, number in product(POOLS, range(5, one.levels)):
         guess = level(one, pool, number)
         assert not one.tile(pool, number, 0, 0).exact
-        close(guess, in_squares(one_row(one).expand(9001, 311), 1 << number, pool))
+        close(guess, pooled_into_squares(one_row(one).expand(9001, 311), 1 << number, pool))
 
 
 def one_row(one: AttentionMap) -> Tensor:
     return torch.from_numpy(one.row(0))
 
 
-def test_a_pass_that_was_cancelled_goes_on_to_the_same_bits() -> None:
+def test_a_cancelled_pass_continues_to_the_same_bits() -> None:
     whole, often = refined(long_map()), long_map()
     shares = [0.0]
     while not often.exact:
@@ -217,7 +217,7 @@ def test_a_pass_that_was_cancelled_goes_on_to_the_same_bits() -> None:
         assert np.array_equal(level(whole, pool, 5), level(often, pool, 5))
 
 
-def test_tiles_become_exact_one_by_one() -> None:
+def test_tiles_become_exact_strip_by_strip() -> None:
     one = long_map()
     for share in one.refine(workers=1):
         if share > 0:
@@ -233,7 +233,7 @@ def test_tiles_become_exact_one_by_one() -> None:
         assert np.array_equal(guess.values[8 * strip : 8 * strip + 8], exact.values[8 * strip : 8 * strip + 8])
 
 
-def test_many_threads_see_what_one_sees() -> None:
+def test_concurrent_queries_and_passes_agree_with_one_thread() -> None:
     one, alone = long_map(masks.causal()), refined(long_map(masks.causal()))
     wanted = [(pool, z, r, c) for pool in POOLS for z, r, c in [(0, 3, 2), (2, 5, 1), (4, 1, 0), (4, 2, 2)]]
     found: dict[Any, np.ndarray] = {}
@@ -253,14 +253,14 @@ def test_many_threads_see_what_one_sees() -> None:
     assert np.array_equal(level(one, "mean", 5), level(alone, "mean", 5))
 
 
-def test_an_error_in_a_worker_reaches_the_caller_and_the_rest_can_be_done_later() -> None:
+def test_a_worker_error_reaches_the_caller_and_the_pass_can_resume() -> None:
     one = long_map()
     with patch.object(head_module.HeadWeights, "box", side_effect=MemoryError), pytest.raises(MemoryError):
         list(one.refine())
     refined(one)
 
 
-def test_a_pass_leaves_torch_its_threads() -> None:
+def test_a_pass_restores_the_thread_count_of_torch() -> None:
     before = torch.get_num_threads()
     refined(long_map(masks.window(9, 0)))
     assert torch.get_num_threads() == before
@@ -269,12 +269,12 @@ def test_a_pass_leaves_torch_its_threads() -> None:
 # What may be in the numbers
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_nan_shows_where_it_is_seen_and_only_there(told: bool) -> None:
+@pytest.mark.parametrize("given_lse", [False, True])
+def test_nan_shows_at_visible_keys_only(given_lse: bool) -> None:
     q, k = torch.randn(1, 1, 40, 8), torch.randn(1, 1, 40, 8)
     k[..., 20, 3] = math.nan
     weights = rg.Weights(q, k, mask=masks.causal())
-    lse = torch.logsumexp(weights.query @ weights.key.mT / 8**0.5, -1)[0, 0] if told else None
+    lse = torch.logsumexp(weights.query @ weights.key.mT / 8**0.5, -1)[0, 0] if given_lse else None
     with small_pieces():
         one = refined(AttentionMap(weights, lse=lse))
         cells = level(one, "mean", 0)
@@ -282,22 +282,22 @@ def test_nan_shows_where_it_is_seen_and_only_there(told: bool) -> None:
         assert not np.isnan(cells[:20]).any()
         assert not np.isnan(np.triu(cells, 1)).any()
         for number, pool in product(range(one.levels), POOLS):
-            wanted = in_squares(torch.from_numpy(cells), 1 << number, pool)
+            wanted = pooled_into_squares(torch.from_numpy(cells), 1 << number, pool)
             np.testing.assert_array_equal(np.isnan(level(one, pool, number)), wanted.isnan())
         assert json.loads(json.dumps(one.info(), allow_nan=False))["max"] == pytest.approx(np.nanmax(cells))
 
 
-def test_scores_that_need_more_digits_than_float32_has() -> None:
+def test_large_scores_are_accurate_beyond_float32_log_sums() -> None:
     q, k = 40 * torch.randn(67, 16), torch.randn(59, 16)
     weights = rg.Weights(q, k)
     with small_pieces():
         one = refined(AttentionMap(weights, lse=torch.logsumexp(q @ k.mT / 4, -1)))
         exact = torch.softmax(q.double() @ k.double().mT / 4, -1)
         for number, pool in product(range(one.levels), POOLS):
-            close(level(one, pool, number), in_squares(exact, 1 << number, pool))
+            close(level(one, pool, number), pooled_into_squares(exact, 1 << number, pool))
 
 
-def test_a_statistic_of_other_scores_is_not_believed() -> None:
+def test_a_given_log_sum_exp_of_other_scores_is_ignored() -> None:
     q, k = torch.randn(61, 8), torch.randn(61, 8)
     weights = rg.Weights(q, k)
     close(AttentionMap(weights, lse=weights.logsumexp() + 1).column(3), weights[:, 3])
@@ -306,7 +306,7 @@ def test_a_statistic_of_other_scores_is_not_believed() -> None:
 
 
 @pytest.mark.parametrize(("n", "m"), [(0, 5), (5, 0)])
-def test_a_map_of_nothing_has_no_tiles(n: int, m: int) -> None:
+def test_a_map_without_queries_or_keys_has_no_tiles(n: int, m: int) -> None:
     one = refined(AttentionMap(rg.Weights(torch.randn(n, 3), torch.randn(m, 3))))
     info = json.loads(json.dumps(one.info(), allow_nan=False))
     assert (info["n"], info["m"], info["exact"], info["empty"]) == (n, m, True, [[0, n]] if n else [])
@@ -328,13 +328,13 @@ def test_a_map_of_nothing_has_no_tiles(n: int, m: int) -> None:
         lambda one: one.top(0, 602),
     ],
 )
-def test_what_is_not_there_is_refused(ask: Callable[[AttentionMap], object]) -> None:
+def test_tiles_rows_and_columns_out_of_range_are_refused(ask: Callable[[AttentionMap], object]) -> None:
     with pytest.raises(ChoiceError):
         ask(AttentionMap(rg.Weights(torch.randn(601, 3), torch.randn(601, 3))))
 
 
 @pytest.mark.parametrize(("batch", "head"), [(2, 0), (0, 3), (-1, 0), (0, -1)])
-def test_a_head_that_is_not_there_is_refused(batch: int, head: int) -> None:
+def test_a_batch_or_head_out_of_range_is_refused(batch: int, head: int) -> None:
     with pytest.raises(ChoiceError, match="is not among the"):
         AttentionMap(rg.Weights(torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7)), batch, head)
 
@@ -349,7 +349,7 @@ def test_leading_dimensions_are_batch_and_heads(lead: tuple[int, ...]) -> None:
         close(AttentionMap(weights, batch, head).tile("mean", 0, 0, 0).values, flat[batch, head])
 
 
-def test_tensors_that_changed_are_refused() -> None:
+def test_tensors_changed_in_place_are_refused() -> None:
     q = torch.randn(40, 4)
     one = AttentionMap(rg.Weights(q, torch.randn(40, 4)))
     q.mul_(2)
@@ -406,7 +406,7 @@ def test_a_head_of_a_recording_in_memory_and_in_a_file(recording: rg.Recording, 
 
 
 @pytest.mark.parametrize(("n", "m", "side"), [(37, 53, 8), (5, 3, 8), (1, 1, 4), (64, 64, 64)])
-def test_thumbs_are_heatmaps_of_every_head(n: int, m: int, side: int) -> None:
+def test_thumbnails_are_heatmaps_of_every_head(n: int, m: int, side: int) -> None:
     g = torch.Generator().manual_seed(n)
     q, k = torch.randn(2, 6, n, 5, generator=g), torch.randn(2, 3, m, 5, generator=g)
     weights = rg.Weights(q, k, mask=masks.window(20, 9, align="top-left"))
@@ -417,7 +417,7 @@ def test_thumbs_are_heatmaps_of_every_head(n: int, m: int, side: int) -> None:
     close(found.values, wanted[:, rows][..., cols])
 
 
-def test_thumbs_of_long_texts_come_from_sampled_rows() -> None:
+def test_thumbnails_of_long_texts_come_from_sampled_rows() -> None:
     q, k = torch.randn(1, 3, 1, 5).expand(1, 3, 311, 5), torch.randn(1, 3, 307, 5)
     weights = rg.Weights(q, k, mask=masks.prefix(211) | masks.prefix(5))
     with patch.object(thumbnails_module, "EXACT_CELLS", 1 << 14):
@@ -426,7 +426,7 @@ def test_thumbs_of_long_texts_come_from_sampled_rows() -> None:
     close(found.values, weights.heatmap(16)[0])  # all rows are alike
 
 
-def test_sampled_thumbs_are_near_the_exact_ones() -> None:
+def test_sampled_thumbnails_are_near_the_exact_ones() -> None:
     q, k = torch.randn(1, 2, 1024, 5), torch.randn(1, 2, 1024, 5)
     call = Call.of_weights("layer", 0, rg.Weights(q, k, mask=masks.causal() & masks.window(200, 0)))
     with patch.object(thumbnails_module, "EXACT_CELLS", 1 << 18):
@@ -440,7 +440,7 @@ def test_sampled_thumbs_are_near_the_exact_ones() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 7)), max_size=60), st.integers(0, 80))
-def test_the_cache_keeps_what_was_used_last_within_its_budget(puts: list[tuple[int, int]], budget: int) -> None:
+def test_the_cache_keeps_the_most_recently_used_within_its_budget(puts: list[tuple[int, int]], budget: int) -> None:
     cache, model = ArrayCache(budget), {}
     for key, length in puts:
         cache.put(key, np.full(length, key, "<f4"))
@@ -455,7 +455,7 @@ def test_the_cache_keeps_what_was_used_last_within_its_budget(puts: list[tuple[i
         model = dict(sorted(model.items()))  # as they were just asked for, in this order
 
 
-def test_a_view_is_counted_as_what_it_keeps_alive() -> None:
+def test_the_cache_copies_views_so_that_bytes_are_counted() -> None:
     cache = ArrayCache(1 << 20)
     cache.put("part", np.zeros((256, 256), "<f4")[:2])
     kept = cache.get("part")
@@ -464,7 +464,7 @@ def test_a_view_is_counted_as_what_it_keeps_alive() -> None:
     assert cache.bytes == len(cache) == 0
 
 
-def test_many_threads_keep_the_count() -> None:
+def test_concurrent_cache_use_keeps_the_byte_count() -> None:
     cache = ArrayCache(4000)
 
     def use(seed: int) -> None:

@@ -1,4 +1,4 @@
-"""The page about the wire is the wire: its tables are compared with what the server says, its formulas with weights."""
+"""docs/formats/wire.md is the wire format: its tables are compared with the server, its formulas with weights."""
 
 import re
 import struct
@@ -12,7 +12,7 @@ from web_server import running
 from regard.web.api import recordings
 from regard.web.server import guard, protocol
 
-PAGE = (Path(__file__).parents[2] / "docs" / "formats" / "wire.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "formats" / "wire.md").read_text(encoding="utf-8")
 
 
 def table(heading):
@@ -60,24 +60,24 @@ def settled(client, path):
     return answer
 
 
-def test_the_table_of_questions_is_the_table_of_routes(server):
+def test_documented_questions_are_the_route_table(server):
     assert [(method, path.strip("`")) for method, path, _ in table("## Questions")] == [
         (row.method, row.path) for row in server.rows
     ]
 
 
 @pytest.mark.parametrize("path", [path for path in FIELDS if path != "/api/lessons/{name}"])
-def test_fields(server, client, path):
+def test_json_fields_are_documented(server, client, path):
     found = settled(client, EXAMPLES["GET", path].replace("ID", server.id)).json()
     for one in found if isinstance(found, list) else [found]:
         assert sorted(one) == sorted(FIELDS[path])
 
 
-def test_fields_of_a_lesson(client):
+def test_fields_of_a_lesson_are_documented(client):
     assert list(client.post("/api/lessons/cues", json={}).json()) == FIELDS["/api/lessons/{name}"]
 
 
-def test_fields_of_lists(server, client):
+def test_fields_of_entries_and_profiles_are_documented(server, client):
     whole = client.get(f"/api/recordings/{server.id}").json()
     assert list(whole["entries"][0]) == listed("entries")
     assert whole["entries"][0]["shape"] == [2, 4, 301, 301]
@@ -105,7 +105,7 @@ def test_tiles_are_the_weights_byte_by_byte(server, client, weights, pool, level
                 assert value == pytest.approx(getattr(cells, pool)(), abs=1e-6)
 
 
-def test_headers_of_numbers(server, client):
+def test_headers_of_arrays_are_documented(server, client):
     said = {header.strip("`"): value for header, value in table("## Numbers")}
     answer = client.get(f"/api/recordings/{server.id}/maps/1/1/2/tiles/mean/0/1/0")
     assert answer.headers["content-type"] == said["content-type"].strip("`")
@@ -115,7 +115,7 @@ def test_headers_of_numbers(server, client):
     assert answer.headers["cache-control"] == recordings.CACHE_FOREVER in said["cache-control"]
 
 
-def test_rows_columns_and_top(server, client, weights):
+def test_rows_columns_and_top_are_those_of_the_weights(server, client, weights):
     base = f"/api/recordings/{server.id}/maps/1/1/2"
     np.testing.assert_allclose(
         np.frombuffer(client.get(f"{base}/rows/17").content, "<f4"), weights[1, 2, 17], atol=1e-6
@@ -127,7 +127,7 @@ def test_rows_columns_and_top(server, client, weights):
     np.testing.assert_allclose(weights[1, 2, 17][top["keys"]], top["weights"], atol=1e-6)
 
 
-def test_thumbs(server, client, weights):
+def test_thumbnails_are_mean_weights(server, client, weights):
     answer = client.get(f"/api/recordings/{server.id}/thumbs/1/1?side=8")
     assert answer.headers["regard-shape"] == "4,8,8"
     found = np.frombuffer(answer.content, "<f4").reshape(4, 8, 8)
@@ -149,7 +149,7 @@ def test_head_is_get_without_a_body(server, client):
             }
 
 
-def test_limits_are_those_of_the_page():
+def test_limits_are_documented():
     said = {int(status): when for status, when in table("## Refusals")}
     assert str(guard.BODY_LIMIT) in said[413]
     assert str(guard.URL_LIMIT) in said[414]
