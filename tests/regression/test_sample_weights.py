@@ -5,8 +5,7 @@ import pytest
 
 import regard as rg
 from regard.regression.out_of_core import fit
-from regard.regression.out_of_core.fit import fit as fit_blocks
-from regard.regression.out_of_core.source import ArrayBlocks
+from regard.regression.out_of_core.source import ArraySource
 
 
 def data(n, seed=0):
@@ -47,13 +46,12 @@ def test_counts_are_rows():
 
 
 def test_blocks_of_rows_that_weigh_nothing(monkeypatch):
-    monkeypatch.setattr(fit, "DRAWN", 30)
+    monkeypatch.setattr(fit, "SAMPLED_ROWS", 30)
     x, y, random = data(1500)
     weight = np.zeros(1500)
     some = random.choice(1500, 60, replace=False)
     weight[some] = random.uniform(0.5, 2, 60)
-    found = rg.NadarayaWatson()
-    fit_blocks(found, ArrayBlocks(x, y, weight, rows=500))
+    found = rg.NadarayaWatson()._fit_source(ArraySource(x, y, weight, rows=500))
     truth = rg.NadarayaWatson().fit(x, y, weight)
     assert np.isfinite(found.bandwidth_).all()
     np.testing.assert_allclose(found.bandwidth_, truth.bandwidth_, rtol=1e-3)

@@ -181,7 +181,7 @@ def unseen_categories(model: Any, X: Any, path: Path) -> Iterator[str]:
     """Yield a note for each column that holds a category which the fit has never seen."""
     from regard.regression import encoding
 
-    for column, unseen in encoding.never_seen(X, model.categories_).items():
+    for column, unseen in encoding.unknown_rows(X, model.categories_).items():
         if unseen.any():
             series = X.iloc[:, column] if hasattr(X, "iloc") else X[:, column]
             name = X.columns[column] if hasattr(X, "columns") else column

@@ -1,4 +1,8 @@
-"""Columns of categories: which they are, and numbers for what stands in them."""
+"""Categorical columns: which columns they are, the categories in them, and a number (code) for each category.
+
+Codes are positions in the sorted categories of a column. A category that `fit` has not seen gets the code -1, which
+equals no other. Categories are texts or float64; a file does not always keep 3 and "3" apart, so they are matched.
+"""
 
 from __future__ import annotations
 
@@ -9,28 +13,34 @@ import numpy as np
 
 from regard.errors import ChoiceError, DataError, ShapeError
 
+Categories = Mapping[int, np.ndarray]  # position of a categorical column -> its sorted categories
 
-def columns(asked: Any, X: Any) -> tuple[int, ...]:
-    """Positions of the columns that `categorical` gives by position, by name, by a mask, or as "auto"."""
+# Which columns
+
+
+def categorical_columns(categorical: Any, X: Any) -> tuple[int, ...]:
+    """Positions of the columns that the parameter `categorical` selects: by position, name, mask, or "auto"."""
     names = list(getattr(X, "columns", []))
-    if asked is None or not _width(X):
+    if categorical is None or not _width(X):
         return ()
-    if isinstance(asked, str) and asked == "auto":
-        return tuple(column for column in range(len(names)) if _is_category(X.iloc[:, column]))
-    if isinstance(asked, str) or not _is_list(asked):
-        msg = f"categorical must be None, 'auto', a list of columns or one of a bool for each, but it is {asked!r}"
+    if isinstance(categorical, str) and categorical == "auto":
+        return tuple(column for column in range(len(names)) if _is_category_dtype(X.iloc[:, column].dtype))
+    if isinstance(categorical, str) or not _is_list(categorical):
+        msg = (
+            f"categorical must be None, 'auto', a list of columns or one of a bool for each, but it is {categorical!r}"
+        )
         raise ChoiceError(msg)
-    asked = list(asked)
-    if asked and all(isinstance(one, bool | np.bool_) for one in asked):
-        return _marked(asked, _width(X))
-    return tuple(sorted({_position(one, names, _width(X)) for one in asked}))
+    chosen = list(categorical)
+    if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
+        return _masked(chosen, _width(X))
+    return tuple(sorted({_position(one, names, _width(X)) for one in chosen}))
 
 
-def _is_list(asked: Any) -> bool:
-    return isinstance(asked, Iterable) and getattr(asked, "ndim", 1) == 1
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) == 1
 
 
-def _marked(mask: Sequence[bool], width: int) -> tuple[int, ...]:
+def _masked(mask: Sequence[bool], width: int) -> tuple[int, ...]:
     if len(mask) != width:
         msg = (
             f"categorical, where it is a mask, must have one bool for each of the {width} columns, but has {len(mask)}"
@@ -40,110 +50,111 @@ def _marked(mask: Sequence[bool], width: int) -> tuple[int, ...]:
 
 
 def _width(X: Any) -> int:
-    """How many columns it has; none if it is no table."""
+    """Number of columns; 0 for what is no table."""
     shape = np.shape(X)
     return shape[1] if len(shape) == 2 else 0
 
 
-def _has(X: Any, known: dict[int, np.ndarray]) -> bool:
-    """Whether there are such columns. A table without them is refused for its shape, after this."""
-    return all(column < _width(X) for column in known)
+def _has_columns(X: Any, categories: Categories) -> bool:
+    """Return False for a table that is too narrow: it is refused for its shape later."""
+    return all(column < _width(X) for column in categories)
 
 
-def _is_category(column: Any) -> bool:
-    return str(column.dtype) in ("category", "object", "str", "string")
+def _is_category_dtype(dtype: Any) -> bool:
+    return str(dtype) in ("category", "object", "str", "string")
 
 
-def _position(asked: Any, names: Sequence[Any], width: int) -> int:
-    if isinstance(asked, bool | np.bool_):
-        msg = f"categorical must be a list of columns or one of a bool for each, but {asked} stands among columns"
+def _position(column: Any, names: Sequence[Any], width: int) -> int:
+    if isinstance(column, bool | np.bool_):
+        msg = f"categorical must be a list of columns or one of a bool for each, but {column} stands among columns"
         raise ChoiceError(msg)
-    if asked in names:
-        return list(names).index(asked)
-    if isinstance(asked, int | np.integer) and -width <= asked < width:
-        return int(asked) % width
+    if column in names:
+        return list(names).index(column)
+    if isinstance(column, int | np.integer) and -width <= column < width:
+        return int(column) % width
     offered = ", ".join(map(str, names)) if names else f"0 to {width - 1}"
-    msg = f"categorical names the column {asked!r}, but the columns are {offered}"
+    msg = f"categorical names the column {column!r}, but the columns are {offered}"
     raise ChoiceError(msg)
 
 
-def levels(X: Any, which: Sequence[int]) -> dict[int, np.ndarray]:
-    """What stands in each of these columns, sorted."""
-    return {column: np.unique(_values(X, column)) for column in which}
+# Categories and their codes
 
 
-def grown(X: Any, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-    """The same levels and those of X, sorted; numbers become texts where texts come that are no numbers."""
-    if not _has(X, known):
-        return known
-    return {column: _union(levels, _values(X, column)) for column, levels in known.items()}
+def categories_in(X: Any, columns: Sequence[int]) -> dict[int, np.ndarray]:
+    """Sorted categories of each of these columns."""
+    return {column: np.unique(_column_values(X, column)) for column in columns}
 
 
-def moves(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """The new code of each level that was there before."""
-    return np.searchsorted(after, before if before.dtype.kind == after.dtype.kind else _texts(before))
+def largest_lambda(categories: np.ndarray) -> float:
+    """Largest bandwidth (c - 1) / c of a column of c categories: all categories then count alike."""
+    return (len(categories) - 1) / len(categories)
 
 
-def most(levels: np.ndarray) -> float:
-    """The largest lambda: another category counts as much as one's own."""
-    return (len(levels) - 1) / len(levels)
-
-
-def encoded(X: Any, known: dict[int, np.ndarray], source: str = "X") -> Any:
-    """The same table with numbers for categories; one that was not there before gets -1, which is like no other.
-
-    `source` is what a message calls the table.
-    """
-    if not known or not _has(X, known):
+def encode(X: Any, categories: Categories, table_name: str = "X") -> Any:
+    """Return the table with codes in place of categories; `table_name` is used in error messages."""
+    if not categories or not _has_columns(X, categories):
         return X
-    numbers = {column: codes(_values(X, column, source), known[column]) for column in known}
-    if hasattr(X, "isetitem"):  # pandas, by position: a name may be a number, or stand twice
+    encoded = {column: codes(_column_values(X, column, table_name), known) for column, known in categories.items()}
+    if hasattr(X, "isetitem"):  # pandas, by position: a name may be a number, or occur twice
         frame = X.copy(deep=False)
-        for column, code in numbers.items():
+        for column, code in encoded.items():
             frame.isetitem(column, code)
         return frame
     table = np.array(X, dtype=np.float64 if _is_numeric(X) else object)
-    for column, code in numbers.items():
+    for column, code in encoded.items():
         table[:, column] = code
     return table
 
 
-def never_seen(X: Any, known: dict[int, np.ndarray]) -> dict[int, np.ndarray]:
-    """For each column of categories, the rows whose category was not there before."""
-    return {column: codes(_values(X, column), levels) < 0 for column, levels in known.items()}
+def unknown_rows(X: Any, categories: Categories) -> dict[int, np.ndarray]:
+    """For each categorical column, a mask of the rows whose category is not among `categories`."""
+    return {column: codes(_column_values(X, column), known) < 0 for column, known in categories.items()}
 
 
-def codes(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """The number of each value among the levels, or -1."""
-    values = _alike(values, known)
-    place = np.searchsorted(known, values).clip(max=len(known) - 1)
-    return np.where(known[place] == values, place, -1).astype(np.float64)
+def codes(values: np.ndarray, categories: np.ndarray) -> np.ndarray:
+    """Position of each value in the sorted categories, as float64; -1 for a value that is not there."""
+    values = _matched(values, categories)
+    position = np.searchsorted(categories, values).clip(max=len(categories) - 1)
+    return np.where(categories[position] == values, position, -1).astype(np.float64)
 
 
-def cleaned(values: np.ndarray, name: object, *, source: str = "X", first: int = 0) -> np.ndarray:
-    """A column as texts, or as float64 if there is no text in it; `first` is the number of its first row."""
+def category_values(values: np.ndarray, name: object, *, table_name: str = "X", first_row: int = 0) -> np.ndarray:
+    """Return a column as texts, or as float64 if it holds no text; raise DataError where a value is missing."""
     numeric = values.dtype.kind in "biuf"
     missing = np.isnan(values) if numeric else np.fromiter(map(_is_missing, values), bool, len(values))
     if missing.any():
-        where = f"row {first + int(missing.argmax())}, column {name}"
-        raise DataError(f"{source} must hold a category in every row, but it is missing in {where}")
-    texts = not numeric and any(isinstance(value, str) for value in values)
-    return values.astype(str if texts else np.float64)
+        where = f"row {first_row + int(missing.argmax())}, column {name}"
+        raise DataError(f"{table_name} must hold a category in every row, but it is missing in {where}")
+    has_text = not numeric and any(isinstance(value, str) for value in values)
+    return values.astype(str if has_text else np.float64)
 
 
-def _union(known: np.ndarray, values: np.ndarray) -> np.ndarray:
-    found = _alike(values, known)
-    if found.dtype.kind != "U" and np.isnan(found).any():
-        known, found = _texts(known), values
-    return np.union1d(known, found)
+def _column_values(X: Any, column: int, table_name: str = "X") -> np.ndarray:
+    name = X.columns[column] if hasattr(X, "columns") else column
+    if hasattr(X, "iloc"):
+        return category_values(np.asarray(X.iloc[:, column]), name, table_name=table_name)
+    table = X if _is_numeric(X) else np.asarray(X, dtype=object)
+    return category_values(table[:, column], name, table_name=table_name)
 
 
-def _alike(values: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Numbers as the texts they were learned as, or the other way round: a file does not always tell them apart."""
-    if known.dtype.kind == "U" and values.dtype.kind != "U":
-        by_number = {_number(text): text for text in reversed(known.tolist())}
-        return np.array([str(v) if str(v) in known else by_number.get(v, _text(v)) for v in values.tolist()], dtype=str)
-    if known.dtype.kind != "U" and values.dtype.kind == "U":
+def _is_numeric(X: Any) -> bool:
+    return isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124  NaN
+    except TypeError:  # a comparison with pandas' NA has no truth value
+        return True
+
+
+def _matched(values: np.ndarray, categories: np.ndarray) -> np.ndarray:
+    """Numbers as the texts that `fit` has seen, or texts as numbers: 3 and "3" are one category."""
+    if categories.dtype.kind == "U" and values.dtype.kind != "U":
+        by_number = {_number(text): text for text in reversed(categories.tolist())}
+        texts = [str(v) if str(v) in categories else by_number.get(v, _text(v)) for v in values.tolist()]
+        return np.array(texts, dtype=str)
+    if categories.dtype.kind != "U" and values.dtype.kind == "U":
         return np.array([_number(text) for text in values.tolist()])
     return values
 
@@ -155,53 +166,50 @@ def _number(text: str) -> float:
         return np.nan
 
 
+def _text(number: float) -> str:
+    """Write 3 and not 3.0, as files do."""
+    return str(int(number)) if number.is_integer() else str(number)
+
+
+# New categories in later rows (partial_fit)
+
+
+def extended_categories(X: Any, categories: Categories) -> Categories:
+    """Categories known and those in X, sorted. Numbers become texts where X brings texts that are no numbers."""
+    if not _has_columns(X, categories):
+        return categories
+    return {column: _union(known, _column_values(X, column)) for column, known in categories.items()}
+
+
+def _union(known: np.ndarray, values: np.ndarray) -> np.ndarray:
+    matched = _matched(values, known)
+    if matched.dtype.kind != "U" and np.isnan(matched).any():
+        known, matched = _texts(known), values
+    return np.union1d(known, matched)
+
+
 def _texts(numbers: np.ndarray) -> np.ndarray:
     return np.array([_text(number) for number in numbers.tolist()])
 
 
-def _text(number: float) -> str:
-    """3 and not 3.0: so the number stands in a file."""
-    return str(int(number)) if number.is_integer() else str(number)
-
-
-def _is_missing(value: Any) -> bool:
-    try:
-        return value is None or bool(value != value)  # noqa: PLR0124  NaN
-    except TypeError:  # pandas' NA does not say whether it is itself
-        return True
-
-
-def _is_numeric(X: Any) -> bool:
-    return isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-
-
-def _values(X: Any, column: int, source: str = "X") -> np.ndarray:
-    name = X.columns[column] if hasattr(X, "columns") else column
-    if hasattr(X, "iloc"):
-        return cleaned(np.asarray(X.iloc[:, column]), name, source=source)
-    return cleaned((X if _is_numeric(X) else np.asarray(X, dtype=object))[:, column], name, source=source)
-
-
-Levels = Mapping[int, np.ndarray]
-
-
-def renumbered(table: np.ndarray, before: Levels, after: Levels) -> np.ndarray:
-    """A table of codes among the levels before, in codes among those after."""
+def recode(table: np.ndarray, before: Categories, after: Categories) -> np.ndarray:
+    """Replace codes of the categories `before` by codes of the categories `after`."""
     if not before:
-        return table  # which may be large
+        return table  # no copy: it may be large
     table = table.copy()
-    for column, levels in before.items():
-        table[:, column] = moves(levels, after[column])[table[:, column].astype(int)]
+    for column, known in before.items():
+        known_as = known if known.dtype.kind == after[column].dtype.kind else _texts(known)
+        table[:, column] = np.searchsorted(after[column], known_as)[table[:, column].astype(int)]
     return table
 
 
-def widths(bandwidth: np.ndarray, before: Levels, after: Levels) -> np.ndarray:
-    """Lambdas stay, as if all rows had been fitted with them; but a column that was ignored still is.
+def extended_bandwidth(bandwidth: np.ndarray, before: Categories, after: Categories) -> np.ndarray:
+    """Bandwidth for more categories. Lambdas stay, except that an ignored column, lambda = (c - 1) / c, stays ignored.
 
-    That is lambda = (c - 1) / c, which grows with c. Of one category nothing says that it is ignored.
+    A column of one category has lambda 0 = (c - 1) / c, which does not mean that it is ignored.
     """
     bandwidth = bandwidth.copy()
-    for column, levels in before.items():
-        if len(levels) > 1 and bandwidth[column] >= most(levels):
-            bandwidth[column] = most(after[column])
+    for column, known in before.items():
+        if len(known) > 1 and bandwidth[column] >= largest_lambda(known):
+            bandwidth[column] = largest_lambda(after[column])
     return bandwidth

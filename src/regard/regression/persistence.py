@@ -1,4 +1,8 @@
-"""A fitted estimator in a file and back, without pickle: a file can only hold numbers and names, never code."""
+"""Model files: save a fitted estimator and load it, without pickle. docs/formats/model.md describes the bytes.
+
+A file is safetensors with a checksum over every byte: named arrays and one JSON text. It holds numbers and names, never
+code.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,12 @@ from regard import kernels
 from regard.engine.files import atomic_file
 from regard.errors import ChoiceError, FormatError
 
-IN_WORDS = ("device", "plan_")  # objects whose text says everything
+SAVED_AS_TEXT = ("device", "plan_")  # objects whose text is all there is to know
 Model = TypeVar("Model", bound=Any)
 
 
-class Saved:
-    """An estimator that can be written to a file and read again."""
+class Persistence:
+    """Mixin: `save` and `load` of a fitted estimator."""
 
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to a file, without pickle: the format is in docs/formats/model.md.
@@ -39,8 +43,8 @@ class Saved:
         save(self, path)
 
     @classmethod
-    def load(cls: type[Model], path: str | Path) -> Model:  # noqa: PYI019  as in _frames
-        """The estimator that `save` wrote; a file that is damaged or something else is refused."""
+    def load(cls: type[Model], path: str | Path) -> Model:  # noqa: PYI019  jaxtyping's run-time checks do not know Self
+        """Read an estimator that `save` wrote; raise FormatError for a file that is damaged or something else."""
         return load(cls, path)
 
 
@@ -54,22 +58,22 @@ def save(model: Any, path: str | Path) -> None:
     write(path, json.dumps(text, separators=(",", ":"), sort_keys=True, allow_nan=False), arrays)
 
 
-def load(kind: type[Model], path: str | Path) -> Model:
-    """The estimator that was saved; it predicts the same bits."""
+def load(model_class: type[Model], path: str | Path) -> Model:
+    """Read an estimator; it predicts the same bits as the one that was saved."""
     content = read(path)
     try:
         text = json.loads(content.text)
-        if text["class"] != kind.__name__:
-            msg = f"{path} holds a {text['class']}, and a {kind.__name__} is wanted"
+        if text["class"] != model_class.__name__:
+            msg = f"{path} holds a {text['class']}, and a {model_class.__name__} is wanted"
             raise FormatError(msg)
         _check_kernel(text["parameters"], path)
-        model = kind(**{name: _restored(value) for name, value in text["parameters"].items()})
+        model = model_class(**{name: _restored(value) for name, value in text["parameters"].items()})
         learned = {name: _restored(value) for name, value in text["learned"].items()} | content.arrays
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
-        raise FormatError(foreign(path)) from None
+        raise FormatError(_not_a_fit(path)) from None
     for name, value in learned.items():
         if not is_learned(name):  # somebody made this file by hand: it must not replace a method
-            raise FormatError(foreign(path))
+            raise FormatError(_not_a_fit(path))
         setattr(model, name, value)
     return model
 
@@ -83,7 +87,7 @@ def _check_kernel(parameters: dict[str, Any], path: str | Path) -> None:
 
 
 def is_learned(name: str) -> bool:
-    """Whether an attribute of this name is what a fit has learned, as scikit-learn names it."""
+    """Return True for the name of a learned attribute, as scikit-learn names them: `bandwidth_`."""
     return name.endswith("_") and not name.startswith("_")
 
 
@@ -92,7 +96,7 @@ def _is_numeric(value: Any) -> bool:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """As JSON has it. What JSON has no word for is marked: {"float": "inf"}, {"names": [...]}, {"columns": [...]}..."""
+    """Convert to JSON. What JSON lacks becomes an object: {"float": "inf"}, {"names": [...]}, {"columns": [...]}..."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):
@@ -108,7 +112,7 @@ def _plain(name: str, value: Any) -> Any:
         return [_plain(name, part) for part in value]
     if isinstance(value, kernels.Kernel):
         return value.name
-    if name in IN_WORDS:
+    if name in SAVED_AS_TEXT:
         return str(value)
     msg = f"{name} cannot be saved: it is a {type(value).__name__}, and a file holds numbers, texts and arrays"
     raise FormatError(msg)
@@ -133,24 +137,26 @@ def _restored(value: Any) -> Any:
 
 
 FORMAT, VERSION = "regard-fit", "1"
-UNKNOWN = "0" * 64  # stands for the checksum while it is computed
-LARGEST_HEADER = 100_000_000  # as in safetensors: no file makes us read more before it is known to be ours
-CODES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
-NAMES = {np.dtype(code): name for name, code in CODES.items()}
+BLANK_CHECKSUM = "0" * 64  # stands in its place while the checksum is computed
+LARGEST_HEADER = 100_000_000  # bytes, as in safetensors: not more is read of a file that may be something else
+DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
+DTYPE_NAMES = {np.dtype(code): name for name, code in DTYPES.items()}
 
 
 class Content(NamedTuple):
+    """Text and arrays of a file."""
+
     text: str
     arrays: dict[str, np.ndarray]
 
 
 def write(path: str | Path, text: str, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays and a text; the same content always gives the same bytes."""
-    # Wide numbers first, so that each array begins at a multiple of what its numbers take.
+    """Write named arrays and a text; the same content always gives the same bytes."""
+    # Wide dtypes first, so that each array begins at a multiple of its item size.
     names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
     ordered = {name: np.asarray(arrays[name], order="C") for name in names}
     data = [array.reshape(-1).view(np.uint8) for array in ordered.values()]
-    checksum = _checksum([_head(text, ordered, UNKNOWN), *data])
+    checksum = _checksum([_head(text, ordered, BLANK_CHECKSUM), *data])
     with atomic_file(path) as file:
         file.write(_head(text, ordered, checksum))
         for part in data:
@@ -158,20 +164,20 @@ def write(path: str | Path, text: str, arrays: Mapping[str, np.ndarray]) -> None
 
 
 def read(path: str | Path) -> Content:
-    """What `write` wrote, or an error that says whether the file is damaged, too new, or something else."""
+    """Read a file of `write`; raise FormatError that says whether it is damaged, too new, or something else."""
     with Path(path).open("rb") as file:
         raw = _raw_header(file, path)
         header = _header(raw, path)
         data = np.fromfile(file, dtype=np.uint8)
     about = header.pop("__metadata__")
-    blank = raw.replace(f'"sha256":"{about["sha256"]}"'.encode(), f'"sha256":"{UNKNOWN}"'.encode())
+    blank = raw.replace(f'"sha256":"{about["sha256"]}"'.encode(), f'"sha256":"{BLANK_CHECKSUM}"'.encode())
     if about["sha256"] != _checksum([_prefix(raw), blank, data]):
         msg = f"{path} is damaged: its bytes are not those that were written (the checksum differs)"
         raise FormatError(msg)
     try:
         return Content(str(about["model"]), dict(_arrays(header, data)))
     except (KeyError, TypeError, ValueError):
-        raise FormatError(foreign(path)) from None
+        raise FormatError(_not_a_fit(path)) from None
 
 
 def _head(text: str, arrays: Mapping[str, np.ndarray], checksum: str) -> bytes:
@@ -180,7 +186,7 @@ def _head(text: str, arrays: Mapping[str, np.ndarray], checksum: str) -> bytes:
     start = 0
     for name, array in arrays.items():
         stop = start + array.nbytes
-        header[name] = {"dtype": _code(name, array), "shape": list(array.shape), "data_offsets": [start, stop]}
+        header[name] = {"dtype": _dtype_name(name, array), "shape": list(array.shape), "data_offsets": [start, stop]}
         start = stop
     raw = json.dumps(header, separators=(",", ":")).encode()
     raw += b" " * (-len(raw) % 8)  # the numbers begin at a multiple of eight
@@ -191,11 +197,11 @@ def _prefix(raw: bytes) -> bytes:
     return len(raw).to_bytes(8, "little")
 
 
-def _code(name: str, array: np.ndarray) -> str:
-    if array.dtype not in NAMES:
-        msg = f"{name} cannot be saved: its numbers are {array.dtype}, and files hold {', '.join(CODES)}"
+def _dtype_name(name: str, array: np.ndarray) -> str:
+    if array.dtype not in DTYPE_NAMES:
+        msg = f"{name} cannot be saved: its numbers are {array.dtype}, and files hold {', '.join(DTYPES)}"
         raise FormatError(msg)
-    return NAMES[array.dtype]
+    return DTYPE_NAMES[array.dtype]
 
 
 def _checksum(parts: list[Any]) -> str:
@@ -209,7 +215,7 @@ def _raw_header(file: BinaryIO, path: str | Path) -> bytes:
     length = int.from_bytes(file.read(8), "little")
     raw = file.read(length) if length <= LARGEST_HEADER else b""
     if not raw or len(raw) < length:
-        raise FormatError(foreign(path))
+        raise FormatError(_not_a_fit(path))
     return raw
 
 
@@ -220,20 +226,20 @@ def _header(raw: bytes, path: str | Path) -> dict[str, Any]:
         found, version = about["format"], about["version"]
         _ = about["sha256"], about["model"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise FormatError(foreign(path)) from None
+        raise FormatError(_not_a_fit(path)) from None
     if found != FORMAT:
-        raise FormatError(foreign(path))
+        raise FormatError(_not_a_fit(path))
     if version != VERSION:
         msg = f"{path} has version {version} of the format {FORMAT}, this regard reads version {VERSION}"
         raise FormatError(msg)
     return header
 
 
-def foreign(path: str | Path) -> str:
+def _not_a_fit(path: str | Path) -> str:
     return f"{path} is not a fit that regard saved, or its beginning is damaged"
 
 
 def _arrays(header: Mapping[str, Any], data: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     for name, entry in header.items():
         start, stop = entry["data_offsets"]
-        yield name, data[start:stop].view(CODES[entry["dtype"]]).reshape(entry["shape"])
+        yield name, data[start:stop].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])

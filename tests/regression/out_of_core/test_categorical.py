@@ -59,7 +59,7 @@ def test_texts_in_an_array_of_dask(table, queries):
 
 @pytest.mark.parametrize("kind", ["str", "category"])
 def test_texts_in_a_parquet_folder(model, queries, kind, tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "rows_for", lambda columns: 5)
+    monkeypatch.setattr(parquet, "rows_per_chunk", lambda columns: 5)
     queries = queries.astype({"colour": kind})
     queries[:13][["town", "colour", "size"]].to_parquet(tmp_path / "a.parquet")
     queries[13:].to_parquet(tmp_path / "b.parquet")
@@ -89,7 +89,7 @@ def test_a_memory_map(table, tmp_path):
 
 
 def test_what_is_missing_is_named(model, queries, tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet, "rows_for", lambda columns: 5)
+    monkeypatch.setattr(parquet, "rows_per_chunk", lambda columns: 5)
     bad = queries.assign(colour=queries["colour"].where(queries.index != 12))
     bad.to_parquet(tmp_path / "bad.parquet")
     with pytest.raises(DataError, match=r"X in bad\.parquet .*missing in row 12, column colour"):
@@ -105,7 +105,7 @@ def test_what_is_missing_in_a_map_is_named(table, tmp_path, monkeypatch):
     model = rg.NadarayaWatson(bandwidth=[0.1, 0.5], categorical=[0]).fit(x, table[1])
     x[7, 0] = np.nan
     np.save(tmp_path / "x.npy", x)
-    monkeypatch.setattr(fit, "MAP_BYTES", 0)
+    monkeypatch.setattr(fit, "MEMORY_MAP_BYTES", 0)
     with pytest.raises(DataError, match=r"X in rows 0 to 60 .* row 7, column 0"):
         model.predict(np.load(tmp_path / "x.npy", mmap_mode="r"))
 

@@ -18,10 +18,10 @@ from dask._task_spec import convert_legacy_graph
 
 import regard as rg
 from regard.errors import DataError, OutsideError, ShapeError, UnsupportedError
-from regard.regression.out_of_core import fit as bandwidth_module
+from regard.regression.out_of_core import fit as fit_module
 from regard.regression.out_of_core import leave_one_out
-from regard.regression.out_of_core.dask import FAN_IN, DaskBlocks, task
-from regard.regression.out_of_core.source import ArrayBlocks
+from regard.regression.out_of_core.dask import FAN_IN, DaskSource, task
+from regard.regression.out_of_core.source import ArraySource
 from regard.regression.out_of_core.summary import summarise
 
 N, D, OUTPUTS, QUERIES = 101, 3, 2, 13
@@ -186,11 +186,11 @@ def test_a_query_too_far_for_squares(data, kernel, far):
 
 def test_leave_one_out_is_that_of_arrays(data):
     x, y, weight, _ = data
-    here, there = ArrayBlocks(x, y, weight, rows=17), DaskBlocks(chunked(x, 17), chunked(y, 17), chunked(weight, 17))
+    here, there = ArraySource(x, y, weight, rows=17), DaskSource(chunked(x, 17), chunked(y, 17), chunked(weight, 17))
     bandwidth = torch.tensor([0.5, np.inf, 2.0], dtype=torch.float64)
     for kernel in ("gaussian", "tricube"):
         one, two = (
-            leave_one_out.evaluate(blocks, leave_one_out.Question(summarise(blocks), bandwidth, kernel))
+            leave_one_out.evaluate(blocks, leave_one_out.LeaveOneOut(summarise(blocks), bandwidth, kernel))
             for blocks in (here, there)
         )
         assert two[0] == pytest.approx(one[0], rel=1e-12)
@@ -352,7 +352,7 @@ class TestWorkers:
 
     def test_a_worker_killed_while_a_bandwidth_is_chosen(self, client, data, tmp_path, monkeypatch):
         x, y, weight = data[0][:, :1], data[1][:, 0], data[2]
-        monkeypatch.setattr(bandwidth_module, "DRAWN", 40)  # the rest of the search asks the workers
+        monkeypatch.setattr(fit_module, "SAMPLED_ROWS", 40)  # the rest of the search asks the workers
         with dask.config.set(scheduler="threads"):
             quiet = rg.NadarayaWatson().fit(chunked(x, 34), y, weight)
         with ThreadPoolExecutor(1) as thread:

@@ -10,9 +10,9 @@ import regard as rg
 from regard import kernels
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
 from regard.regression.bandwidth.leave_one_out.problem import Problem
-from regard.regression.out_of_core import fit as bandwidth_module
-from regard.regression.out_of_core.leave_one_out import Question, evaluate, residuals
-from regard.regression.out_of_core.source import ArrayBlocks
+from regard.regression.out_of_core import fit as fit_module
+from regard.regression.out_of_core.leave_one_out import LeaveOneOut, count_unit, evaluate, residuals
+from regard.regression.out_of_core.source import ArraySource
 from regard.regression.out_of_core.summary import summarise
 
 N = 67
@@ -41,24 +41,24 @@ def in_memory(x, y, weight, kernel, unit):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_value_gradient_and_residuals(kernel, outputs, weights):
     x, y, weight = made(3, outputs, weights)
-    blocks = ArrayBlocks(x, y, weight, rows=23)
+    blocks = ArraySource(x, y, weight, rows=23)
     summary = summarise(blocks)
-    unit = bandwidth_module.unit_of_counts(blocks)
+    unit = count_unit(blocks)
     assert unit == (1.0 if weights == "counts" else None)
     for width in (0.05, 1.0, 8.0):  # each point alone, a few in reach, all of them
         bandwidth = torch.tensor([width, math.inf, 2 * width], dtype=torch.float64)
         truth = in_memory(x, y, weight, kernel, unit)(bandwidth)
-        value, gradient = evaluate(blocks, Question(summary, bandwidth, kernel, unit=unit))
+        value, gradient = evaluate(blocks, LeaveOneOut(summary, bandwidth, kernel, count_unit=unit))
         assert value == pytest.approx(truth.value, rel=1e-9)
         torch.testing.assert_close(gradient, truth.gradient, rtol=1e-7, atol=1e-8)
-        found = residuals(blocks, Question(summary, bandwidth, kernel, gradient=False, unit=unit))
+        found = residuals(blocks, LeaveOneOut(summary, bandwidth, kernel, gradient=False, count_unit=unit))
         torch.testing.assert_close(found, truth.residuals, rtol=1e-9, atol=1e-9)
 
 
 def test_no_feature_at_all_is_the_mean_of_the_others():
     x, y, _ = made(2, 1, "none")
-    blocks = ArrayBlocks(x, y, rows=23)
-    value, gradient = evaluate(blocks, Question(summarise(blocks), torch.full((2,), math.inf, dtype=torch.float64)))
+    blocks = ArraySource(x, y, rows=23)
+    value, gradient = evaluate(blocks, LeaveOneOut(summarise(blocks), torch.full((2,), math.inf, dtype=torch.float64)))
     assert value == pytest.approx(float(np.mean(((y - y.mean()) * N / (N - 1)) ** 2)))
     assert gradient.tolist() == [0, 0]
 
@@ -67,10 +67,10 @@ def test_rows_without_weight_are_not_asked_and_not_seen():
     x, y, weight = made(2, 1, "any")
     weight[::3] = 0
     bandwidth = torch.tensor([0.02, 0.02], dtype=torch.float64)  # a row of weight 0 is very far from all others
-    some = ArrayBlocks(x[weight > 0], y[weight > 0], weight[weight > 0], rows=23)
-    every = ArrayBlocks(x, y, weight, rows=23)
-    truth = evaluate(some, Question(summarise(some), bandwidth))
-    found = evaluate(every, Question(summarise(every), bandwidth))
+    some = ArraySource(x[weight > 0], y[weight > 0], weight[weight > 0], rows=23)
+    every = ArraySource(x, y, weight, rows=23)
+    truth = evaluate(some, LeaveOneOut(summarise(some), bandwidth))
+    found = evaluate(every, LeaveOneOut(summarise(every), bandwidth))
     assert found[0] == pytest.approx(truth[0], rel=1e-9)
     torch.testing.assert_close(found[1], truth[1], rtol=1e-7, atol=1e-9)
 
@@ -79,25 +79,25 @@ def test_rows_without_weight_are_not_asked_and_not_seen():
 def test_scott_is_scott(weights):
     x, y, weight = made(3, 1, weights)
     x[:, 1] = 7.0  # never changes
-    blocks = ArrayBlocks(x, y, weight, rows=23)
+    blocks = ArraySource(x, y, weight, rows=23)
     truth = rg.NadarayaWatson("epanechnikov", bandwidth="scott").fit(x, y, weight).bandwidth_
     assert np.isinf(truth).tolist() == [False, True, False]
-    found = bandwidth_module.scott(blocks, summarise(blocks), "epanechnikov")
+    found = fit_module.scott(blocks, summarise(blocks), "epanechnikov")
     np.testing.assert_allclose(found.numpy(), truth, rtol=1e-9)
 
 
 class TestSelection:
     def test_few_rows_are_searched_in_memory(self):
         x, y, _ = made(1, 1, "none")
-        blocks = ArrayBlocks(x, y, rows=23)
-        some = bandwidth_module.draw(blocks, summarise(blocks))
+        blocks = ArraySource(x, y, rows=23)
+        some = fit_module.sample_rows(blocks, summarise(blocks))
         assert np.array_equal(some.x.numpy(), x)
 
     def test_the_rows_drawn_are_the_same_each_time(self, monkeypatch):
-        monkeypatch.setattr(bandwidth_module, "DRAWN", 20)
+        monkeypatch.setattr(fit_module, "SAMPLED_ROWS", 20)
         x, y, weight = made(2, 1, "any")
-        blocks = ArrayBlocks(x, y, weight, rows=23)
-        one, two = (bandwidth_module.draw(blocks, summarise(blocks)) for _ in range(2))
+        blocks = ArraySource(x, y, weight, rows=23)
+        one, two = (fit_module.sample_rows(blocks, summarise(blocks)) for _ in range(2))
         assert 20 <= len(one.x) <= 20 + 3
         assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
 
@@ -107,8 +107,8 @@ class TestSelection:
         x = random.normal(size=(400, 3))
         y = np.sin(2 * x[:, 0]) + 0.5 * x[:, 2] + random.normal(size=400) * 0.3  # the second feature says nothing
         truth = rg.NadarayaWatson().fit(x, y)
-        monkeypatch.setattr(bandwidth_module, "DRAWN", 150)
-        monkeypatch.setattr(bandwidth_module, "MAP_BYTES", 0)
+        monkeypatch.setattr(fit_module, "SAMPLED_ROWS", 150)
+        monkeypatch.setattr(fit_module, "MEMORY_MAP_BYTES", 0)
         np.save(tmp_path / "x.npy", x)
         found = rg.NadarayaWatson().fit(np.load(tmp_path / "x.npy", mmap_mode="r"), y)
         assert found.blocks_ is not None
@@ -123,7 +123,7 @@ class TestSelection:
 
     @pytest.mark.parametrize("drawn", [150, 400])
     def test_each_step_is_told_to_a_function_and_nothing_is_shown(self, drawn, stored, monkeypatch, capsys):
-        monkeypatch.setattr(bandwidth_module, "DRAWN", drawn)
+        monkeypatch.setattr(fit_module, "SAMPLED_ROWS", drawn)
         told = []
         found = rg.NadarayaWatson(verbose=told.append).fit(*stored)
         assert [state.evaluations for state in told] == list(range(1, len(told) + 1))
@@ -134,7 +134,7 @@ class TestSelection:
         assert capsys.readouterr() == ("", "")
 
     def test_verbose_says_where_it_is(self, stored, monkeypatch, capsys):
-        monkeypatch.setattr(bandwidth_module, "DRAWN", 150)
+        monkeypatch.setattr(fit_module, "SAMPLED_ROWS", 150)
         rg.NadarayaWatson(verbose=True).fit(*stored)
         said = capsys.readouterr().err
         assert "with 150 points" in said
@@ -147,5 +147,5 @@ class TestSelection:
         random = np.random.default_rng(3)
         x = random.normal(size=(400, 1))
         np.save(tmp_path / "x.npy", x)
-        monkeypatch.setattr(bandwidth_module, "MAP_BYTES", 0)
+        monkeypatch.setattr(fit_module, "MEMORY_MAP_BYTES", 0)
         return np.load(tmp_path / "x.npy", mmap_mode="r"), np.sin(2 * x[:, 0]) + random.normal(size=400) * 0.3

@@ -14,13 +14,12 @@ import regard as rg
 from regard.errors import OutsideError, UnsupportedError
 from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.local import moments
-from regard.regression.out_of_core import average, fit, predict, source
-from regard.regression.out_of_core import average as average_module
-from regard.regression.out_of_core import fit as bandwidth_module
-from regard.regression.out_of_core.average import Lines
-from regard.regression.out_of_core.leave_one_out import OfLines
-from regard.regression.out_of_core.predict import Streamed
-from regard.regression.out_of_core.source import ArrayBlocks
+from regard.regression.out_of_core import average, source
+from regard.regression.out_of_core import fit as fit_module
+from regard.regression.out_of_core.average import LinearAverages
+from regard.regression.out_of_core.leave_one_out import LinearLeaveOneOut
+from regard.regression.out_of_core.predict import OutOfCoreModel
+from regard.regression.out_of_core.source import ArraySource
 from regard.regression.out_of_core.summary import summarise
 
 N = 151
@@ -37,9 +36,7 @@ def made(dim, weighted=False, outputs=2, n=N):
 
 
 def in_blocks(blocks, **options):
-    model = rg.NadarayaWatson(**{"degree": 1} | options)
-    bandwidth_module.fit(model, blocks)
-    return model
+    return rg.NadarayaWatson(**{"degree": 1} | options)._fit_source(blocks)
 
 
 def assert_close(found, truth, y, tol=1e-9):
@@ -55,7 +52,7 @@ class TestSameAsInMemory:
     def test_predictions(self, kernel, dim, weighted, rows):
         x, y, weight, query = made(dim, weighted)
         truth = rg.NadarayaWatson(kernel, WIDTHS[dim], degree=1).fit(x, y, weight)
-        found = in_blocks(ArrayBlocks(x, y, weight, rows), kernel=kernel, bandwidth=WIDTHS[dim])
+        found = in_blocks(ArraySource(x, y, weight, rows), kernel=kernel, bandwidth=WIDTHS[dim])
         assert_close(found.predict(query), truth.predict(query), y)
         assert found.score(query, y[: len(query)]) == pytest.approx(truth.score(query, y[: len(query)]), rel=1e-9)
 
@@ -63,7 +60,7 @@ class TestSameAsInMemory:
     def test_leave_one_out(self, kernel, dim, weighted, rows):
         x, y, weight, _ = made(dim, weighted)
         truth = rg.NadarayaWatson(kernel, WIDTHS[dim], degree=1).fit(x, y, weight)
-        found = in_blocks(ArrayBlocks(x, y, weight, rows), kernel=kernel, bandwidth=WIDTHS[dim])
+        found = in_blocks(ArraySource(x, y, weight, rows), kernel=kernel, bandwidth=WIDTHS[dim])
         assert_close(found.loo_residuals_, truth.loo_residuals_, y)
         assert found.cv_ == pytest.approx(truth.cv_, rel=1e-9)
         # scikit-learn means over outputs as we do, and counts rows without weight for none
@@ -74,7 +71,7 @@ class TestSameAsInMemory:
         x, y, weight, _ = made(dim, weighted)
         far = 100 + np.array([[1e4], [-1e5], [1e7]]) * np.linspace(1, 0.7, dim)
         truth = rg.NadarayaWatson(kernel, WIDTHS[dim], degree=1).fit(x, y, weight).predict(far)
-        found = in_blocks(ArrayBlocks(x, y, weight, 40), kernel=kernel, bandwidth=WIDTHS[dim])
+        found = in_blocks(ArraySource(x, y, weight, 40), kernel=kernel, bandwidth=WIDTHS[dim])
         assert_close(found.predict(far), truth, y, tol=1e-6)
 
 
@@ -82,7 +79,7 @@ def test_weights_that_count_copies_leave_one_of_them_out():
     x, y, _, _ = made(1, outputs=1)
     weight = np.random.default_rng(0).integers(1, 4, N) * 0.5
     truth = rg.NadarayaWatson(bandwidth=2.0, degree=1).fit(x, y[:, 0], weight)
-    found = in_blocks(ArrayBlocks(x, y[:, 0], weight, 40), bandwidth=2.0)
+    found = in_blocks(ArraySource(x, y[:, 0], weight, 40), bandwidth=2.0)
     assert found.loo_residuals_.shape == (N,)
     assert_close(found.loo_residuals_, truth.loo_residuals_, y[:, 0])
     assert found.cv_ == pytest.approx(truth.cv_, rel=1e-9)
@@ -94,10 +91,10 @@ def test_nobody_in_reach(kernel):
     query = np.concatenate([query, [[300.0, 0, 100]]])
     for outside in ("nearest", "nan"):
         truth = rg.NadarayaWatson(kernel, 1.5, degree=1, outside=outside).fit(x, y, weight).predict(query)
-        found = in_blocks(ArrayBlocks(x, y, weight, 40), kernel=kernel, bandwidth=1.5, outside=outside)
+        found = in_blocks(ArraySource(x, y, weight, 40), kernel=kernel, bandwidth=1.5, outside=outside)
         assert_close(found.predict(query), truth, y)
         assert np.isnan(truth[-1]).all() == (outside == "nan")
-    model = in_blocks(ArrayBlocks(x, y, weight, 40), kernel=kernel, bandwidth=1.5, outside="raise")
+    model = in_blocks(ArraySource(x, y, weight, 40), kernel=kernel, bandwidth=1.5, outside="raise")
     with pytest.raises(OutsideError, match="within reach of row"):
         model.predict(query)
 
@@ -106,7 +103,7 @@ def test_fewer_points_than_directions():
     """Of the lines that fit, in memory, in blocks and in leave-one-out the same one is the flattest."""
     x, y, _, _ = made(3)
     truth = rg.NadarayaWatson("epanechnikov", 2.5, degree=1).fit(x, y)
-    found = in_blocks(ArrayBlocks(x, y, rows=40), kernel="epanechnikov", bandwidth=2.5)
+    found = in_blocks(ArraySource(x, y, rows=40), kernel="epanechnikov", bandwidth=2.5)
     assert_close(found.loo_residuals_, truth.loo_residuals_, y, tol=1e-8)
     for row in range(0, N, 10):
         without = rg.NadarayaWatson("epanechnikov", 2.5, degree=1).fit(np.delete(x, row, 0), np.delete(y, row, 0))
@@ -117,7 +114,7 @@ def test_a_feature_that_never_changes_and_one_that_says_the_same_twice():
     x, y, _, query = made(1)
     x, query = (np.concatenate([t, np.full_like(t, 0.1), t * 3], 1) for t in (x, query))
     truth = rg.NadarayaWatson(bandwidth=[2.0, 1.0, 9.0], degree=1).fit(x, y).predict(query)
-    found = in_blocks(ArrayBlocks(x, y, rows=40), bandwidth=[2.0, 1.0, 9.0])
+    found = in_blocks(ArraySource(x, y, rows=40), bandwidth=[2.0, 1.0, 9.0])
     assert_close(found.predict(query), truth, y, tol=1e-8)
 
 
@@ -128,9 +125,9 @@ class TestFastSum:
     def asked(self, monkeypatch):
         """How many queries were answered exactly, by each block."""
         counts = []
-        exact = average_module._exact
+        exact = average.exact_average
         monkeypatch.setattr(
-            average_module, "_exact", lambda s, query, plan: counts.append(len(query)) or exact(s, query, plan)
+            average, "exact_average", lambda s, query, plan: counts.append(len(query)) or exact(s, query, plan)
         )
         return counts
 
@@ -140,7 +137,7 @@ class TestFastSum:
         x, query = random.normal(100, 3, (2**14, dim)), random.normal(100, 2, (2003, dim))
         y = np.stack([np.sin(x[:, 0]), 1e3 + 50 * x[:, -1] + random.normal(size=len(x))], 1)
         truth = rg.NadarayaWatson(bandwidth=0.5, degree=1, plan="pairs").fit(x, y).predict(query)
-        found = in_blocks(ArrayBlocks(x, y, rows=2**13), bandwidth=0.5, plan="fast").predict(query)
+        found = in_blocks(ArraySource(x, y, rows=2**13), bandwidth=0.5, plan="fast").predict(query)
         assert_close(found, truth, y, tol=1e-6)
         assert sum(asked) < len(query)
 
@@ -148,7 +145,7 @@ class TestFastSum:
         random = np.random.default_rng(0)
         x = random.normal(100, 3, (2**13, 1))
         y = np.sin(x) + 0.3 * random.normal(size=x.shape)
-        blocks = ArrayBlocks(x, y, rows=2**12)
+        blocks = ArraySource(x, y, rows=2**12)
         truth = rg.NadarayaWatson(bandwidth=0.3, degree=1).fit(x, y)
         assert in_blocks(blocks, bandwidth=0.3).cv_ == pytest.approx(truth.cv_, rel=1e-6)
         assert sum(asked) < len(x)
@@ -160,19 +157,21 @@ class TestFastSum:
         y = x[:, 0] + 1e3 * (x[:, 1] - x[:, 0]) + random.normal(size=len(x))
         query = x[:301] + 1e-4
         truth = rg.NadarayaWatson(bandwidth=0.2, degree=1).fit(x, y).predict(query)
-        found = in_blocks(ArrayBlocks(x, y, rows=2**12), bandwidth=0.2, plan="fast").predict(query)
+        found = in_blocks(ArraySource(x, y, rows=2**12), bandwidth=0.2, plan="fast").predict(query)
         assert_close(found, truth, y, tol=1e-6)
         assert asked
 
     def test_no_average_breaks_its_bound(self):
         random = np.random.default_rng(1)
         x, query = random.normal(100, 3, (4001, 2)), torch.from_numpy(random.normal(100, 5, (501, 2)))
-        blocks = ArrayBlocks(x, 1e3 + 50 * x, rows=4001)
+        blocks = ArraySource(x, 1e3 + 50 * x, rows=4001)
         (block,) = blocks
-        lines = Lines.of(summarise(blocks), torch.tensor([0.5, 8.0], dtype=torch.float64))
-        recipe = average.Recipe(torch.tensor([0.5, 8.0], dtype=torch.float64), lines.scale, columns=lines.columns)
-        sample = recipe._sample(block, query.device)
-        found, truth = lines._fast(sample, query, 1e-6, "fast"), average_module._exact(sample, query, "pairs")
+        lines = LinearAverages.of(summarise(blocks), torch.tensor([0.5, 8.0], dtype=torch.float64))
+        settings = average.ChunkAverage(
+            torch.tensor([0.5, 8.0], dtype=torch.float64), lines.scale, columns=lines.columns
+        )
+        sample = settings.sample(block, query.device)
+        found, truth = lines.fourier_average(sample, query, 1e-6, "fast"), average.exact_average(sample, query, "pairs")
         known = torch.isfinite(found.error)
         assert known.double().mean() > 0.5
         one, two = (self._seen_from(lines, query, t) / lines.scale for t in (found.mean, truth.mean))
@@ -211,19 +210,19 @@ class TestBandwidth:
 
     def test_scott(self, rows):
         truth = rg.NadarayaWatson(bandwidth="scott", degree=1).fit(*rows)
-        found = in_blocks(ArrayBlocks(*rows, rows=90), bandwidth="scott")
+        found = in_blocks(ArraySource(*rows, rows=90), bandwidth="scott")
         np.testing.assert_allclose(found.bandwidth_, truth.bandwidth_, rtol=1e-9)
 
     def test_few_rows_are_searched_in_memory(self, rows):
         truth = rg.NadarayaWatson(degree=1).fit(*rows)
-        found = in_blocks(ArrayBlocks(*rows, rows=90))
+        found = in_blocks(ArraySource(*rows, rows=90))
         np.testing.assert_allclose(found.bandwidth_, truth.bandwidth_, rtol=1e-9)
         assert found.cv_ == pytest.approx(truth.cv_, rel=1e-9)
 
     def test_of_more_rows_some_are_searched_and_their_width_is_carried_over(self, rows, monkeypatch):
-        monkeypatch.setattr(fit, "DRAWN", 150)
-        blocks = ArrayBlocks(*rows, rows=90)
-        some = fit.draw(blocks, summarise(blocks))
+        monkeypatch.setattr(fit_module, "SAMPLED_ROWS", 150)
+        blocks = ArraySource(*rows, rows=90)
+        some = fit_module.sample_rows(blocks, summarise(blocks))
         told = []
         found = in_blocks(blocks, verbose=told.append)
         drawn = rg.NadarayaWatson(degree=1).fit(some.x.numpy(), some.y.numpy()).bandwidth_
@@ -252,7 +251,7 @@ class TestPlaces:
         return pd.DataFrame(made(3)[3], columns=list("abc"))
 
     def test_a_parquet_folder(self, frame, truth, queries, tmp_path, monkeypatch):
-        monkeypatch.setattr(source, "BLOCK_BYTES", 11 * 8 * 6)
+        monkeypatch.setattr(source, "CHUNK_BYTES", 11 * 8 * 6)
         (tmp_path / "data").mkdir()
         frame[:40].to_parquet(tmp_path / "data" / "1.parquet")
         frame[40:].to_parquet(tmp_path / "data" / "2.parquet")
@@ -267,7 +266,7 @@ class TestPlaces:
         assert model.cv_ == pytest.approx(truth.cv_, rel=1e-9)
 
     def test_a_memory_map(self, truth, queries, tmp_path, monkeypatch):
-        monkeypatch.setattr(bandwidth_module, "MAP_BYTES", 0)
+        monkeypatch.setattr(fit_module, "MEMORY_MAP_BYTES", 0)
         np.save(tmp_path / "x.npy", truth.X_)
         stored = np.load(tmp_path / "x.npy", mmap_mode="r")
         model = rg.NadarayaWatson(bandwidth=WIDTHS[3], degree=1).fit(stored, truth.y_, truth.sample_weight_)
@@ -317,24 +316,24 @@ def copied(thing):
 
 def test_what_goes_to_workers_can_be_pickled():
     x, y, weight, query = made(3, weighted=True)
-    model = in_blocks(ArrayBlocks(x, y, weight, 40), bandwidth=WIDTHS[3])
+    model = in_blocks(ArraySource(x, y, weight, 40), bandwidth=WIDTHS[3])
     again = copied(model)
     np.testing.assert_array_equal(again.predict(query), model.predict(query))
-    streamed = Streamed.of(model)
-    assert isinstance(streamed, predict.StreamedLines)
-    copy = copied(streamed)
+    out_of_core = model._out_of_core_model()
+    assert isinstance(out_of_core, OutOfCoreModel)
+    copy = copied(out_of_core)
     at = torch.from_numpy(query)
-    torch.testing.assert_close(copy.predict(at), streamed.predict(at), rtol=0, atol=0)
-    asked = copied(fit.question(model))
-    assert isinstance(asked, OfLines)
+    torch.testing.assert_close(copy.predict(at), out_of_core.predict(at), rtol=0, atol=0)
+    asked = copied(model._leave_one_out(model.blocks_))
+    assert isinstance(asked, LinearLeaveOneOut)
     assert not asked.gradient
 
 
 def test_what_still_needs_memory():
     x, y, weight, query = made(1)
-    model = in_blocks(ArrayBlocks(x, y, weight, 40), bandwidth=2.0)
+    model = in_blocks(ArraySource(x, y, weight, 40), bandwidth=2.0)
     for question in (model.weights, model.derivative, model.confidence_band):
         with pytest.raises(UnsupportedError, match="needs the data in memory"):
             question(query)
     with pytest.raises(UnsupportedError, match="categorical features need the data in memory"):
-        in_blocks(ArrayBlocks(x, y, weight, 40), bandwidth=2.0, categorical=[0])
+        in_blocks(ArraySource(x, y, weight, 40), bandwidth=2.0, categorical=[0])

@@ -25,7 +25,7 @@ def frame():
 @pytest.fixture
 def stored(frame, tmp_path, monkeypatch):
     """Two files, read in blocks of 11 rows at most."""
-    monkeypatch.setattr(source, "BLOCK_BYTES", 11 * 8 * 6)
+    monkeypatch.setattr(source, "CHUNK_BYTES", 11 * 8 * 6)
     frame[:40].to_parquet(tmp_path / "1.parquet")
     frame[40:].to_parquet(tmp_path / "2.parquet")
     return rg.regression.Parquet(tmp_path, x=FEATURES)

@@ -17,10 +17,10 @@ from regard.regression.kernel_sums.radius_search import Nearest
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.state import Pooled, merge
 from regard.regression.out_of_core import average, parquet
-from regard.regression.out_of_core import fit as bandwidth_module
+from regard.regression.out_of_core import fit as fit_module
 from regard.regression.out_of_core import source as source_module
-from regard.regression.out_of_core.source import ArrayBlocks, ahead
-from regard.regression.out_of_core.summary import Moments, summarise
+from regard.regression.out_of_core.source import ArraySource, prefetch
+from regard.regression.out_of_core.summary import ColumnMoments, summarise
 
 N, D, OUTPUTS, QUERIES = 101, 3, 2, 13
 KERNELS = ("gaussian", "laplace", "epanechnikov")
@@ -46,9 +46,9 @@ def folder(data, tmp_path):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Blocks of 11 rows at most, and every memory map in blocks."""
-    monkeypatch.setattr(source_module, "BLOCK_BYTES", 11 * 8 * (D + OUTPUTS + 1))
-    monkeypatch.setattr(bandwidth_module, "MAP_BYTES", 0)
+    """Source of 11 rows at most, and every memory map in blocks."""
+    monkeypatch.setattr(source_module, "CHUNK_BYTES", 11 * 8 * (D + OUTPUTS + 1))
+    monkeypatch.setattr(fit_module, "MEMORY_MAP_BYTES", 0)
 
 
 def mapped(array, path):
@@ -62,14 +62,14 @@ class TestBlocks:
         random = np.random.default_rng(rows)
         x, y, query = random.normal(size=(N, D)), random.normal(size=(N, OUTPUTS)), random.normal(size=(QUERIES, D))
         weight = random.random(N) if weighted else None
-        blocks = ArrayBlocks(x, y, weight, rows)
+        blocks = ArraySource(x, y, weight, rows)
         bandwidth = torch.tensor([0.5, 2.0, torch.inf], dtype=torch.float64)
         log_weight = None if weight is None else torch.from_numpy(weight).log()
         whole = engine.pool(
             Sample(torch.from_numpy(x), torch.from_numpy(y), bandwidth, log_weight=log_weight), torch.from_numpy(query)
         )
-        recipe = average.Recipe(bandwidth, summarise(blocks).scale())
-        found = average.pool(blocks, torch.from_numpy(query), recipe).pooled
+        settings = average.ChunkAverage(bandwidth, summarise(blocks).y_scale())
+        found = average.average(blocks, torch.from_numpy(query), settings).pooled
         torch.testing.assert_close(found.mean, whole.mean, rtol=1e-12, atol=1e-12)
         torch.testing.assert_close(found.lse, whole.lse, rtol=1e-12, atol=1e-12)
 
@@ -78,18 +78,18 @@ class TestBlocks:
         random = np.random.default_rng(rows)
         x, y, weight = random.normal(1e3, 1, (N, D)), random.normal(size=N), random.random(N)
         weight[:: rows + 1] = 0
-        found = summarise(ArrayBlocks(x, y, weight, rows))
+        found = summarise(ArraySource(x, y, weight, rows))
         mean = np.average(x, 0, weight)
         assert found.rows == N
         assert found.x.mean.numpy() == pytest.approx(mean, rel=1e-12)
         assert found.x.deviation().numpy() == pytest.approx(np.sqrt(np.average((x - mean) ** 2, 0, weight)), rel=1e-9)
-        assert found.scale().numpy() == pytest.approx(y.std(), rel=1e-12)
+        assert found.y_scale().numpy() == pytest.approx(y.std(), rel=1e-12)
         assert found.x.low.numpy() == pytest.approx(x[weight > 0].min(0))
         assert found.x.high.numpy() == pytest.approx(x[weight > 0].max(0))
         assert found.effective_rows() == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
 
     def test_moments_of_nothing_change_nothing(self):
-        some, none = Moments.of(torch.randn(5, 2).double()), Moments.of(torch.empty(0, 2).double())
+        some, none = ColumnMoments.of(torch.randn(5, 2).double()), ColumnMoments.of(torch.empty(0, 2).double())
         for both in (some.merge(none), none.merge(some)):
             torch.testing.assert_close(both, some)
 
@@ -101,14 +101,9 @@ class TestBlocks:
                 event.set()
                 yield number
 
-        for number in ahead(source()):  # one that reads when it is asked would wait here for ever
+        for number in prefetch(source()):  # one that reads when it is asked would wait here for ever
             assert all(event.wait(10) for event in begun[: number + 2])
-            assert not any(event.is_set() for event in begun[number + 2 :])  # one block ahead, not all
-
-    def test_progress_counts_blocks(self, data):
-        told = []
-        summarise(ArrayBlocks(*data[:3], rows=11), told.append)
-        assert told == list(range(1, 11))
+            assert not any(event.is_set() for event in begun[number + 2 :])  # one block prefetch, not all
 
     def test_a_reader_that_fails_says_so(self):
         def source():
@@ -116,7 +111,7 @@ class TestBlocks:
             raise DataError("half a file")
 
         with pytest.raises(DataError, match="half a file"):
-            list(ahead(source()))
+            list(prefetch(source()))
 
 
 class TestErrors:
@@ -151,14 +146,14 @@ class TestErrors:
             found = exact(sample, query, tol=tol, plan=plan)
             return found._replace(lse=found.lse + tol, error=torch.full_like(found.error, tol))
 
-        blocks = ArrayBlocks(x, y, rows=30)
-        recipe = average.Recipe(torch.ones(1).double(), summarise(blocks).scale(), tol=1e-3)
+        blocks = ArraySource(x, y, rows=30)
+        settings = average.ChunkAverage(torch.ones(1).double(), summarise(blocks).y_scale(), tol=1e-3)
         query = torch.linspace(-2, 2, 7).double().unsqueeze(1)
-        truth = average.pool(blocks, query, recipe).pooled
+        truth = average.average(blocks, query, settings).pooled
         monkeypatch.setattr(engine, "pool", sloppy)
-        found = average.pool(blocks, query, recipe).pooled
-        assert bool((found.error <= recipe.tol).all())
-        assert bool((((found.mean - truth.mean).abs() / recipe.scale).amax(1) <= recipe.tol).all())
+        found = average.average(blocks, query, settings).pooled
+        assert bool((found.error <= settings.tol).all())
+        assert bool((((found.mean - truth.mean).abs() / settings.scale).amax(1) <= settings.tol).all())
 
     @pytest.mark.parametrize("plan", ["auto", "fast"])
     def test_far_from_most_of_the_data_blocks_that_disagree_are_asked_exactly(self, plan):
@@ -167,18 +162,18 @@ class TestErrors:
         x = random.normal(size=(2 * half, 1))
         y = np.where(np.abs(x[:, 0]) > 3, np.repeat([1.0, -1.0], half), 0.0)
         query = np.linspace(3.5, 6, 5003)[:, None]  # those asked again are more than 10^7 pairs a block, too
-        blocks = ArrayBlocks(x, y, rows=half)
-        recipe = average.Recipe(torch.full((1,), 0.05).double(), summarise(blocks).scale(), plan=plan)
+        blocks = ArraySource(x, y, rows=half)
+        settings = average.ChunkAverage(torch.full((1,), 0.05).double(), summarise(blocks).y_scale(), plan=plan)
         first, ask = next(iter(blocks)), torch.from_numpy(query)
-        plan = engine.explain(Sample(first.x, first.y, recipe.bandwidth), ask, tol=recipe.tol, plan=plan)
+        plan = engine.explain(Sample(first.x, first.y, settings.bandwidth), ask, tol=settings.tol, plan=plan)
         assert plan.name == "fast"
-        found = average.pool(blocks, ask, recipe).pooled
-        assert bool((found.error <= recipe.tol).all())
+        found = average.average(blocks, ask, settings).pooled
+        assert bool((found.error <= settings.tol).all())
         near = x[:, 0] > 2
         score = -(((query - x[near].T) / 0.05) ** 2) / 2
         weight = np.exp(score - score.max(1, keepdims=True))
         truth = weight @ y[near] / weight.sum(1)
-        assert np.abs(found.mean[:, 0].numpy() - truth).max() <= recipe.tol * y.std()
+        assert np.abs(found.mean[:, 0].numpy() - truth).max() <= settings.tol * y.std()
 
     @given(cut=st.integers(0, 12))
     def test_nearest_points_of_two_parts(self, cut):
@@ -443,7 +438,7 @@ class TestMemoryMaps:
     def test_pages_are_given_back(self, tmp_path):
         """The resident part of the map after a pass is a small part of the file."""
         big = mapped(np.ones((2**20, 4)), tmp_path / "x.npy")
-        summarise(ArrayBlocks(big, np.zeros(len(big))))
+        summarise(ArraySource(big, np.zeros(len(big))))
         assert _resident(tmp_path / "x.npy") < 0.2 * big.nbytes
         assert float(big.sum()) == big.size
         assert _resident(tmp_path / "x.npy") > 0.8 * big.nbytes  # the measure can see what is there
@@ -452,7 +447,7 @@ class TestMemoryMaps:
         np.save(tmp_path / "x.npy", np.zeros((1000, 2)))
         private = np.load(tmp_path / "x.npy", mmap_mode="c")
         private[:] = 1.0
-        summary = summarise(ArrayBlocks(private, np.zeros(1000), rows=100))
+        summary = summarise(ArraySource(private, np.zeros(1000), rows=100))
         assert summary.x.mean.tolist() == [1.0, 1.0]
         assert float(private.sum()) == 2000
 

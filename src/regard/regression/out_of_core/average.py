@@ -1,4 +1,10 @@
-"""The kernel average of data in blocks: the engine's answer for each block, merged."""
+"""Kernel averages of out-of-core data: each chunk is averaged on its own, and partial averages merge.
+
+For local linear fits a chunk averages v, y, v y and v v (see `local.moments`) in a frame that the summary gives and all
+chunks share; lines are solved from the merged averages. Far from the frame's origin v v is large, and the Fourier sum,
+whose error is a part of the whole, would leave few digits for a line. So it measures from the query itself, its result
+is moved to the frame, and its error is stated as seen from the query. All other plans are exact.
+"""
 
 from __future__ import annotations
 
@@ -20,131 +26,123 @@ from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.local import linear_fourier
 from regard.regression.local.linear_fourier import Sums
 from regard.regression.local.moments import Frame, Moments, Off, columns_of
-from regard.regression.out_of_core.source import Block, Blocks, Progress
+from regard.regression.out_of_core.source import Chunk, Source
 from regard.regression.out_of_core.summary import Summary
 
-Columns = Callable[[Block], Float[Tensor, "rows columns"]]
-Average = Callable[[Sample, Float[Tensor, "q dim"], float, str], Pooled]
-Doubt = Callable[[Float[Tensor, "q dim"], Pooled], Bool[Tensor, " q"]]
+ToColumns = Callable[[Chunk], Float[Tensor, "rows columns"]]
+AverageSample = Callable[[Sample, Float[Tensor, "q dim"], float, str], Pooled]
+Uncertain = Callable[[Float[Tensor, "q dim"], Pooled], Bool[Tensor, " q"]]
 
 
-def outputs(block: Block) -> Float[Tensor, "rows outputs"]:
-    """The numbers that are averaged if nothing else is said: y itself."""
-    return block.y
+def outputs(chunk: Chunk) -> Float[Tensor, "rows outputs"]:
+    """Columns that degree 0 averages: y itself."""
+    return chunk.y
 
 
-class Reached(NamedTuple):
-    """What is known of a query after some blocks: the average, and whom it is nearest to while it reaches nobody."""
+class PartialAverage(NamedTuple):
+    """Average over some chunks at each query, and the nearest points for queries that no point reaches."""
 
     pooled: Pooled
     nearest: Nearest | None
 
     def answer(self) -> Float[Tensor, "q columns"]:
-        """The average; where no point is in reach the nearest points' mean, or NaN if these were not asked for."""
+        """The average; where no point is in reach, the mean of the nearest points, or NaN if these are not known."""
         instead = math.nan if self.nearest is None else self.nearest.mean
         return torch.where(self.pooled.lse.unsqueeze(1) == NEVER, instead, self.pooled.mean)
 
 
 @dataclass(frozen=True, eq=False)
-class Recipe:
-    """How any block is averaged. `scale` is the unit of each column over *all* data, as `scale_of` gives it."""
+class ChunkAverage:
+    """Settings of the average of one chunk. `scale` is the unit of each column over *all* data (see `scale_of`)."""
 
     bandwidth: Float[Tensor, " dim"]
     scale: Float[Tensor, " columns"]
     kernel: str = "gaussian"
     tol: float = 1e-6
     plan: str = "auto"
-    columns: Columns = outputs
-    look_for_nearest: bool = False
-    average: Average | None = None  # another way to it than the engine's, which tells errors in units of `scale`
+    columns: ToColumns = outputs
+    find_nearest: bool = False
+    average: AverageSample | None = None  # replaces the engine's; its errors are in units of `scale`
 
-    def reach(self, query: Float[Tensor, "q dim"], block: Block) -> Reached:
-        """What one block knows, its error in units of the whole data."""
-        sample = self._sample(block, query.device)
+    def chunk_state(self, query: Float[Tensor, "q dim"], chunk: Chunk) -> PartialAverage:
+        """Average of one chunk at each query, with an error in units of the whole data."""
+        sample = self.sample(chunk, query.device)
         if not len(sample.x):
-            columns = sample.values.shape[1]
-            return Reached(empty(len(query), columns, query), self._none(len(query), columns, query))
+            n, columns = len(query), sample.values.shape[1]
+            return PartialAverage(
+                empty(n, columns, query), Nearest.empty(n, columns, query) if self.find_nearest else None
+            )
         pooled = (self.average or self._average)(sample, query, self.tol, self.plan)
-        if not self.look_for_nearest:
-            return Reached(pooled, None)
-        # A query that another block reaches will not ask who is nearest, and one that no block reaches asks all.
-        return Reached(pooled, nearest_points(sample, query, (pooled.lse == NEVER).nonzero().squeeze(1)))
+        if not self.find_nearest:
+            return PartialAverage(pooled, None)
+        # A query that another chunk reaches needs no nearest points; one that no chunk reaches gets them from all.
+        return PartialAverage(pooled, nearest_points(sample, query, (pooled.lse == NEVER).nonzero().squeeze(1)))
 
     def _average(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled:
-        # A block may vary more than the whole. Where it varies less, its total weight still wants the same precision.
+        # A chunk may vary more than the whole. Where it varies less, its total weight still needs the same precision.
         units = float((scale_of(sample.values) / self.scale).max().clamp_min(1.0))
-        found = engine.pool(sample, query, tol=tol / units, plan=plan)
-        return found._replace(error=found.error * units)
+        pooled = engine.pool(sample, query, tol=tol / units, plan=plan)
+        return pooled._replace(error=pooled.error * units)
 
-    def merge(self, one: Reached, two: Reached) -> Reached:
+    def merge(self, one: PartialAverage, two: PartialAverage) -> PartialAverage:
         known = None if one.nearest is None or two.nearest is None else one.nearest.merge(two.nearest)
-        return Reached(merge(one.pooled, two.pooled, self.scale), known)
+        return PartialAverage(merge(one.pooled, two.pooled, self.scale), known)
 
-    def _sample(self, block: Block, device: torch.device) -> Sample:
-        weight = block.log_weight
-        return Sample(
-            block.x.to(device),
-            self.columns(block).to(device),
-            self.bandwidth,
-            self.kernel,
-            None if weight is None else weight.to(device),
-        )
-
-    def _none(self, queries: int, columns: int, like: Tensor) -> Nearest | None:
-        return Nearest.empty(queries, columns, like) if self.look_for_nearest else None
+    def sample(self, chunk: Chunk, device: torch.device) -> Sample:
+        """Rows of a chunk, with the columns to average as values."""
+        weight = None if chunk.log_weight is None else chunk.log_weight.to(device)
+        return Sample(chunk.x.to(device), self.columns(chunk).to(device), self.bandwidth, self.kernel, weight)
 
 
-def pool(
-    blocks: Blocks,
-    query: Float[Tensor, "q dim"],
-    recipe: Recipe,
-    *,
-    doubtful: Doubt | None = None,
-    progress: Progress | None = None,
-) -> Reached:
-    """The average at each query over all blocks, with an error of at most `recipe.tol`.
+def average(
+    source: Source, query: Float[Tensor, "q dim"], settings: ChunkAverage, *, uncertain: Uncertain | None = None
+) -> PartialAverage:
+    """Average of all chunks at each query, with an error of at most `settings.tol`.
 
-    `doubtful` names queries for which that is too much: they are asked again, exactly.
+    `uncertain` marks queries for which that error is too large: they are computed again, exactly.
     """
-    # Half for the blocks: the rest is for what blocks that disagree add to it.
-    state = blocks.fold(_step, recipe.merge, (replace(recipe, tol=recipe.tol / 2), query), progress)
-    again = state.pooled.error > recipe.tol
-    loose = (again if doubtful is None else again | doubtful(query, state.pooled)).nonzero().squeeze(1)
-    if not len(loose):
+    # Half of the tolerance is for the chunks; merging chunks that differ adds to their errors.
+    state = source.fold(_chunk_state, settings.merge, (replace(settings, tol=settings.tol / 2), query))
+    inaccurate = state.pooled.error > settings.tol
+    if uncertain is not None:
+        inaccurate = inaccurate | uncertain(query, state.pooled)
+    rows = inaccurate.nonzero().squeeze(1)
+    if not len(rows):
         return state
-    # Exact in float64, so that however far blocks disagree, nothing is left to add: the engine leaves out only what is
-    # below rounding.
-    careful = replace(recipe, tol=0.0, look_for_nearest=False)
-    exact = blocks.fold(_step, careful.merge, (careful, query[loose])).pooled
-    better = (part.index_copy(0, loose, new) for part, new in zip(state.pooled, exact, strict=True))
-    return Reached(Pooled(*better), state.nearest)
+    # With tol = 0 only weights below rounding are left out: merging adds no error, however much chunks differ.
+    exact = replace(settings, tol=0.0, find_nearest=False)
+    better = source.fold(_chunk_state, exact.merge, (exact, query[rows])).pooled
+    pooled = Pooled(*(part.index_copy(0, rows, new) for part, new in zip(state.pooled, better, strict=True)))
+    return PartialAverage(pooled, state.nearest)
 
 
-def _step(given: tuple[Recipe, Tensor], block: Block) -> Reached:
-    recipe, query = given
-    return recipe.reach(query, block)
+def _chunk_state(shared: tuple[ChunkAverage, Tensor], chunk: Chunk) -> PartialAverage:
+    settings, query = shared
+    return settings.chunk_state(query, chunk)
 
 
-CAREFUL = 2.0  # times what the averages do to a line at first order, which is nearly all where that is small
-SPAN = 25.0  # how far apart averages of two blocks may be, as seen from a query that a fast sum can answer
+SAFETY = 2.0  # times the first-order effect of errors on a line, which is nearly all of it where it is small
+LINES_RANGE = 25.0  # largest difference of two chunks' averages, as seen from a query that the Fourier sum answers
 
 
 @dataclass(frozen=True, eq=False)
-class Lines:
-    """What is averaged in every block, how, and the line that all blocks together make."""
+class LinearAverages:
+    """Degree 1: the columns that a chunk averages, how it averages them, and the line from merged averages."""
 
     frame: Frame
-    width: Float[Tensor, " dim"]  # of the kernel, in units of the frame
-    scale: Float[Tensor, " columns"]  # in which errors are told: as seen from a query no v is large
+    width: Float[Tensor, " dim"]  # bandwidth in units of the frame
+    scale: Float[Tensor, " columns"]  # unit of the errors of each column; as seen from a query no v is large
 
     @staticmethod
-    def of(summary: Summary, bandwidth: Float[Tensor, " dim"]) -> Lines:
+    def of(summary: Summary, bandwidth: Float[Tensor, " dim"]) -> LinearAverages:
         x = summary.x
-        # Of a feature that never changes rounding may leave a deviation.
+        # Rounding may leave a small deviation of a constant feature.
         deviation = torch.where(x.high > x.low, x.deviation(), 0.0)
         frame = Frame.around(x.mean, deviation, bandwidth.to(x.mean), summary.y.mean)
         ones = torch.ones_like(x.mean).unsqueeze(0)
-        return Lines(frame, bandwidth.to(x.mean) / frame.unit, columns_of(ones, summary.scale().unsqueeze(0))[0])
+        return LinearAverages(
+            frame, bandwidth.to(x.mean) / frame.unit, columns_of(ones, summary.y_scale().unsqueeze(0))[0]
+        )
 
     @property
     def dim(self) -> int:
@@ -152,27 +150,27 @@ class Lines:
 
     @property
     def outputs(self) -> slice:
-        """Where the columns have y."""
+        """Position of y among the columns."""
         return slice(self.dim, self.dim + len(self.frame.level))
 
-    def columns(self, block: Block) -> Float[Tensor, "rows columns"]:
-        return self.frame.columns(block.x, block.y)
+    def columns(self, chunk: Chunk) -> Float[Tensor, "rows columns"]:
+        return self.frame.columns(chunk.x, chunk.y)
 
-    # Averages of the columns of some rows
+    # Averages of one chunk
 
     def average(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled:
-        """By the fast sum where the lines of these rows alone are certain to `tol`, else exactly."""
-        found = self._fast(sample, query, tol, plan)
-        if found is None:
-            return _exact(sample, query, plan)
-        redo = self.doubtful(query, found, tol).nonzero().squeeze(1)
-        if not len(redo):
-            return found
-        again = _exact(sample, query[redo], plan)
-        return Pooled(*(part.index_copy(0, redo, better) for part, better in zip(found, again, strict=True)))
+        """Averages by the Fourier sum where the lines of these rows alone are accurate to `tol`, else exact ones."""
+        pooled = self.fourier_average(sample, query, tol, plan)
+        if pooled is None:
+            return exact_average(sample, query, plan)
+        rows = self.uncertain(query, pooled, tol).nonzero().squeeze(1)
+        if not len(rows):
+            return pooled
+        exact = exact_average(sample, query[rows], plan)
+        return Pooled(*(part.index_copy(0, rows, better) for part, better in zip(pooled, exact, strict=True)))
 
-    def _fast(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled | None:
-        """None where another way is better; a query of which nothing is known has an infinite error."""
+    def fourier_average(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled | None:
+        """Averages by the Fourier sum; None where another plan is better. A query without an answer has error inf."""
         if not tol or not bool(torch.isfinite(self.width).all()):
             return None
         of_y = replace(sample, values=sample.values[:, self.outputs])
@@ -205,26 +203,27 @@ class Lines:
         error = wide**2 * high * (torch.maximum(off_matrix.max(), off_right.max()) + off * largest) / least
         return Pooled(total.log() + log_unit, mean, torch.where(least > 0, error, math.inf))
 
-    # What averages of all rows make
+    # Lines from merged averages
 
-    def drawn(self, query: Float[Tensor, "q dim"], mean: Float[Tensor, "q columns"]) -> Float[Tensor, "q outputs"]:
-        """The line at each query."""
+    def values(self, query: Float[Tensor, "q dim"], mean: Float[Tensor, "q columns"]) -> Float[Tensor, "q outputs"]:
+        """Value of the line at each query, from averages of the columns."""
         return Moments.of(self.frame, query, torch.zeros_like(mean[:, 0]), mean).value()
 
-    def answer(self, query: Float[Tensor, "q dim"], found: Reached) -> Float[Tensor, "q outputs"]:
-        """The line; where no point is in reach the nearest points' mean, or NaN if these were not asked for."""
-        instead = math.nan if found.nearest is None else self.frame.level + found.nearest.mean[:, self.outputs]
-        far = found.pooled.lse.unsqueeze(1) == NEVER
-        return torch.where(far, instead, self.drawn(query, found.pooled.mean))
+    def answer(self, query: Float[Tensor, "q dim"], state: PartialAverage) -> Float[Tensor, "q outputs"]:
+        """Value of the line; where no point is in reach, the mean of the nearest points, or NaN if not known."""
+        instead = math.nan if state.nearest is None else self.frame.level + state.nearest.mean[:, self.outputs]
+        unreached = state.pooled.lse.unsqueeze(1) == NEVER
+        return torch.where(unreached, instead, self.values(query, state.pooled.mean))
 
-    def doubtful(self, query: Float[Tensor, "q dim"], found: Pooled, tol: float) -> Bool[Tensor, " q"]:
-        """Where errors of averages may move a line by more than `tol`: little is near, or it is hardly spread."""
-        line = Moments.of(self.frame, query, found.lse, found.mean)
-        off = Off.of(line, found.error.unsqueeze(1) * self.scale, line.away)  # told as seen from the query
+    def uncertain(self, query: Float[Tensor, "q dim"], pooled: Pooled, tol: float) -> Bool[Tensor, " q"]:
+        """Queries where errors of the averages may move the line by more than `tol`: few points, or little spread."""
+        line = Moments.of(self.frame, query, pooled.lse, pooled.mean)
+        off = Off.of(line, pooled.error.unsqueeze(1) * self.scale, line.away)  # errors are as seen from the query
         tilt = line.solved(line.away.unsqueeze(2)).squeeze(2)
-        return ~(CAREFUL * line.moved(off, tilt, line.solved(line.vy)) <= tol * self.scale[self.outputs]).all(1)
+        return ~(SAFETY * line.moved(off, tilt, line.solved(line.vy)) <= tol * self.scale[self.outputs]).all(1)
 
 
-def _exact(sample: Sample, query: Float[Tensor, "q dim"], plan: str) -> Pooled:
-    found = engine.pool(sample, query, tol=0.0, plan="auto" if plan == "fast" else plan)
-    return found._replace(error=torch.zeros_like(found.error))
+def exact_average(sample: Sample, query: Float[Tensor, "q dim"], plan: str) -> Pooled:
+    """Averages without an error."""
+    pooled = engine.pool(sample, query, tol=0.0, plan="auto" if plan == "fast" else plan)
+    return pooled._replace(error=torch.zeros_like(pooled.error))

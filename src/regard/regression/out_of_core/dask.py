@@ -1,4 +1,4 @@
-"""Tasks of Dask: a call somewhere, a value that many calls share, a tree of merges."""
+"""Dask collections: each chunk becomes a partial state where it lies; states, not data, are merged in a tree."""
 
 from __future__ import annotations
 
@@ -12,62 +12,174 @@ import numpy as np
 
 from regard.engine import threads
 from regard.errors import DataError, ShapeError
-from regard.regression.out_of_core.source import Block, Blocks, Item, Progress, State, block_of
+from regard.regression.out_of_core.source import Chunk, Item, Source, State, make_chunk
 from regard.regression.pandas_output import target_names
 
 FAN_IN = 8  # states merged by one task
-Delayed = Any  # dask's classes are untyped
+Delayed = Any  # Dask's classes are untyped
 Part = TypeVar("Part")
 
 
 def is_dask(x: object) -> bool:
-    """Whether `x` is a collection of Dask; nobody can have one without having imported it."""
+    """Return True for a Dask collection. Nobody can have one without having imported Dask."""
     return "dask" in sys.modules and sys.modules["dask"].is_dask_collection(x)
 
 
-def task(function: Callable[..., Any], *arguments: Any) -> Delayed:
-    """One call, somewhere. A new name each time: nothing is hashed, and a lost result is simply computed again."""
-    from dask.delayed import delayed
+class DaskSource(Source):
+    """Chunks of Dask arrays, or partitions of Dask frames. Nothing is computed or moved before a fold."""
 
-    return delayed(alone, pure=False, traverse=False)(function, *arguments)
+    def __init__(self, x: Any, y: Any, weight: Any = None) -> None:
+        if getattr(x, "ndim", 2) != 2:
+            raise ShapeError(f"X must be a table, one row a sample: it has {x.ndim} dimension")
+        x, y, weight = split_columns(x, y, weight)
+        columns = tuple(getattr(x, "columns", ()))
+        self.column_labels = tuple(map(str, columns))
+        are_texts = [isinstance(name, str) for name in columns]  # only a text is a name for scikit-learn
+        self.feature_names = columns if all(are_texts) else ()
+        self.has_mixed_names = any(are_texts) and not all(are_texts)
+        self.target_names = target_names(y)
+        y = np.asarray(y) if isinstance(y, list) or y is None else y
+        if y.ndim not in (1, 2):
+            raise ShapeError("y must hold one number a row, or one a row and output; a column of X may be named")
+        self.n_features, self.y_is_1d = x.shape[1], y.ndim == 1
+        self.n_outputs = 1 if self.y_is_1d else y.shape[1]
+        features = Rows.of(x, "X")
+        target = Rows.of(y, "y").aligned_with(features)
+        weights = [None] * len(features.parts)
+        if weight is not None:
+            weights = Rows.of(weight, "sample_weight").aligned_with(features).parts
+        parts = enumerate(zip(features.parts, target.parts, weights, strict=True))
+        self.parts = [task(_chunk, number, *part) for number, part in parts]
+
+    def check_feature_names(self) -> None:
+        """Raise DataError if only some names are texts, as scikit-learn does: queries could not be matched."""
+        if self.has_mixed_names:
+            raise DataError(
+                "the names of the features must be texts, or none of them must be, as for scikit-learn: "
+                f"they are {', '.join(self.column_labels)}; rename them, such as by X.columns = X.columns.map(str)"
+            )
+
+    def __iter__(self) -> Iterator[Chunk]:
+        return (part.compute() for part in self.parts)
+
+    def fold(
+        self, step: Callable[[Any, Chunk], State], merge: Callable[[State, State], State], shared: Any = None
+    ) -> State:
+        return self.delayed_fold(step, merge, constant(shared)).compute()
+
+    def delayed_fold(
+        self, step: Callable[..., State], merge: Callable[[State, State], State], *shared: Delayed
+    ) -> Delayed:
+        """Merged state of all chunks, not computed yet: one task for each chunk, then a tree of merges."""
+        return merge_tree([task(step, *shared, part) for part in self.parts], merge)
+
+    def fold_pairs(
+        self,
+        step: Callable[[Any, Chunk, Chunk], State],
+        merge: Callable[[State, State], State],
+        finish: Callable[[Any, Chunk, State], Item],
+        merge_items: Callable[[Item, Item], Item],
+        shared: Any = None,
+    ) -> Item:
+        given = constant(shared)
+        rows = [task(finish, given, part, self.delayed_fold(step, merge, given, part)) for part in self.parts]
+        return merge_tree(rows, merge_items).compute()
 
 
-def shared(value: Any) -> Delayed:
-    """A value that many tasks need: it stands once in the graph, so that no death of a worker loses it."""
-    from dask.delayed import delayed
-
-    return delayed(value, pure=False, traverse=False)
+def _chunk(number: int, x: Any, y: Any, weight: Any) -> Chunk:
+    weight = None if weight is None else np.asarray(weight)
+    return make_chunk(np.asarray(x), np.asarray(y), weight, number=number, name=_chunk_name(number))
 
 
-def tree(parts: Sequence[Delayed], merge: Callable[[Part, Part], Part]) -> Delayed:
-    """All parts in one, `FAN_IN` at a time, always in the same order: the answer is the same to the last bit."""
-    if not parts:
-        raise DataError("there is no data: at least one chunk is needed")
-    level = list(parts)
-    while len(level) > 1:
-        starts = range(0, len(level), FAN_IN)
-        level = [task(_merged, merge, *level[start : start + FAN_IN]) for start in starts]
-    return level[0]
+def _chunk_name(number: int) -> str:
+    return f"chunk {number}"
 
 
-def alone(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Run with one thread of torch: Dask fills the cores itself."""
-    with threads.one_thread(workers=False):
-        return function(*arguments)
+def split_columns(x: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Return features, y and weights, where y and the weights may be given as names of columns of x."""
+    columns = list(getattr(x, "columns", ()))
+    targets = [y] if _is_name(y) else y if _are_names(y, columns) else []
+    weights = [weight] if _is_name(weight) else []
+    named = [*targets, *weights]
+    missing = [name for name in named if name not in columns]
+    if missing:
+        has = f"it has: {', '.join(map(str, columns))}" if columns else "it is an array, and its columns have no names"
+        raise DataError(f"X has no column {', '.join(map(repr, missing))}; {has}")
+    y, weight = x[y] if targets else y, x[weight] if weights else weight
+    return (x.drop(columns=named) if named else x), y, weight
 
 
-def _merged(merge: Callable[[Part, Part], Part], *parts: Part) -> Part:
-    return reduce(merge, parts)
+def _is_name(value: object) -> bool:
+    return isinstance(value, str | Number)
+
+
+def _are_names(y: Any, columns: Sequence[Any]) -> bool:
+    """Return True for a list of column names; a list of numbers that are no names of columns is y itself."""
+    if not isinstance(y, list) or not y or not all(map(_is_name, y)):
+        return False
+    return all(isinstance(name, str) for name in y) or (len(set(y)) == len(y) and set(y) <= set(columns))
+
+
+# Predictions as a collection
+
+
+def delayed_predictions(
+    queries: Any,
+    predict: Callable[[Delayed, str], Delayed],
+    n_outputs: int | None,
+    names: Sequence[Any] | None = None,
+    categories: Sequence[int] = (),
+) -> Any:
+    """Predictions as a Dask array (a Series or frame if the queries are a frame) with the chunks of `queries`.
+
+    `predict` turns one chunk of queries and its name into a task. n_outputs None means that predictions have no axis
+    for outputs. Columns listed in `categories` may hold texts.
+    """
+    import dask.array as da
+
+    rows = Rows.of(queries, "X", categories)
+    answers = [predict(part, _chunk_name(number)) for number, part in enumerate(rows.parts)]
+    if hasattr(queries, "divisions"):
+        return _delayed_frame(queries, rows, answers, n_outputs, names)
+    tail = () if n_outputs is None else (n_outputs,)
+    pieces = [
+        da.from_delayed(one, (length, *tail), dtype=np.float64)
+        for one, length in zip(answers, rows.lengths, strict=True)
+    ]
+    return da.concatenate(pieces, allow_unknown_chunksizes=True)
+
+
+def _delayed_frame(
+    queries: Any, rows: Rows, answers: list[Delayed], n_outputs: int | None, names: Sequence[Any] | None
+) -> Any:
+    import dask.dataframe as dd
+
+    pieces = [task(_labelled, part, one, names) for part, one in zip(rows.parts, answers, strict=True)]
+    empty = np.empty((0,) if n_outputs is None else (0, n_outputs))
+    meta = _labelled(queries._meta.iloc[:0], empty, names)  # noqa: SLF001  Dask's own name for it
+    return dd.from_delayed(pieces, meta=meta, divisions=queries.divisions, verify_meta=False)
+
+
+def _labelled(frame: Any, predictions: np.ndarray, names: Sequence[Any] | None) -> Any:
+    import pandas as pd
+
+    if predictions.ndim == 1:
+        return pd.Series(predictions, index=frame.index, name=names[0] if names else None)
+    return pd.DataFrame(predictions, index=frame.index, columns=None if names is None else list(names))
+
+
+# Collections cut along their rows
 
 
 class Rows:
-    """A collection cut along its rows: one delayed piece a chunk, and their lengths where they are known."""
+    """A collection cut along its rows: one delayed part for each chunk, and their lengths (NaN where unknown)."""
 
-    def __init__(self, parts: Sequence[Delayed], lengths: Sequence[float], name: str, source: Any) -> None:
-        self.parts, self.lengths, self.name, self.source = list(parts), tuple(lengths), name, source
+    def __init__(self, parts: Sequence[Delayed], lengths: Sequence[float], name: str, collection: Any) -> None:
+        self.parts, self.lengths, self.name, self.collection = list(parts), tuple(lengths), name, collection
 
     @staticmethod
     def of(collection: Any, name: str, categories: Sequence[int] = ()) -> Rows:
+        """Cut a Dask frame, a Dask array or an array in memory; `name` is used in error messages."""
         if hasattr(collection, "to_delayed") and hasattr(collection, "divisions"):
             _refuse_text(collection, name, categories)
             parts = collection.to_delayed()
@@ -78,180 +190,80 @@ class Rows:
             collection = collection.rechunk({1: -1})
         return Rows(list(collection.to_delayed().ravel()), collection.chunks[0], name, collection)
 
-    def __len__(self) -> int:
-        return len(self.parts)
-
-    def like(self, other: Rows) -> Rows:
-        """The same rows cut where `other` is cut."""
-        if not is_dask(self.source):
-            return self._cut(other)
+    def aligned_with(self, other: Rows) -> Rows:
+        """Return the same rows, cut where `other` is cut."""
+        if not is_dask(self.collection):
+            return self._split_like(other)
         known = not np.isnan([*self.lengths, *other.lengths]).any()
         if known and sum(self.lengths) != sum(other.lengths):
             raise _unequal(other.name, sum(other.lengths), self.name, sum(self.lengths))
         if known and self.lengths != other.lengths:
-            return Rows.of(self.source.rechunk({0: tuple(other.lengths)}), self.name)
-        if len(self) != len(other):
+            return Rows.of(self.collection.rechunk({0: tuple(other.lengths)}), self.name)
+        if len(self.parts) != len(other.parts):
             raise ShapeError(
-                f"{other.name} and {self.name} must be cut into the same chunks: {other.name} has {len(other)}, "
-                f"{self.name} has {len(self)}, and not all lengths are known: call compute_chunk_sizes() or align them"
+                f"{other.name} and {self.name} must be cut into the same chunks: {other.name} has {len(other.parts)}, "
+                f"{self.name} has {len(self.parts)}, and not all lengths are known: call compute_chunk_sizes() or "
+                "align them"
             )
         return self
 
-    def _cut(self, other: Rows) -> Rows:
-        """An array in memory: Dask must say where its chunks begin, and counts them if it does not know."""
+    def _split_like(self, other: Rows) -> Rows:
+        """Split an array in memory; lengths that Dask does not know are computed first."""
         from dask.base import compute
 
         lengths = other.lengths
         if np.isnan(lengths).any():
             lengths = compute(*[task(len, part) for part in other.parts])
-        if sum(lengths) != len(self.source):
-            raise _unequal(other.name, sum(lengths), self.name, len(self.source))
-        pieces = np.split(self.source, np.cumsum(lengths)[:-1].astype(int))
-        return Rows([shared(piece) for piece in pieces], lengths, self.name, None)
+        if sum(lengths) != len(self.collection):
+            raise _unequal(other.name, sum(lengths), self.name, len(self.collection))
+        pieces = np.split(self.collection, np.cumsum(lengths)[:-1].astype(int))
+        return Rows([constant(piece) for piece in pieces], lengths, self.name, None)
 
 
 def _refuse_text(frame: Any, name: str, categories: Sequence[int]) -> None:
-    kinds = frame.dtypes.items() if frame.ndim == 2 else [(frame.name, frame.dtype)]
-    for place, (column, kind) in enumerate(kinds):
-        if place not in categories and getattr(kind, "kind", "O") not in "biuf":
-            raise DataError(f"column {column!r} of {name} is {kind}, not a number: leave it out, or encode it first")
+    dtypes = frame.dtypes.items() if frame.ndim == 2 else [(frame.name, frame.dtype)]
+    for position, (column, dtype) in enumerate(dtypes):
+        if position not in categories and getattr(dtype, "kind", "O") not in "biuf":
+            raise DataError(f"column {column!r} of {name} is {dtype}, not a number: leave it out, or encode it first")
 
 
 def _unequal(one: str, rows: float, two: str, other_rows: float) -> ShapeError:
     return ShapeError(f"{one} and {two} must have the same length: {one} has {rows} rows, {two} has {other_rows}")
 
 
-class DaskBlocks(Blocks):
-    """Chunks of arrays or partitions of frames. Nothing is computed, and nothing moves, before a fold."""
-
-    def __init__(self, x: Any, y: Any, weight: Any = None) -> None:
-        if getattr(x, "ndim", 2) != 2:
-            raise ShapeError(f"X must be a table, one row a sample: it has {x.ndim} dimension")
-        x, y, weight = apart(x, y, weight)
-        columns = tuple(getattr(x, "columns", ()))
-        self.labels = tuple(map(str, columns))
-        self.named = [isinstance(name, str) for name in columns]  # only a text is a name for scikit-learn
-        self.names = columns if all(self.named) else ()
-        self.targets = target_names(y)
-        y = np.asarray(y) if isinstance(y, list) or y is None else y
-        if y.ndim not in (1, 2):
-            raise ShapeError("y must hold one number a row, or one a row and output; a column of X may be named")
-        self.dim, self.flat = x.shape[1], y.ndim == 1
-        self.outputs = 1 if self.flat else y.shape[1]
-        features = Rows.of(x, "X")
-        target = Rows.of(y, "y").like(features)
-        weights = [None] * len(features) if weight is None else Rows.of(weight, "sample_weight").like(features).parts
-        chunks = enumerate(zip(features.parts, target.parts, weights, strict=True))
-        self.parts = [task(_block, number, *parts) for number, parts in chunks]
-
-    def __iter__(self) -> Iterator[Block]:
-        return (part.compute() for part in self.parts)
-
-    def fold(
-        self,
-        step: Callable[[Any, Block], State],
-        merge: Callable[[State, State], State],
-        given: Any = None,
-        progress: Progress | None = None,
-    ) -> State:
-        return self.folded(step, merge, shared(given)).compute()
-
-    def folded(self, step: Callable[..., State], merge: Callable[[State, State], State], *given: Delayed) -> Delayed:
-        """The state of all blocks, not computed yet: one task a block, then a tree of merges."""
-        return tree([task(step, *given, part) for part in self.parts], merge)
-
-    def fold_pairs(
-        self,
-        step: Callable[[Any, Block, Block], State],
-        merge: Callable[[State, State], State],
-        finish: Callable[[Any, Block, State], Item],
-        total: Callable[[Item, Item], Item],
-        given: Any = None,
-        progress: Progress | None = None,
-    ) -> Item:
-        common = shared(given)
-        rows = [task(finish, common, part, self.folded(step, merge, common, part)) for part in self.parts]
-        return tree(rows, total).compute()
+# Tasks
 
 
-def apart(x: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Features, y and weights, where the last two may be named as columns of the first."""
-    there = list(getattr(x, "columns", ()))
-    targets = [y] if _is_name(y) else y if _are_names(y, there) else []
-    weights = [weight] if _is_name(weight) else []
-    named = [*targets, *weights]
-    missing = [name for name in named if name not in there]
-    if missing:
-        has = f"it has: {', '.join(map(str, there))}" if there else "it is an array, and its columns have no names"
-        raise DataError(f"X has no column {', '.join(map(repr, missing))}; {has}")
-    y, weight = x[y] if targets else y, x[weight] if weights else weight
-    return (x.drop(columns=named) if named else x), y, weight
+def task(function: Callable[..., Any], *arguments: Any) -> Delayed:
+    """One delayed call. It has a new name each time: nothing is hashed, and a lost result is computed again."""
+    from dask.delayed import delayed
+
+    return delayed(_with_one_thread, pure=False, traverse=False)(function, *arguments)
 
 
-def lazily(
-    queries: Any,
-    answer: Callable[[Delayed, str], Delayed],
-    outputs: int | None,
-    names: Sequence[Any] | None = None,
-    categories: Sequence[int] = (),
-) -> Any:
-    """A Dask array (or Series, or frame, if the queries are a frame) with the chunks of `queries`.
+def constant(value: Any) -> Delayed:
+    """A value for many tasks. It stands once in the graph, so that it survives the death of a worker."""
+    from dask.delayed import delayed
 
-    `answer` makes a task out of one chunk of queries and its name; outputs None says that an answer has no axis for
-    them. Columns of `categories` may hold texts.
-    """
-    import dask.array as da
-
-    rows = Rows.of(queries, "X", categories)
-    answers = [answer(part, _name(number)) for number, part in enumerate(rows.parts)]
-    if hasattr(queries, "divisions"):
-        return _frame(queries, rows, answers, outputs, names)
-    tail = () if outputs is None else (outputs,)
-    pieces = [
-        da.from_delayed(one, (length, *tail), dtype=np.float64)
-        for one, length in zip(answers, rows.lengths, strict=True)
-    ]
-    return da.concatenate(pieces, allow_unknown_chunksizes=True)
+    return delayed(value, pure=False, traverse=False)
 
 
-def _block(number: int, x: Any, y: Any, weight: Any) -> Block:
-    return block_of(
-        np.asarray(x),
-        np.asarray(y),
-        None if weight is None else np.asarray(weight),
-        number=number,
-        name=_name(number),
-    )
+def merge_tree(parts: Sequence[Delayed], merge: Callable[[Part, Part], Part]) -> Delayed:
+    """Merge all parts, FAN_IN at a time, always in the same order: the result is the same to the last bit."""
+    if not parts:
+        raise DataError("there is no data: at least one chunk is needed")
+    level = list(parts)
+    while len(level) > 1:
+        starts = range(0, len(level), FAN_IN)
+        level = [task(_merged, merge, *level[start : start + FAN_IN]) for start in starts]
+    return level[0]
 
 
-def _name(number: int) -> str:
-    """How a message calls a chunk."""
-    return f"chunk {number}"
+def _merged(merge: Callable[[Part, Part], Part], *parts: Part) -> Part:
+    return reduce(merge, parts)
 
 
-def _frame(queries: Any, rows: Rows, answers: list[Delayed], outputs: int | None, names: Sequence[Any] | None) -> Any:
-    import dask.dataframe as dd
-
-    pieces = [task(_labelled, part, one, names) for part, one in zip(rows.parts, answers, strict=True)]
-    empty = np.empty((0,) if outputs is None else (0, outputs))
-    meta = _labelled(queries._meta.iloc[:0], empty, names)  # noqa: SLF001  Dask's own name for it
-    return dd.from_delayed(pieces, meta=meta, divisions=queries.divisions, verify_meta=False)
-
-
-def _labelled(frame: Any, answer: np.ndarray, names: Sequence[Any] | None) -> Any:
-    import pandas as pd
-
-    if answer.ndim == 1:
-        return pd.Series(answer, index=frame.index, name=names[0] if names else None)
-    return pd.DataFrame(answer, index=frame.index, columns=None if names is None else list(names))
-
-
-def _is_name(thing: object) -> bool:
-    return isinstance(thing, str | Number)
-
-
-def _are_names(y: Any, columns: Sequence[Any]) -> bool:
-    """Whether it is a list of names of columns; a list of numbers may also be y itself."""
-    if not isinstance(y, list) or not y or not all(map(_is_name, y)):
-        return False
-    return all(isinstance(name, str) for name in y) or (len(set(y)) == len(y) and set(y) <= set(columns))
+def _with_one_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call with one thread of torch: Dask fills the cores itself."""
+    with threads.one_thread(workers=False):
+        return function(*arguments)

@@ -1,4 +1,13 @@
-"""What a block of queries knows of some points in leave-one-out; for kernels other than the Gaussian, pair by pair."""
+"""Leave-one-out over out-of-core data: each pair of chunks gives a partial state, and states merge wherever they are.
+
+A chunk of queries i meets a chunk of points j. With K the kernel and g = -2 dK / d(u^2) (K itself for a Gaussian),
+
+    f_-i = E_K[y],    d f_-i / d log h_k = G/K (E_g[y d_k] - f_-i E_g[d_k]),    d_k = ((x_i - x_j)_k / h_k)^2,
+
+where E are averages without the point itself and G/K is the ratio of the total weights. d_k is a polynomial in x_j, so
+the averages of y, x, x^2, y x and y x^2 are enough. The engine computes these for a Gaussian; for other kernels all
+pairs are computed.
+"""
 
 from __future__ import annotations
 
@@ -11,93 +20,269 @@ from torch import Tensor
 
 from regard import kernels
 from regard.operands import NEVER
+from regard.regression.bandwidth.duplicates import as_counts
 from regard.regression.kernel_sums import engine
 from regard.regression.kernel_sums.radius_search import Nearest
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.state import Pooled, empty, merge
-from regard.regression.out_of_core.average import Lines
-from regard.regression.out_of_core.source import Block, Blocks
+from regard.regression.out_of_core.average import LinearAverages
+from regard.regression.out_of_core.source import Chunk, Source
 from regard.regression.out_of_core.summary import Summary
 from regard.scores._distance import squared_distance
 
-TILE = 2**20  # pairs at a time
+TILE_PAIRS = 2**20  # pairs that are held at a time
+LARGEST_OWN_SHARE = 0.5  # a point with a larger share of its own sum: the others are summed again without it
+TOL = 1e-8  # of the averages, in standard deviations
+SMALLEST_TOL = 1e-13
 
 
-class Own(NamedTuple):
-    """Which point each query is, and how much of its weight stays when it is left out: a count of 3 is then 2."""
+@dataclass(frozen=True, eq=False)
+class LeaveOneOut:
+    """Leave-one-out at one bandwidth, degree 0: what every pair of chunks computes."""
 
-    point: Int[Tensor, " q"]
-    kept: Float[Tensor, " q"]
+    summary: Summary
+    bandwidth: Float[Tensor, " dim"]
+    kernel: str = "gaussian"
+    gradient: bool = True
+    count_unit: float | None = None  # weights are multiples of this; leaving a point out takes one of them
+    plan: str = "auto"
+    is_finite: Tensor = field(init=False)  # bool (dim,): features of finite bandwidth
 
-    def of(self, rows: Tensor) -> Own:
-        return Own(self.point[rows], self.kept[rows])
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_finite", torch.isfinite(self.bandwidth))
+
+    @staticmethod
+    def of(
+        source: Source, summary: Summary, bandwidth: Float[Tensor, " dim"], *, kernel: str, degree: int
+    ) -> LeaveOneOut:
+        """Leave-one-out without its gradient."""
+        unit = count_unit(source)
+        if degree:
+            return LinearLeaveOneOut(summary, bandwidth, kernel, count_unit=unit)
+        return LeaveOneOut(summary, bandwidth, kernel, gradient=False, count_unit=unit)
+
+    def points(self, chunk: Chunk) -> Float[Tensor, "rows finite"]:
+        """Features of finite bandwidth, in bandwidths from the mean of the data."""
+        return ((chunk.x - self.summary.x.mean) / self.bandwidth)[:, self.is_finite]
+
+    def outputs(self, chunk: Chunk) -> Float[Tensor, "rows outputs"]:
+        """Differences of y from its mean over all data."""
+        return chunk.y - self.summary.y.mean
+
+    def columns(self, chunk: Chunk) -> Float[Tensor, "rows columns"]:
+        """Columns to average: y, and for the gradient x, x^2, y x and y x^2."""
+        x, y = self.points(chunk), self.outputs(chunk)
+        if not self.gradient:
+            return y
+        powers = torch.cat((x, x.square()), 1)
+        return torch.cat((y, powers, (y.unsqueeze(2) * powers.unsqueeze(1)).flatten(1)), 1)
+
+    def predictions(self, queries: Chunk, mean: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows outputs"]:
+        """Predictions from averages of `columns`, as differences from the mean of y."""
+        return mean[:, : queries.y.shape[1]]
+
+    def kept_weight(self, chunk: Chunk) -> Float[Tensor, " rows"]:
+        """Weight that remains of a row when it is left out: 2 of a count of 3."""
+        if chunk.weight is None or self.count_unit is None:
+            return chunk.x.new_zeros(len(chunk.x))
+        return (chunk.weight - self.count_unit).clamp_min(0.0)
+
+    def tol(self) -> float:
+        """Tolerance of the averages. The gradient is a difference of moments, which grow with the range of the data."""
+        if not self.gradient or not bool(self.is_finite.any()):
+            return TOL
+        spread = (self.summary.x.deviation() / self.bandwidth)[self.is_finite].max()
+        return max(SMALLEST_TOL, TOL / (1 + float(spread) ** 2))
+
+    def average(self, queries: Chunk, chunk: Chunk) -> Pooled:
+        """Average of the columns of a chunk at each query under a Gaussian, the query's own point included."""
+        x, query = self.points(chunk), self.points(queries)
+        if query.shape[1]:
+            sample = Sample(x, self.columns(chunk), torch.ones_like(x[0]), log_weight=chunk.log_weight)
+            return engine.pool(sample, query, tol=self.tol(), plan=self.plan)
+        # No feature matters: all queries have the same average.
+        sample = Sample(x.new_zeros(len(x), 1), self.columns(chunk), x.new_ones(1), log_weight=chunk.log_weight)
+        pooled = engine.pool(sample, query.new_zeros(1, 1), tol=self.tol())
+        return Pooled(*(part.expand(len(query), *part.shape[1:]) for part in pooled))
+
+    def per_output(self) -> Float[Tensor, " outputs"]:
+        """Factor of a squared residual: with several outputs, one over the variance of each."""
+        variance = self.summary.y.deviation().square()
+        return torch.where(variance > 0, 1 / variance, 1.0) if len(variance) > 1 else torch.ones_like(variance)
 
 
-class Seen(NamedTuple):
-    """Averages over some points, the query itself left out."""
+@dataclass(frozen=True, eq=False)
+class LinearLeaveOneOut(LeaveOneOut):
+    """Leave-one-out of local linear fits, without a gradient."""
+
+    gradient: bool = field(default=False, init=False)
+    lines: LinearAverages = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "lines", LinearAverages.of(self.summary, self.bandwidth))
+
+    def columns(self, chunk: Chunk) -> Float[Tensor, "rows columns"]:
+        return self.lines.columns(chunk)
+
+    def predictions(self, queries: Chunk, mean: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows outputs"]:
+        return self.lines.values(queries.x, mean) - self.lines.frame.level
+
+    def average(self, queries: Chunk, chunk: Chunk) -> Pooled:
+        sample = Sample(chunk.x, self.columns(chunk), self.bandwidth, log_weight=chunk.log_weight)
+        return self.lines.average(sample, queries.x, TOL, self.plan)
+
+
+def count_unit(source: Source) -> float | None:
+    """Return 1 if there are weights and all are whole numbers, which then count rows; else None."""
+    return 1.0 if source.fold(_are_counts, lambda one, two: one and two) else None
+
+
+def _are_counts(_shared: None, chunk: Chunk) -> bool:
+    return chunk.weight is not None and as_counts(chunk.weight) is not None
+
+
+# Values and residuals
+
+
+def evaluate(source: Source, problem: LeaveOneOut) -> tuple[float, Float[Tensor, " dim"]]:
+    """Mean squared leave-one-out residual, and its gradient by the logarithm of each bandwidth."""
+    total = source.fold_pairs(_pair_state, PartialState.merge, _objective, Objective.merge, problem)
+    return float(total.squares / total.weight), total.gradient / total.weight
+
+
+def residuals(source: Source, problem: LeaveOneOut) -> Float[Tensor, "n outputs"]:
+    """Leave-one-out residuals y_i - f_-i(x_i) of all rows, in the order of the source; they must fit into memory."""
+    return source.fold_pairs(_pair_state, PartialState.merge, _residuals, _concatenate, problem)
+
+
+def _concatenate(one: Tensor, two: Tensor) -> Tensor:
+    return torch.cat((one, two))
+
+
+class Objective(NamedTuple):
+    """Sums over queries: weighted squared residuals, weights, and the gradient."""
+
+    squares: Float[Tensor, ""]
+    weight: Float[Tensor, ""]
+    gradient: Float[Tensor, " dim"]
+
+    def merge(self, other: Objective) -> Objective:
+        return Objective(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+def _objective(problem: LeaveOneOut, queries: Chunk, state: PartialState) -> Objective:
+    residual = _residuals(problem, queries, state)
+    weight = residual.new_ones(len(residual)) if queries.weight is None else queries.weight
+    weighted = residual * problem.per_output() * weight.unsqueeze(1)
+    # A row of weight 0 does not count, also where its residual is NaN because it has no neighbours.
+    weighted = torch.where(weight.unsqueeze(1) > 0, weighted, 0.0)
+    squares = torch.where(weighted != 0, weighted * residual, 0.0).sum()
+    gradient = torch.zeros_like(problem.bandwidth)
+    if problem.gradient:
+        derivative = _prediction_derivative(problem, queries, state)
+        gradient[problem.is_finite] = -2 * torch.einsum("qo,qok->k", weighted, derivative)
+    return Objective(squares, weight.sum(), gradient)
+
+
+def _residuals(problem: LeaveOneOut, queries: Chunk, state: PartialState) -> Float[Tensor, "rows outputs"]:
+    """y_i - f_-i(x_i). A point without neighbours is predicted by the nearest points; if there are none, by NaN."""
+    mean, alone = state.average.mean, state.average.lse == NEVER
+    if state.nearest is not None:
+        mean = torch.where(alone.unsqueeze(1), state.nearest.mean, mean)
+        alone = alone & (state.nearest.total == 0)
+    return problem.outputs(queries) - torch.where(alone.unsqueeze(1), torch.nan, problem.predictions(queries, mean))
+
+
+def _prediction_derivative(
+    problem: LeaveOneOut, queries: Chunk, state: PartialState
+) -> Float[Tensor, "rows outputs finite"]:
+    """Derivative d f_-i / d log h."""
+    query, outputs = problem.points(queries), queries.y.shape[1]
+    dim = query.shape[1]
+    under_g = state.average if state.slope is None else state.slope
+    y, x, xx, products = under_g.mean.split((outputs, dim, dim, 2 * dim * outputs), 1)
+    yx, yxx = products.unflatten(1, (outputs, 2 * dim)).split((dim, dim), 2)  # (rows, outputs, dim)
+    fit = state.average.mean[:, :outputs].unsqueeze(2)
+    query, x, xx = query.unsqueeze(1), x.unsqueeze(1), xx.unsqueeze(1)
+    change = (y.unsqueeze(2) - fit) * query.square() - 2 * query * (yx - fit * x) + (yxx - fit * xx)
+    if state.slope is None:
+        return change
+    # The prediction by the nearest points changes only by jumps: its derivative is 0.
+    ratio = torch.exp(state.slope.lse - torch.where(state.average.lse == NEVER, torch.inf, state.average.lse))
+    return change * ratio.reshape(-1, 1, 1)
+
+
+# States of pairs of chunks
+
+
+class PartialState(NamedTuple):
+    """Averages over some points at each query, the query's own point left out."""
 
     average: Pooled  # under K
-    slope: Pooled | None = None  # under -2 dK / d(u^2), where that is not K
-    nearest: Nearest | None = None  # where K ends
+    slope: Pooled | None = None  # under g = -2 dK / d(u^2), where that is not K
+    nearest: Nearest | None = None  # for compact kernels
 
-    def merge(self, other: Seen) -> Seen:
+    def merge(self, other: PartialState) -> PartialState:
         slope = None if self.slope is None or other.slope is None else merge(self.slope, other.slope)
         nearest = None if self.nearest is None or other.nearest is None else self.nearest.merge(other.nearest)
-        return Seen(merge(self.average, other.average), slope, nearest)
+        return PartialState(merge(self.average, other.average), slope, nearest)
 
 
-def look(
+class OwnPoint(NamedTuple):
+    """The point that each query is, and the weight that remains of it when it is left out."""
+
+    point: Int[Tensor, " q"]
+    kept_weight: Float[Tensor, " q"]
+
+    def at(self, rows: Tensor) -> OwnPoint:
+        return OwnPoint(self.point[rows], self.kept_weight[rows])
+
+
+def _pair_state(problem: LeaveOneOut, queries: Chunk, chunk: Chunk) -> PartialState:
+    """State of one pair of chunks. A chunk that meets itself leaves out the point that each query is."""
+    query, x, columns = problem.points(queries), problem.points(chunk), problem.columns(chunk)
+    own = OwnPoint(torch.arange(len(x)), problem.kept_weight(chunk)) if queries.number == chunk.number else None
+    if problem.kernel != "gaussian":
+        return _all_pairs(problem.kernel, query, x, chunk.weight, columns, own)
+    if not len(query) or not len(x):
+        return PartialState(empty(len(query), columns.shape[1], query))
+    average = problem.average(queries, chunk)
+    return PartialState(average if own is None else _without_own_point(average, query, x, chunk, columns, own))
+
+
+def _without_own_point(
+    average: Pooled, query: Tensor, x: Tensor, chunk: Chunk, columns: Tensor, own: OwnPoint
+) -> Pooled:
+    """Subtract the point that a query is, whose K(0) = 1; where it has most of the weight, sum the others again."""
+    weight = torch.ones_like(own.kept_weight) if chunk.weight is None else chunk.weight
+    # Through logarithms: far from everything a row of weight 0 would be 0 times infinity.
+    share = torch.exp((weight - own.kept_weight).log() - torch.where(average.lse == NEVER, 0.0, average.lse))
+    rest = (1 - share).clamp_min(1 - LARGEST_OWN_SHARE)
+    mean = (average.mean - share.unsqueeze(1) * columns) / rest.unsqueeze(1)
+    others = Pooled(average.lse + rest.log(), mean, average.error / rest)
+    heavy = (share > LARGEST_OWN_SHARE).nonzero().squeeze(1)
+    if not len(heavy):
+        return others
+    exact = _all_pairs("gaussian", query[heavy], x, chunk.weight, columns, own.at(heavy)).average
+    return Pooled(*(part.index_copy(0, heavy, better) for part, better in zip(others, exact, strict=True)))
+
+
+def _all_pairs(
     kernel: str,
     query: Float[Tensor, "q dim"],
     x: Float[Tensor, "n dim"],
     weight: Float[Tensor, " n"] | None,
     columns: Float[Tensor, "n columns"],
-    own: Own | None = None,
-) -> Seen:
-    """All pairs in float64; of the point that a query is, it sees only what is kept."""
-    rows = torch.arange(len(query), device=query.device).split(max(1, TILE // (len(x) + 1)))
-    parts = [_tile(kernel, query[some], x, weight, columns, None if own is None else own.of(some)) for some in rows]
-    return parts[0] if len(parts) == 1 else _together(parts)
-
-
-def _tile(kernel: str, query: Tensor, x: Tensor, weight: Tensor | None, columns: Tensor, own: Own | None) -> Seen:
-    square = squared_distance(query, x) if x.shape[1] else query.new_zeros(len(query), len(x))
-    hidden = _hidden(square, weight, own)
-    log_weight = None if weight is None else weight.log()
-    inside = kernels.get(kernel).log_kernel(square)
-    average = _average(inside, hidden, log_weight, columns, own)
-    if kernel == "gaussian":
-        return Seen(average)
-    slope = _average(kernels.get(kernel).log_of_derivative(square, inside), hidden, log_weight, columns)
-    if not kernels.get(kernel).compact:
-        return Seen(average, slope)
-    return Seen(average, slope, Nearest.of(square.masked_fill(hidden, torch.inf), weight, columns))
-
-
-def _hidden(square: Tensor, weight: Tensor | None, own: Own | None) -> Tensor:
-    hidden = torch.zeros_like(square, dtype=torch.bool)
-    if weight is not None:
-        hidden |= weight == 0
-    if own is not None:
-        hidden[torch.arange(len(square), device=square.device), own.point] = True
-    return hidden
-
-
-def _average(
-    score: Tensor, hidden: Tensor, log_weight: Tensor | None, columns: Tensor, own: Own | None = None
-) -> Pooled:
-    score = (score if log_weight is None else score + log_weight).masked_fill(hidden, NEVER)
-    if own is not None:
-        score[torch.arange(len(score), device=score.device), own.point] = own.kept.log()
-    lse = score.logsumexp(1)
-    # Their sum is 1 to the last bit, however far away: see `merge`.
-    weights = torch.softmax(score, 1).masked_fill((lse == NEVER).unsqueeze(1), 0.0)
-    return Pooled(lse, weights @ columns, torch.zeros_like(lse))
-
-
-def _together(parts: list[Seen]) -> Seen:
-    averages, slopes, nearest = (list(states) for states in zip(*parts, strict=True))
-    return Seen(
+    own: OwnPoint | None,
+) -> PartialState:
+    """State from all pairs in float64, tile by tile."""
+    tiles = torch.arange(len(query), device=query.device).split(max(1, TILE_PAIRS // (len(x) + 1)))
+    states = [_tile(kernel, query[rows], x, weight, columns, own and own.at(rows)) for rows in tiles]
+    if len(states) == 1:
+        return states[0]
+    averages, slopes, nearest = (list(parts) for parts in zip(*states, strict=True))
+    return PartialState(
         Pooled(*_joined(averages)),
         None if slopes[0] is None else Pooled(*_joined(slopes)),
         None if nearest[0] is None else Nearest(*_joined(nearest)),
@@ -108,186 +293,39 @@ def _joined(states: list[Any]) -> list[Tensor]:
     return [torch.cat(part) for part in zip(*states, strict=True)]
 
 
-HALF = 0.5  # a point that is more than this of its own sum: the others are added up again without it
-TOL = 1e-8
-LEAST_TOL = 1e-13
+def _tile(
+    kernel: str, query: Tensor, x: Tensor, weight: Tensor | None, columns: Tensor, own: OwnPoint | None
+) -> PartialState:
+    square = squared_distance(query, x) if x.shape[1] else query.new_zeros(len(query), len(x))
+    hidden = _hidden(square, weight, own)
+    log_weight = None if weight is None else weight.log()
+    log_k = kernels.get(kernel).log_kernel(square)
+    average = _average(log_k, hidden, log_weight, columns, own)
+    if kernel == "gaussian":
+        return PartialState(average)
+    slope = _average(kernels.get(kernel).log_of_derivative(square, log_k), hidden, log_weight, columns)
+    if not kernels.get(kernel).compact:
+        return PartialState(average, slope)
+    return PartialState(average, slope, Nearest.of(square.masked_fill(hidden, torch.inf), weight, columns))
 
 
-@dataclass(frozen=True, eq=False)
-class Question:
-    """Leave-one-out at one bandwidth: what every pair of blocks is asked."""
-
-    summary: Summary
-    bandwidth: Float[Tensor, " dim"]
-    kernel: str = "gaussian"
-    gradient: bool = True
-    unit: float | None = None  # weights are counts of this; a point that is left out leaves one of them
-    plan: str = "auto"
-    counts: Tensor = field(init=False)  # bool (dim,): features of finite width
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "counts", torch.isfinite(self.bandwidth))
-
-    def points(self, block: Block) -> Float[Tensor, "rows counted"]:
-        """x in units of the bandwidth, from the middle of the data."""
-        return ((block.x - self.summary.x.mean) / self.bandwidth)[:, self.counts]
-
-    def outputs(self, block: Block) -> Float[Tensor, "rows outputs"]:
-        return block.y - self.summary.y.mean
-
-    def columns(self, block: Block) -> Float[Tensor, "rows columns"]:
-        """y, and for the gradient x, x^2, y x and y x^2."""
-        x, y = self.points(block), self.outputs(block)
-        if not self.gradient:
-            return y
-        powers = torch.cat((x, x.square()), 1)
-        return torch.cat((y, powers, (y.unsqueeze(2) * powers.unsqueeze(1)).flatten(1)), 1)
-
-    def fit(self, queries: Block, mean: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows outputs"]:
-        """What averages of `columns` predict, from the mean of y."""
-        return mean[:, : queries.y.shape[1]]
-
-    def kept(self, block: Block) -> Float[Tensor, " rows"]:
-        """What stays of a row's weight when it is left out."""
-        if block.weight is None or self.unit is None:
-            return block.x.new_zeros(len(block.x))
-        return (block.weight - self.unit).clamp_min(0.0)
-
-    def tol(self) -> float:
-        """A derivative is a difference of moments, which are larger the farther the data reaches."""
-        if not self.gradient or not bool(self.counts.any()):
-            return TOL
-        reach = (self.summary.x.deviation() / self.bandwidth)[self.counts].max()
-        return max(LEAST_TOL, TOL / (1 + float(reach) ** 2))
-
-    def average(self, queries: Block, block: Block) -> Pooled:
-        """Of the columns of a block around each query, for a Gaussian, the query itself included."""
-        x = self.points(block)
-        sample = Sample(x, self.columns(block), torch.ones_like(x[0]), log_weight=block.log_weight)
-        return _pool(sample, self.points(queries), self)
-
-    def per_output(self) -> Float[Tensor, " outputs"]:
-        """What a squared residual is multiplied by: with several outputs, one over the variance of each."""
-        variance = self.summary.y.deviation().square()
-        return torch.where(variance > 0, 1 / variance, 1.0) if len(variance) > 1 else torch.ones_like(variance)
+def _hidden(square: Tensor, weight: Tensor | None, own: OwnPoint | None) -> Tensor:
+    """bool (q, n): points without weight, and the point that each query is."""
+    hidden = torch.zeros_like(square, dtype=torch.bool)
+    if weight is not None:
+        hidden |= weight == 0
+    if own is not None:
+        hidden[torch.arange(len(square), device=square.device), own.point] = True
+    return hidden
 
 
-@dataclass(frozen=True, eq=False)
-class OfLines(Question):
-    """The same for local lines, and without a derivative: what is averaged is what lines are made of."""
-
-    gradient: bool = field(default=False, init=False)
-    lines: Lines = field(init=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "lines", Lines.of(self.summary, self.bandwidth))
-
-    def columns(self, block: Block) -> Float[Tensor, "rows columns"]:
-        return self.lines.columns(block)
-
-    def fit(self, queries: Block, mean: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows outputs"]:
-        return self.lines.drawn(queries.x, mean) - self.lines.frame.level
-
-    def average(self, queries: Block, block: Block) -> Pooled:
-        sample = Sample(block.x, self.columns(block), self.bandwidth, log_weight=block.log_weight)
-        return self.lines.average(sample, queries.x, TOL, self.plan)
-
-
-class Total(NamedTuple):
-    """Sums over queries: of weighted squared residuals, of weights, and of the derivative."""
-
-    squares: Float[Tensor, ""]
-    weight: Float[Tensor, ""]
-    gradient: Float[Tensor, " dim"]
-
-    def merge(self, other: Total) -> Total:
-        return Total(*(one + two for one, two in zip(self, other, strict=True)))
-
-
-def evaluate(blocks: Blocks, question: Question) -> tuple[float, Float[Tensor, " dim"]]:
-    """The mean squared leave-one-out residual, and its derivative by the logarithm of each bandwidth."""
-    total = blocks.fold_pairs(see, Seen.merge, finish, Total.merge, question)
-    return float(total.squares / total.weight), total.gradient / total.weight
-
-
-def residuals(blocks: Blocks, question: Question) -> Float[Tensor, "n outputs"]:
-    """y_i - f_-i(x_i) of every row, in the order of the blocks."""
-    return blocks.fold_pairs(see, Seen.merge, left_over, lambda one, two: torch.cat((one, two)), question)
-
-
-def see(question: Question, queries: Block, block: Block) -> Seen:
-    """What a block of queries learns from a block of points: its own rows are left out where it meets itself."""
-    query, x, columns = question.points(queries), question.points(block), question.columns(block)
-    own = Own(torch.arange(len(x)), question.kept(block)) if queries.number == block.number else None
-    if question.kernel != "gaussian":
-        return look(question.kernel, query, x, block.weight, columns, own)
-    if not len(query) or not len(x):
-        return Seen(empty(len(query), columns.shape[1], query))
-    average = question.average(queries, block)
-    return Seen(average) if own is None else _without_itself(average, query, x, block, columns, own)
-
-
-def _pool(sample: Sample, query: Float[Tensor, "q counted"], question: Question) -> Pooled:
-    if query.shape[1]:
-        return engine.pool(sample, query, tol=question.tol(), plan=question.plan)
-    nowhere = Sample(
-        sample.x.new_zeros(len(sample.x), 1), sample.values, sample.x.new_ones(1), log_weight=sample.log_weight
-    )
-    found = engine.pool(nowhere, query.new_zeros(1, 1), tol=question.tol())  # no feature counts: one answer for all
-    return Pooled(*(part.expand(len(query), *part.shape[1:]) for part in found))
-
-
-def _without_itself(average: Pooled, query: Tensor, x: Tensor, block: Block, columns: Tensor, own: Own) -> Seen:
-    """The same averages without the point that a query is, whose K(0) = 1; one that weighs most is added up again."""
-    weight = torch.ones_like(own.kept) if block.weight is None else block.weight
-    # Through logarithms: far from everything a row of weight 0 would be nothing times infinity.
-    share = torch.exp((weight - own.kept).log() - torch.where(average.lse == NEVER, 0.0, average.lse))
-    rest = (1 - share).clamp_min(1 - HALF)
-    mean = (average.mean - share.unsqueeze(1) * columns) / rest.unsqueeze(1)
-    found = Pooled(average.lse + rest.log(), mean, average.error / rest)
-    heavy = (share > HALF).nonzero().squeeze(1)
-    if not len(heavy):
-        return Seen(found)
-    again = look("gaussian", query[heavy], x, block.weight, columns, own.of(heavy)).average
-    return Seen(Pooled(*(part.index_copy(0, heavy, better) for part, better in zip(found, again, strict=True))))
-
-
-def left_over(question: Question, queries: Block, seen: Seen) -> Float[Tensor, "rows outputs"]:
-    """y_i - f_-i(x_i). A point that sees no other is predicted by the nearest; where there is none, by NaN."""
-    mean, alone = seen.average.mean, seen.average.lse == NEVER
-    if seen.nearest is not None:
-        mean = torch.where(alone.unsqueeze(1), seen.nearest.mean, mean)
-        alone = alone & (seen.nearest.total == 0)
-    return question.outputs(queries) - torch.where(alone.unsqueeze(1), torch.nan, question.fit(queries, mean))
-
-
-def finish(question: Question, queries: Block, seen: Seen) -> Total:
-    """The part of the sums that these queries add."""
-    residual = left_over(question, queries, seen)
-    weight = residual.new_ones(len(residual)) if queries.weight is None else queries.weight
-    pull = residual * question.per_output() * weight.unsqueeze(1)
-    # A row of weight 0 asks for nothing, also where it would be alone.
-    pull = torch.where(weight.unsqueeze(1) > 0, pull, 0.0)
-    squares = torch.where(pull != 0, pull * residual, 0.0).sum()
-    gradient = torch.zeros_like(question.bandwidth)
-    if question.gradient:
-        gradient[question.counts] = -2 * torch.einsum("qo,qok->k", pull, _derivative(question, queries, seen))
-    return Total(squares, weight.sum(), gradient)
-
-
-def _derivative(question: Question, queries: Block, seen: Seen) -> Float[Tensor, "rows outputs counted"]:
-    """d f_-i / d log h."""
-    x, outputs = question.points(queries), queries.y.shape[1]
-    dim = x.shape[1]
-    under = seen.average if seen.slope is None else seen.slope
-    y, once, twice, products = under.mean.split((outputs, dim, dim, 2 * dim * outputs), 1)
-    y_once, y_twice = products.unflatten(1, (outputs, 2 * dim)).split((dim, dim), 2)  # (rows, outputs, dim)
-    fit = seen.average.mean[:, :outputs].unsqueeze(2)
-    here, once, twice = x.unsqueeze(1), once.unsqueeze(1), twice.unsqueeze(1)
-    change = (y.unsqueeze(2) - fit) * here.square() - 2 * here * (y_once - fit * once) + (y_twice - fit * twice)
-    if seen.slope is None:
-        return change
-    # Whom a lonely point is nearest to changes by jumps.
-    ratio = torch.exp(seen.slope.lse - torch.where(seen.average.lse == NEVER, torch.inf, seen.average.lse))
-    return change * ratio.reshape(-1, 1, 1)
+def _average(
+    score: Tensor, hidden: Tensor, log_weight: Tensor | None, columns: Tensor, own: OwnPoint | None = None
+) -> Pooled:
+    score = (score if log_weight is None else score + log_weight).masked_fill(hidden, NEVER)
+    if own is not None:
+        score[torch.arange(len(score), device=score.device), own.point] = own.kept_weight.log()
+    lse = score.logsumexp(1)
+    # Softmax sums to 1 to the last bit, however far away the points are, which `merge` relies on.
+    weights = torch.softmax(score, 1).masked_fill((lse == NEVER).unsqueeze(1), 0.0)
+    return Pooled(lse, weights @ columns, torch.zeros_like(lse))

@@ -1,4 +1,4 @@
-"""A folder of Parquet files as a table of numbers that is read in blocks."""
+"""Parquet files: a file or a folder as a table of numbers that is read chunk by chunk."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ import numpy as np
 
 from regard.errors import DataError, MissingExtraError
 from regard.regression import encoding
-from regard.regression.out_of_core.source import Block, Blocks, block_of, rows_for
+from regard.regression.out_of_core.source import Chunk, Source, make_chunk, rows_per_chunk
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as pads
 
 Names = str | Sequence[str]
-Levels = Mapping[str, np.ndarray]  # of the columns of categories
 
 
 class Parquet:
-    """A Parquet file or a folder of them, of which only some columns are meant as features.
+    """A Parquet file, or a folder of Parquet files, and the columns that are features.
+
+    `path`: the file or the folder. `x`: one name or a list of names; None means all columns but those that `fit` uses
+    as y and sample_weight.
 
     >>> import pandas, regard.regression
     >>> pandas.DataFrame({"area": [50.0, 70.0], "rooms": [2, 3], "price": [1.0, 2.0]}).to_parquet("homes.parquet")
@@ -38,49 +40,48 @@ class Parquet:
         return f"Parquet({str(self.path)!r}, x={self.x})"
 
 
-class Asked(NamedTuple):
-    """What is wanted of every file."""
+class Selection(NamedTuple):
+    """Columns that are read from every file, in this order."""
 
     columns: list[str]
-    levels: Levels
-    all: bool  # nobody has chosen the columns: each file has to have the same ones
+    categories: Mapping[str, np.ndarray]  # known categories of each categorical column
+    is_whole_table: bool  # the caller did not choose columns: all files must have the same ones
 
 
-class ParquetBlocks(Blocks):
-    """The columns of a Parquet file or folder, in record batches; `known` has the levels of those of categories."""
+class ParquetSource(Source):
+    """Columns of a Parquet file or folder, in record batches. `categories` maps positions of features to categories."""
 
     def __init__(
-        self, source: Parquet, y: Names | None, weight: str | None = None, known: Mapping[int, np.ndarray] | None = None
+        self,
+        table: Parquet,
+        y: Names | None,
+        weight: str | None = None,
+        categories: Mapping[int, np.ndarray] | None = None,
     ) -> None:
-        self.path = str(source.path)
-        self.flat = y is None or isinstance(y, str)
-        self.y = [y] if isinstance(y, str) else [] if y is None else list(y)
-        self.weight, self.targets = weight, self.y
-        schema = open_folder(self.path).schema
-        extra = {*self.y, *([] if weight is None else [weight])}
-        self.names = tuple(source.x if source.x is not None else [n for n in columns_of(schema) if n not in extra])
-        columns = [*self.names, *self.y, *([] if weight is None else [weight])]
-        levels = {self.names[place]: levels for place, levels in (known or {}).items() if place < len(self.names)}
-        self.asked = Asked(columns, levels, source.x is None)
-        _refuse_columns(schema, self.path, columns, levels)
-        self.dim, self.outputs = len(self.names), len(self.y)
+        self.path, self.weight = str(table.path), weight
+        self.y_is_1d = y is None or isinstance(y, str)
+        self.target_names = [y] if isinstance(y, str) else [] if y is None else list(y)
+        schema = _dataset(self.path).schema
+        others = [*self.target_names, *([] if weight is None else [weight])]
+        features = table.x if table.x is not None else [name for name in _columns(schema) if name not in others]
+        self.feature_names = tuple(features)
+        self.n_features, self.n_outputs = len(features), len(self.target_names)
+        known = {features[place]: part for place, part in (categories or {}).items() if place < len(features)}
+        self.selection = Selection([*features, *others], known, table.x is None)
+        _check_columns(schema, self.path, self.selection.columns, known)
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[Chunk]:
         number = 0
-        folder = open_folder(self.path)
-        for fragment in folder.get_fragments():
+        for fragment in _dataset(self.path).get_fragments():
             start = 0
-            for table in _tables(fragment, self.asked):
+            for table in _tables(fragment, self.selection):
                 name = f"{Path(fragment.path).name}, rows {start} to {start + len(table) - 1}"
-                yield self._block(table, number, name)
+                x, y = table[:, : self.n_features], table[:, self.n_features : self.n_features + self.n_outputs]
+                yield make_chunk(x, y, None if self.weight is None else table[:, -1], number=number, name=name)
                 number, start = number + 1, start + len(table)
 
-    def _block(self, table: np.ndarray, number: int, name: str) -> Block:
-        x, y = table[:, : self.dim], table[:, self.dim : self.dim + self.outputs]
-        return block_of(x, y, None if self.weight is None else table[:, -1], number=number, name=name)
 
-
-def open_folder(path: str) -> pads.Dataset:
+def _dataset(path: str) -> pads.Dataset:
     try:
         import pyarrow.dataset as pads
     except ImportError as missing:
@@ -96,19 +97,19 @@ def open_folder(path: str) -> pads.Dataset:
     return dataset
 
 
-def columns_of(schema: pa.Schema) -> list[str]:
-    """All columns but an index without a name, which pandas writes beside them: it only counts rows."""
-    about = schema.pandas_metadata or {}
-    index = [name for name in about.get("index_columns", ()) if isinstance(name, str)]
-    nameless = {column.get("field_name") for column in about.get("columns", ()) if column.get("name") is None}
-    return [name for name in schema.names if not (name in index and name in nameless)]
+def _columns(schema: pa.Schema) -> list[str]:
+    """All columns except an unnamed pandas index, which only counts rows."""
+    metadata = schema.pandas_metadata or {}
+    index = [name for name in metadata.get("index_columns", ()) if isinstance(name, str)]
+    unnamed = {column.get("field_name") for column in metadata.get("columns", ()) if column.get("name") is None}
+    return [name for name in schema.names if not (name in index and name in unnamed)]
 
 
-def _tables(fragment: Any, asked: Asked) -> Iterator[np.ndarray]:
-    """The rows of a file, a block at a time, however its row groups are cut."""
-    rows = rows_for(len(asked.columns))
+def _tables(fragment: Any, selection: Selection) -> Iterator[np.ndarray]:
+    """Yield the rows of one file in chunks, whatever its row groups are."""
+    rows = rows_per_chunk(len(selection.columns))
     waiting: list[np.ndarray] = []
-    for table in _batches(fragment, asked, rows):
+    for table in _batches(fragment, selection, rows):
         waiting.append(table)
         if sum(map(len, waiting)) > rows // 2:  # a batch never holds more than `rows`
             yield np.concatenate(waiting)
@@ -117,34 +118,34 @@ def _tables(fragment: Any, asked: Asked) -> Iterator[np.ndarray]:
         yield np.concatenate(waiting)
 
 
-def _batches(fragment: Any, asked: Asked, rows: int) -> Iterator[np.ndarray]:
-    """Some rows at a time: a scan of the folder would decode whole row groups, which may be larger than our memory."""
+def _batches(fragment: Any, selection: Selection, rows: int) -> Iterator[np.ndarray]:
+    """Yield record batches of one file. A scan of the dataset would decode whole row groups, which may be too large."""
     import pyarrow.dataset as pads
     import pyarrow.parquet as pq
 
     constant = pads.get_partition_keys(fragment.partition_expression)  # columns that are names of folders
-    stored = [name for name in asked.columns if name not in constant]
+    stored = [name for name in selection.columns if name not in constant]
     with pq.ParquetFile(fragment.path, buffer_size=2**16, pre_buffer=False) as file:
-        _refuse_file(file.schema_arrow, fragment.path, stored, asked)
+        _check_file(file.schema_arrow, fragment.path, stored, selection)
         first = 0
         for batch in file.iter_batches(rows, columns=stored, use_threads=False):
-            table = np.empty((len(batch), len(asked.columns)))
-            for place, name in enumerate(asked.columns):
-                # By name: each file has its own order.
+            table = np.empty((len(batch), len(selection.columns)))
+            for position, name in enumerate(selection.columns):
+                # By name: each file has its own order of columns.
                 column = np.full(len(batch), constant[name]) if name in constant else batch.column(name).to_numpy(False)
-                if name in asked.levels:
-                    source = f"X in {Path(fragment.path).name}"
-                    column = encoding.cleaned(column, name, source=source, first=first)
-                    column = encoding.codes(column, asked.levels[name])
-                table[:, place] = column
+                if name in selection.categories:
+                    table_name = f"X in {Path(fragment.path).name}"
+                    column = encoding.category_values(column, name, table_name=table_name, first_row=first)
+                    column = encoding.codes(column, selection.categories[name])
+                table[:, position] = column
             yield table
             first += len(batch)
 
 
-def _refuse_file(schema: pa.Schema, path: str, stored: list[str], asked: Asked) -> None:
-    """The first file says which columns there are; here another may differ."""
-    _refuse_columns(schema, path, stored, asked.levels)
-    more = [name for name in columns_of(schema) if name not in asked.columns] if asked.all else []
+def _check_file(schema: pa.Schema, path: str, stored: list[str], selection: Selection) -> None:
+    """Raise DataError where a file has other columns than the first file of the folder."""
+    _check_columns(schema, path, stored, selection.categories)
+    more = [name for name in _columns(schema) if name not in selection.columns] if selection.is_whole_table else []
     if more:
         raise DataError(
             f"{path!r} has a column {more[0]!r} that the first file of the folder lacks: "
@@ -152,16 +153,17 @@ def _refuse_file(schema: pa.Schema, path: str, stored: list[str], asked: Asked) 
         )
 
 
-def _refuse_columns(schema: pa.Schema, path: str, wanted: list[str], levels: Levels) -> None:
+def _check_columns(schema: pa.Schema, path: str, wanted: list[str], categories: Mapping[str, np.ndarray]) -> None:
+    """Raise DataError where a column is missing, or is neither a number nor a known categorical column."""
     import pyarrow as pa
 
     missing = [name for name in wanted if name not in schema.names]
     if missing:
         raise DataError(f"{path!r} has no column {', '.join(map(repr, missing))}; it has: {', '.join(schema.names)}")
     numbers = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal
-    for name in (name for name in wanted if name not in levels):
-        kind = schema.field(name).type
-        if not any(test(kind) for test in numbers):
+    for name in (name for name in wanted if name not in categories):
+        dtype = schema.field(name).type
+        if not any(is_number(dtype) for is_number in numbers):
             raise DataError(
-                f"column {name!r} of {path!r} is {kind}, not a number: name the features, Parquet(path, x=[...])"
+                f"column {name!r} of {path!r} is {dtype}, not a number: name the features, Parquet(path, x=[...])"
             )

@@ -1,9 +1,9 @@
-"""Predicting from data in blocks, and for queries in blocks: Parquet folders and collections of Dask."""
+"""Predict from out-of-core data, and predict and score out-of-core queries: Parquet files, memory maps, Dask."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -19,203 +19,228 @@ from regard.operands import NEVER
 from regard.regression import encoding, validation
 from regard.regression.kernel_sums import clamp
 from regard.regression.kernel_sums.state import Pooled
-from regard.regression.out_of_core import average, fit
-from regard.regression.out_of_core.average import SPAN, Lines, Reached, Recipe
-from regard.regression.out_of_core.dask import DaskBlocks, Delayed, apart, is_dask, lazily, shared, task
-from regard.regression.out_of_core.parquet import Names, Parquet, ParquetBlocks
-from regard.regression.out_of_core.source import ArrayBlocks, Block, Blocks, ahead, reduced
-from regard.regression.out_of_core.summary import Moments
+from regard.regression.out_of_core.average import LINES_RANGE, ChunkAverage, LinearAverages, PartialAverage, average
+from regard.regression.out_of_core.dask import (
+    DaskSource,
+    Delayed,
+    constant,
+    delayed_predictions,
+    is_dask,
+    split_columns,
+    task,
+)
+from regard.regression.out_of_core.fit import is_large_map, target_columns, weight_column
+from regard.regression.out_of_core.parquet import Names, Parquet, ParquetSource
+from regard.regression.out_of_core.source import ArraySource, Chunk, Source, merge_all, prefetch
+from regard.regression.out_of_core.summary import ColumnMoments, Summary
+
+PredictRows = Callable[[Float[Tensor, "q features"]], np.ndarray]  # (q,) or (q, outputs), shaped like y
 
 
 @dataclass(frozen=True, eq=False)
-class Streamed:
-    """Degree 0 on data in blocks."""
+class OutOfCoreModel:
+    """Kernel regression on out-of-core data: how chunks are averaged, and how merged averages become predictions."""
 
-    blocks: Blocks | None  # None: only to finish what others have pooled
-    recipe: Recipe
+    source: Source | None  # None: only `clamp` and `finish` are used, by a Dask worker
+    averaging: ChunkAverage
     outside: str
-    span: float  # how far apart two values of a column can be, in units of its scale
+    y_range: float  # largest difference of two values of an averaged column, in units of its scale
+    box: tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]]  # smallest and largest number of each feature
+    lines: LinearAverages | None  # for degree 1
 
     @staticmethod
-    def of(model: Any) -> Streamed:
-        summary, outside = model.summary_, model.outside
-        recipe = Recipe(
-            torch.from_numpy(model.bandwidth_).to(model.device or "cpu"),
-            summary.scale(),
-            kernels.get(model.kernel).name,
-            float(model.tol),
-            model.plan,
-            look_for_nearest=kernels.get(model.kernel).compact and outside == "nearest",
-        )
-        if not model.degree:
-            return Streamed(model.blocks_, recipe, outside, summary.span())
-        lines = Lines.of(summary, recipe.bandwidth)
-        recipe = replace(recipe, scale=lines.scale, columns=lines.columns, average=lines.average)
-        return StreamedLines(model.blocks_, recipe, outside, SPAN, lines)
+    def of(
+        source: Source,
+        summary: Summary,
+        bandwidth: Float[Tensor, " dim"],
+        *,
+        kernel: str,
+        degree: int,
+        tol: float,
+        plan: str,
+        outside: str,
+    ) -> OutOfCoreModel:
+        find_nearest = kernels.get(kernel).compact and outside == "nearest"
+        averaging = ChunkAverage(bandwidth, summary.y_scale(), kernel, tol, plan, find_nearest=find_nearest)
+        box = summary.x.low.to(bandwidth.device), summary.x.high.to(bandwidth.device)
+        if not degree:
+            return OutOfCoreModel(source, averaging, outside, summary.y_range(), box, None)
+        lines = LinearAverages.of(summary, bandwidth)
+        averaging = replace(averaging, scale=lines.scale, columns=lines.columns, average=lines.average)
+        return OutOfCoreModel(source, averaging, outside, LINES_RANGE, box, lines)
 
     def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
-        if self.blocks is None:
+        if self.source is None:
             raise UnsupportedError("there is no data to predict from")
-        return self.answer(query, average.pool(self.blocks, query, self.recipe, doubtful=self._doubtful))
+        query = self.clamp(query)
+        return self.finish(query, average(self.source, query, self.averaging, uncertain=self._uncertain))
 
-    def answer(self, query: Float[Tensor, "q dim"], found: Reached) -> Float[Tensor, "q outputs"]:
-        far = found.pooled.lse == NEVER
-        if self.outside == "raise" and bool(far.any()):
+    def clamp(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim"]:
+        """Bring queries nearer whose squared distances would lose all digits in float64."""
+        return clamp.within(query, self.box, self.averaging.bandwidth, clamp.BY_SQUARES)
+
+    def finish(self, query: Float[Tensor, "q dim"], state: PartialAverage) -> Float[Tensor, "q outputs"]:
+        """Predictions from the averages of all chunks."""
+        unreached = state.pooled.lse == NEVER
+        if self.outside == "raise" and bool(unreached.any()):
             raise OutsideError(
-                f"no point of the data is within reach of row {int(far.nonzero()[0])}: the {self.recipe.kernel} kernel "
-                "ends at one bandwidth; a wider bandwidth, a kernel without an end, or outside='nearest' would answer"
+                f"no point of the data is within reach of row {int(unreached.nonzero()[0])}: the "
+                f"{self.averaging.kernel} kernel ends at one bandwidth; a wider bandwidth, a kernel without an end, or "
+                "outside='nearest' would answer"
             )
-        return self._made(query, found)
+        return state.answer() if self.lines is None else self.lines.answer(query, state)
 
-    def _doubtful(self, query: Float[Tensor, "q dim"], found: Pooled) -> Bool[Tensor, " q"]:
-        """Queries whose averages are within the error that is allowed, and whose answers may not be: none."""
-        return torch.zeros_like(found.lse, dtype=torch.bool)
-
-    def _made(self, query: Float[Tensor, "q dim"], found: Reached) -> Float[Tensor, "q outputs"]:
-        return found.answer()
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise UnsupportedError(f"{name} needs the data in memory, but this estimator was fitted on blocks of it")
+    def _uncertain(self, query: Float[Tensor, "q dim"], pooled: Pooled) -> Bool[Tensor, " q"]:
+        """Queries whose averages are accurate enough, but whose lines may not be."""
+        if self.lines is None:
+            return torch.zeros_like(pooled.lse, dtype=torch.bool)
+        return self.lines.uncertain(query, pooled, self.averaging.tol)
 
 
-@dataclass(frozen=True, eq=False)
-class StreamedLines(Streamed):
-    """Degree 1: what is pooled is what lines are made of."""
-
-    lines: Lines
-
-    def _doubtful(self, query: Float[Tensor, "q dim"], found: Pooled) -> Bool[Tensor, " q"]:
-        return self.lines.doubtful(query, found, self.recipe.tol)
-
-    def _made(self, query: Float[Tensor, "q dim"], found: Reached) -> Float[Tensor, "q outputs"]:
-        return self.lines.answer(query, found)
+# Out-of-core queries
 
 
-def predict(model: Any, X: Any) -> Any:
-    """Predictions for a Parquet folder or a map, an array; for a collection of Dask, one with the same chunks."""
+class Schema(NamedTuple):
+    """Columns that a fitted estimator expects of queries, and the outputs that it predicts."""
+
+    n_features: int
+    feature_names: list[str] | None
+    categories: Mapping[int, np.ndarray]
+    n_outputs: int | None  # None: predictions have no axis for outputs
+    target_names: list[Any] | None
+
+
+def predict(X: Any, schema: Schema, predict_rows: PredictRows, model: OutOfCoreModel | None) -> Any:
+    """Predict Parquet files or a memory map as an array, a Dask collection as one with the same chunks.
+
+    `predict_rows` is the estimator for rows in memory; `model` is given where the training data is out of core.
+    """
     if not is_dask(X):
-        answers = [answered(model, block.x, block.name) for block in ahead(queries(model, X))]
-        if not any(map(len, answers)):
+        chunks = prefetch(query_chunks(X, schema))
+        predictions = [_predict_chunk(predict_rows, chunk.x, chunk.name) for chunk in chunks]
+        if not any(map(len, predictions)):
             raise DataError(f"X must have at least one row to predict for, and {X} has none")
-        return np.concatenate(answers)
-    named = hasattr(X, "columns") and hasattr(model, "feature_names_in_")
-    X = X[_present(model.feature_names_in_, X.columns)] if named else X
-    if X.ndim != 2 or X.shape[1] != model.n_features_in_:
+        return np.concatenate(predictions)
+    if hasattr(X, "columns") and schema.feature_names is not None:
+        X = X[_checked_columns(schema.feature_names, X.columns)]
+    if X.ndim != 2 or X.shape[1] != schema.n_features:
         has = f"{X.shape[1]} columns" if X.ndim == 2 else f"{X.ndim} dimension"
-        raise ShapeError(f"X must have {model.n_features_in_} features, as in fit: it has {has}")
-    answer = _everywhere(model) if isinstance(model.blocks_, DaskBlocks) else _here(model)
-    return lazily(X, answer, None if model.flat_ else model.outputs_, model.target_names_, tuple(model.categories_))
+        raise ShapeError(f"X must have {schema.n_features} features, as in fit: it has {has}")
+    if model is not None and isinstance(model.source, DaskSource):
+        predict_part = _predict_by_chunk_pairs(model, model.source, is_1d=schema.n_outputs is None)
+    else:
+        predict_part = _predict_by_estimator(predict_rows, schema.categories)
+    return delayed_predictions(X, predict_part, schema.n_outputs, schema.target_names, tuple(schema.categories))
 
 
-def _here(model: Any) -> Callable[[Delayed, str], Delayed]:
-    """The whole estimator goes to the queries."""
-    given = shared(model)
-    return lambda part, name: task(_answer_part, given, part, name)
+def _predict_by_estimator(
+    predict_rows: PredictRows, categories: Mapping[int, np.ndarray]
+) -> Callable[[Delayed, str], Delayed]:
+    """A task for each chunk of queries, to which the whole estimator goes."""
+    given = constant(predict_rows)
+    return lambda part, name: task(_predict_part, given, categories, part, name)
 
 
-def _everywhere(model: Any) -> Callable[[Delayed, str], Delayed]:
-    """A chunk of queries meets each chunk of the data, and what they know of each other is merged."""
-    streamed, blocks = Streamed.of(model), model.blocks_
-    # Each share of a query's weight is wrong by at most 2 e of itself, if each total is by e: this much smaller, the
-    # errors of all chunks together keep what was promised, whatever the chunks say, and no chunk is asked again.
-    careful = replace(streamed.recipe, tol=streamed.recipe.tol / (1 + 2 * streamed.span))
-    recipe, end = shared(careful), shared(replace(streamed, blocks=None))
-    box, width = (model.summary_.x.low, model.summary_.x.high), streamed.recipe.bandwidth
-
-    def answer(part: Delayed, name: str) -> Delayed:
-        query = task(_near, part, name, box, width)
-        found = blocks.folded(Recipe.reach, careful.merge, recipe, query)
-        return task(_finish, end, model.flat_, query, found, name)
-
-    return answer
+def _predict_part(predict_rows: PredictRows, categories: Mapping[int, np.ndarray], part: Any, name: str) -> np.ndarray:
+    return _predict_chunk(predict_rows, _query(part, name, categories), name)
 
 
-def _near(
-    part: Any, name: str, box: tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]], width: Float[Tensor, " dim"]
-) -> Float[Tensor, "q dim"]:
-    return clamp.within(_query(part, name), box, width, clamp.BY_SQUARES)
+def _predict_chunk(predict_rows: PredictRows, query: Float[Tensor, "q dim"], name: str) -> np.ndarray:
+    with _located(name):
+        return predict_rows(query)
 
 
-def _query(part: Any, name: str, known: dict[int, np.ndarray] | None = None) -> Float[Tensor, "q dim"]:
-    source = f"X in {name}"
-    table = np.array(encoding.encoded(part, known or {}, source), dtype=np.float64, order="C")
-    validation.finite(source, table, list(map(str, getattr(part, "columns", []))))
+def _predict_by_chunk_pairs(
+    model: OutOfCoreModel, source: DaskSource, *, is_1d: bool
+) -> Callable[[Delayed, str], Delayed]:
+    """A task for each pair of a chunk of queries and a chunk of data; the states of one chunk of queries are merged."""
+    # If each total weight has a relative error of e, each share of a query's weight has at most 2 e. With this smaller
+    # tolerance the errors of all chunks together keep the promise, whatever the chunks hold: no chunk is read again.
+    averaging = replace(model.averaging, tol=model.averaging.tol / (1 + 2 * model.y_range))
+    shared, end = constant(averaging), constant(replace(model, source=None))
+
+    def predict_part(part: Delayed, name: str) -> Delayed:
+        query = task(_clamped_query, end, part, name)
+        state = source.delayed_fold(ChunkAverage.chunk_state, averaging.merge, shared, query)
+        return task(_finish, end, query, state, name, is_1d)
+
+    return predict_part
+
+
+def _clamped_query(model: OutOfCoreModel, part: Any, name: str) -> Float[Tensor, "q dim"]:
+    return model.clamp(_query(part, name))
+
+
+def _finish(
+    model: OutOfCoreModel, query: Float[Tensor, "q dim"], state: PartialAverage, name: str, is_1d: bool
+) -> np.ndarray:
+    with _located(name):
+        columns = model.finish(query, state).numpy(force=True)
+    return columns[:, 0] if is_1d else columns
+
+
+def _query(part: Any, name: str, categories: Mapping[int, np.ndarray] | None = None) -> Float[Tensor, "q dim"]:
+    table_name = f"X in {name}"
+    table = np.array(encoding.encode(part, categories or {}, table_name), dtype=np.float64, order="C")
+    validation.finite(table_name, table, list(map(str, getattr(part, "columns", []))))
     return torch.from_numpy(table)
 
 
-def _finish(streamed: Streamed, flat: bool, query: Float[Tensor, "q dim"], found: Reached, name: str) -> np.ndarray:
-    with _placed(name):
-        columns = streamed.answer(query, found).numpy(force=True)
-    return columns[:, 0] if flat else columns
-
-
-def _answer_part(model: Any, part: Any, name: str) -> np.ndarray:
-    return answered(model, _query(part, name, model.categories_), name)
-
-
-def answered(model: Any, query: Float[Tensor, "q dim"], name: str) -> np.ndarray:
-    """Answers for the block of queries that messages call `name`."""
-    with _placed(name):
-        columns = model._local().predict(query.to(model.device or "cpu")).numpy(force=True)  # noqa: SLF001  our own
-    return columns[:, 0] if model.flat_ else columns
-
-
 @contextmanager
-def _placed(name: str) -> Iterator[None]:
-    """Say of which rows the number of a row is counted."""
+def _located(name: str) -> Iterator[None]:
+    """Add to an OutsideError the chunk in which its row number counts."""
     try:
         yield
     except OutsideError as error:
         raise OutsideError(f"X in {name}: {error}") from error
 
 
-def queries(model: Any, X: Any, y: Any = None, weight: Any = None) -> Iterable[Block]:
-    """The features that were fitted, block by block, and beside them what else is named."""
-    return _of_map(model, X, y, weight) if isinstance(X, np.ndarray) else _of_files(model, X, y, weight)
+def query_chunks(X: Any, schema: Schema, y: Any = None, weight: Any = None) -> Iterable[Chunk]:
+    """Yield chunks of the features that were fitted, with y and the weights if these are given."""
+    return _map_chunks(X, schema, y, weight) if isinstance(X, np.ndarray) else _file_chunks(X, schema, y, weight)
 
 
-def _of_map(model: Any, X: np.ndarray, y: np.ndarray | None, weight: np.ndarray | None) -> Iterable[Block]:
-    if X.ndim != 2 or X.shape[1] != model.n_features_in_:
-        raise ShapeError(f"X must have {model.n_features_in_} features, as in fit: it has the shape {X.shape}")
-    for block in ArrayBlocks(X, X[:, :0] if y is None else y, weight):
-        yield block.checked()._replace(x=_query(block.x.numpy(), block.name, model.categories_))
+def _map_chunks(X: np.ndarray, schema: Schema, y: np.ndarray | None, weight: np.ndarray | None) -> Iterable[Chunk]:
+    if X.ndim != 2 or X.shape[1] != schema.n_features:
+        raise ShapeError(f"X must have {schema.n_features} features, as in fit: it has the shape {X.shape}")
+    for chunk in ArraySource(X, X[:, :0] if y is None else y, weight):
+        yield chunk.checked()._replace(x=_query(chunk.x.numpy(), chunk.name, schema.categories))
 
 
-def _of_files(model: Any, X: Any, y: Names | None, weight: str | None) -> Iterable[Block]:
-    source = X if isinstance(X, Parquet) else Parquet(X)
-    names = getattr(model, "feature_names_in_", None)
-    wanted = source if names is None else Parquet(source.path, list(names))
-    blocks = ParquetBlocks(wanted, y, weight, known=model.categories_)
-    if blocks.dim != model.n_features_in_:
-        raise ShapeError(
-            f"X must have {model.n_features_in_} features, as in fit: {source.path} has {', '.join(blocks.names)}"
-        )
-    return (block.checked(blocks.names) for block in blocks)
+def _file_chunks(X: Any, schema: Schema, y: Names | None, weight: str | None) -> Iterable[Chunk]:
+    table = X if isinstance(X, Parquet) else Parquet(X)
+    wanted = table if schema.feature_names is None else Parquet(table.path, schema.feature_names)
+    source = ParquetSource(wanted, y, weight, schema.categories)
+    if source.n_features != schema.n_features:
+        names = ", ".join(source.feature_names)
+        raise ShapeError(f"X must have {schema.n_features} features, as in fit: {table.path} has {names}")
+    return (chunk.checked(source.feature_names) for chunk in source)
 
 
-def _present(wanted: Iterable[str], columns: Iterable[Any]) -> list[str]:
-    there = list(columns)
-    missing = [name for name in wanted if name not in there]
+def _checked_columns(wanted: list[str], columns: Iterable[Any]) -> list[str]:
+    present = list(columns)
+    missing = [name for name in wanted if name not in present]
     if missing:
-        has = ", ".join(map(str, there))
+        has = ", ".join(map(str, present))
         raise DataError(f"X has no column {', '.join(missing)}, which was fitted; it has: {has}")
-    return list(wanted)
+    return wanted
 
 
-class Missed(NamedTuple):
-    """How y varies, and by how much it was missed; of two parts together."""
+# R^2
+
+
+class SquaredErrors(NamedTuple):
+    """Partial state of R^2: moments of y, and the sum of squared prediction errors."""
 
     rows: int
-    y: Moments
+    y: ColumnMoments
     squares: Float[Tensor, " outputs"]
 
-    def merge(self, other: Missed) -> Missed:
-        return Missed(self.rows + other.rows, self.y.merge(other.y), self.squares + other.squares)
+    def merge(self, other: SquaredErrors) -> SquaredErrors:
+        return SquaredErrors(self.rows + other.rows, self.y.merge(other.y), self.squares + other.squares)
 
-    def score(self) -> float:
-        """The mean over the outputs, and what scikit-learn says of y that does not vary: 1 if it is hit, else 0."""
+    def r2(self) -> float:
+        """Mean over the outputs. A constant output counts as in scikit-learn: 1 if it is predicted exactly, or 0."""
         if self.rows < 2:
             return math.nan
         varies = self.y.high > self.y.low
@@ -223,32 +248,35 @@ class Missed(NamedTuple):
         return float(torch.where(varies, 1 - share, (share == 0).double()).mean())
 
 
-def score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-    """R^2 for a Parquet folder, a large map or a collection of Dask; y and sample_weight as in `fit`."""
+def score(
+    X: Any, y: Any, sample_weight: Any, schema: Schema, predict_rows: PredictRows, model: OutOfCoreModel | None
+) -> float:
+    """R^2 of predictions for out-of-core queries, chunk by chunk; y and sample_weight are given as in `fit`."""
     if is_dask(X):
-        features, y, sample_weight = apart(X, y, sample_weight)
-        predicted = predict(model, features)
+        features, y, sample_weight = split_columns(X, y, sample_weight)
+        predicted = predict(features, schema, predict_rows, model)
         if predicted.ndim == 1:
             predicted = predicted.to_frame() if hasattr(X, "columns") else predicted[:, None]
-        return DaskBlocks(predicted, y, sample_weight).fold(_missed, Missed.merge).score()
-    if fit.is_large_map(X):
+        return DaskSource(predicted, y, sample_weight).fold(_squared_errors, SquaredErrors.merge).r2()
+    if is_large_map(X):
         y, sample_weight = np.asanyarray(y), None if sample_weight is None else np.asanyarray(sample_weight)
     else:
-        y, sample_weight = fit.names(y), fit.name(sample_weight)
-    blocks = queries(model, X, y, sample_weight)
-    return reduced((_missed(None, _predicted(model, block)) for block in ahead(blocks)), Missed.merge).score()
+        y, sample_weight = target_columns(y), weight_column(sample_weight)
+
+    def predicted_chunk(chunk: Chunk) -> Chunk:
+        predictions = torch.from_numpy(_predict_chunk(predict_rows, chunk.x, chunk.name))
+        return chunk._replace(x=predictions.reshape(len(chunk.x), -1))
+
+    chunks = prefetch(query_chunks(X, schema, y, sample_weight))
+    return merge_all((_squared_errors(None, predicted_chunk(chunk)) for chunk in chunks), SquaredErrors.merge).r2()
 
 
-def _predicted(model: Any, block: Block) -> Block:
-    """The same block, with predictions in the place of what they are made from."""
-    return block._replace(x=torch.from_numpy(answered(model, block.x, block.name)).reshape(len(block.x), -1))
-
-
-def _missed(_given: None, block: Block) -> Missed:
-    validation.finite(f"the prediction for {block.name}", block.x.numpy(), [])
-    predicted, y, weight, *_ = block.checked()
+def _squared_errors(_shared: None, chunk: Chunk) -> SquaredErrors:
+    """Errors of one chunk whose x are the predictions."""
+    validation.finite(f"the prediction for {chunk.name}", chunk.x.numpy(), [])
+    predicted, y, weight, *_ = chunk.checked()
     if predicted.shape != y.shape:
-        raise ShapeError(f"y must have {predicted.shape[1]} outputs, as in fit: it has {y.shape[1]} in {block.name}")
+        raise ShapeError(f"y must have {predicted.shape[1]} outputs, as in fit: it has {y.shape[1]} in {chunk.name}")
     squares = (y - predicted).square()
-    of_each = squares.sum(0) if weight is None else weight @ squares
-    return Missed(len(y), Moments.of(y, weight), of_each)
+    total = squares.sum(0) if weight is None else weight @ squares
+    return SquaredErrors(len(y), ColumnMoments.of(y, weight), total)

@@ -1,4 +1,4 @@
-"""Where data comes from when it need not be in memory: blocks of rows, one after the other, folded into one state."""
+"""Out-of-core data: a source yields its rows chunk by chunk, and a fold merges one partial state per chunk."""
 
 from __future__ import annotations
 
@@ -18,28 +18,27 @@ from regard.regression import validation
 
 Item = TypeVar("Item")
 State = TypeVar("State")
-Progress = Callable[[int], None]  # told how many blocks are done
 
-# A block in float64. Three of them may be alive (read, waiting, in use) beside what the engine makes of one.
-BLOCK_BYTES = 2**21
+# Size of a chunk in float64. Three chunks may be alive (read, waiting, in use) beside what is computed from one.
+CHUNK_BYTES = 2**21
 
 
-class Block(NamedTuple):
+class Chunk(NamedTuple):
     """Some rows of the data, in float64."""
 
     x: Float[Tensor, "rows dim"]
     y: Float[Tensor, "rows outputs"]
     weight: Float[Tensor, " rows"] | None
-    number: int  # which of the blocks; two blocks of one source are the same rows exactly if their numbers are
-    name: str  # how a message calls it: "rows 0 to 9"
+    number: int  # position among the chunks of its source; equal numbers mean equal rows
+    name: str  # used in error messages: "rows 0 to 9"
 
     @property
     def log_weight(self) -> Float[Tensor, " rows"] | None:
         return None if self.weight is None else self.weight.log()
 
-    def checked(self, names: tuple[str, ...] = ()) -> Block:
-        """The same block, or an error that says where a number is missing."""
-        validation.finite(f"X in {self.name}", self.x.numpy(force=True), list(names))
+    def checked(self, feature_names: tuple[str, ...] = ()) -> Chunk:
+        """Return the chunk; raise DataError if a number is not finite or a weight is negative."""
+        validation.finite(f"X in {self.name}", self.x.numpy(force=True), list(feature_names))
         validation.finite(f"y in {self.name}", self.y.numpy(force=True), [])
         if self.weight is not None:
             validation.finite(f"sample_weight in {self.name}", self.weight.numpy(force=True), [])
@@ -48,90 +47,82 @@ class Block(NamedTuple):
         return self
 
 
-class Blocks(ABC):
-    """Data in blocks, in the same order each time. What is asked of it is a fold: a state a block, merged."""
+class Source(ABC):
+    """Data as a sequence of chunks, in the same order each time. All computations are folds over the chunks."""
 
-    names: tuple[str, ...] = ()  # of the features, where they have any
-    labels: tuple[str, ...] = ()  # how messages call them, where that is not by their names
-    dim: int
-    outputs: int
-    flat: bool  # y came without an axis for its outputs
-    targets: list[Any] | None = None  # names of the outputs
+    feature_names: tuple[str, ...] = ()  # empty where features have no names
+    column_labels: tuple[str, ...] = ()  # used in error messages where columns are labelled by other things than texts
+    target_names: list[Any] | None = None
+    n_features: int
+    n_outputs: int
+    y_is_1d: bool  # y was given without an axis for its outputs
 
     @abstractmethod
-    def __iter__(self) -> Iterator[Block]: ...
+    def __iter__(self) -> Iterator[Chunk]: ...
 
     def fold(
         self,
-        step: Callable[[Any, Block], State],
+        step: Callable[[Any, Chunk], State],
         merge: Callable[[State, State], State],
-        given: Any = None,
-        progress: Progress | None = None,
+        shared: Any = None,
     ) -> State:
-        """`step(given, block)` of every block, merged: `given` is what all steps share."""
-        states = (step(given, block) for block in ahead(self))
-        return reduced(told(states, progress), merge)
+        """Merge `step(shared, chunk)` over all chunks; `shared` is the argument that every step receives."""
+        return merge_all((step(shared, chunk) for chunk in prefetch(self)), merge)
 
     def fold_pairs(
         self,
-        step: Callable[[Any, Block, Block], State],
+        step: Callable[[Any, Chunk, Chunk], State],
         merge: Callable[[State, State], State],
-        finish: Callable[[Any, Block, State], Item],
-        total: Callable[[Item, Item], Item],
-        given: Any = None,
-        progress: Progress | None = None,
+        finish: Callable[[Any, Chunk, State], Item],
+        merge_items: Callable[[Item, Item], Item],
+        shared: Any = None,
     ) -> Item:
-        """Each block as queries against all blocks, `step(given, queries, block)` merged and finished; all in total."""
+        """Use each chunk as queries against all chunks: merge `step(shared, queries, chunk)`, finish, merge again."""
 
-        def row(shared: Any, queries: Block) -> Item:
-            return finish(shared, queries, self.fold(lambda g, block: step(g, queries, block), merge, shared))
+        def row(shared: Any, queries: Chunk) -> Item:
+            return finish(shared, queries, self.fold(lambda given, chunk: step(given, queries, chunk), merge, shared))
 
-        return self.fold(row, total, given, progress)
+        return self.fold(row, merge_items, shared)
 
 
-class ArrayBlocks(Blocks):
-    """Arrays of numpy, in memory or mapped into it: a block is a slice of rows, `rows` of them at a time."""
+class ArraySource(Source):
+    """Numpy arrays, in memory or memory-mapped: a chunk is a slice of `rows` rows."""
 
     def __init__(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None, rows: int | None = None) -> None:
-        _same_length(x, y, weight)
+        _check_lengths(x, y, weight)
         self.x, self.y, self.weight = x, y, weight
-        self.dim, self.outputs, self.flat = x.shape[1], 1 if y.ndim == 1 else y.shape[1], y.ndim == 1
-        self.rows = rows or rows_for(self.dim + self.outputs + 1)
+        self.y_is_1d = y.ndim == 1
+        self.n_features, self.n_outputs = x.shape[1], 1 if self.y_is_1d else y.shape[1]
+        self.rows = rows or rows_per_chunk(self.n_features + self.n_outputs + 1)
 
-    def __iter__(self) -> Iterator[Block]:
+    def __iter__(self) -> Iterator[Chunk]:
         for number, start in enumerate(range(0, len(self.x), self.rows)):
             cut = slice(start, min(start + self.rows, len(self.x)))
             parts = self.x[cut], self.y[cut], None if self.weight is None else self.weight[cut]
-            yield block_of(*parts, number=number, name=f"rows {cut.start} to {cut.stop - 1}")
+            yield make_chunk(*parts, number=number, name=f"rows {cut.start} to {cut.stop - 1}")
             for part in parts:
-                _give_back(part)
+                _release_pages(part)
 
 
-def block_of(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, *, number: int, name: str) -> Block:
-    """Rows as they came, as a block."""
-    _same_length(x, y, weight, f" in {name}")
-    values = as_tensor(y)
-    return Block(
-        as_tensor(x),
-        values[:, None] if values.ndim == 1 else values,
-        None if weight is None else as_tensor(weight),
-        number,
-        name,
-    )
+def make_chunk(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, *, number: int, name: str) -> Chunk:
+    """Build a chunk from arrays. The numbers are copied, so that pages of a file can be released at once."""
+    _check_lengths(x, y, weight, f" in {name}")
+    values = _float64(y)
+    values = values[:, None] if values.ndim == 1 else values
+    return Chunk(_float64(x), values, None if weight is None else _float64(weight), number, name)
 
 
-def as_tensor(array: np.ndarray) -> Tensor:
-    """Numbers in float64, copied: what is read from a file is let go at once."""
+def _float64(array: np.ndarray) -> Tensor:
     return torch.from_numpy(np.array(array, dtype=np.float64, order="C"))
 
 
-def rows_for(columns: int) -> int:
-    """Rows of a block with so many columns."""
-    return max(1, BLOCK_BYTES // (8 * columns))
+def rows_per_chunk(columns: int) -> int:
+    """Number of rows with so many columns that make a chunk of CHUNK_BYTES."""
+    return max(1, CHUNK_BYTES // (8 * columns))
 
 
-def ahead(items: Iterable[Item]) -> Iterator[Item]:
-    """The same items; the next is read by a thread while the current one is in use."""
+def prefetch(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield the items; a thread reads the next one while the current one is in use."""
     source = iter(items)
     with ThreadPoolExecutor(1, "regard-reader") as reader:
         coming = reader.submit(next, source, None)
@@ -140,8 +131,8 @@ def ahead(items: Iterable[Item]) -> Iterator[Item]:
             yield item
 
 
-def reduced(states: Iterable[State], merge: Callable[[State, State], State]) -> State:
-    """All states in one."""
+def merge_all(states: Iterable[State], merge: Callable[[State, State], State]) -> State:
+    """Merge all states, from first to last."""
     source = iter(states)
     whole = next(source, None)
     if whole is None:
@@ -151,15 +142,7 @@ def reduced(states: Iterable[State], merge: Callable[[State, State], State]) -> 
     return whole
 
 
-def told(items: Iterable[Item], progress: Progress | None) -> Iterator[Item]:
-    """The same items; `progress` hears how many have come."""
-    for done, item in enumerate(items, 1):
-        if progress is not None:
-            progress(done)
-        yield item
-
-
-def _same_length(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, where: str = "") -> None:
+def _check_lengths(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, where: str = "") -> None:
     if x.ndim != 2:
         raise ShapeError(f"X must be a table, one row a sample: it has shape {x.shape}{where}")
     if len(y) != len(x):
@@ -170,18 +153,18 @@ def _same_length(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, where:
         )
 
 
-def _give_back(part: np.ndarray | None) -> None:
-    """Let the pages of a memory map go: else they count as memory of this process until the system needs them."""
+def _release_pages(part: np.ndarray | None) -> None:
+    """Drop the pages of a memory map from memory: the system would keep them until it needs the space."""
     owner: Any = part
     while isinstance(owner, np.ndarray):
         if getattr(owner, "mode", None) == "c":
-            return  # pages that were written to exist nowhere else
+            return  # copy-on-write: pages that were written to exist nowhere else
         owner = owner.base
     if not isinstance(owner, mmap.mmap) or part is None or not hasattr(mmap, "MADV_DONTNEED"):
         return
     low, high = np.lib.array_utils.byte_bounds(part)
     if high - low > 16 * part.nbytes:
-        return  # rows that lie far apart: their pages hold much else
+        return  # strided rows: their pages hold much other data
     first = np.frombuffer(owner, np.uint8, 1).ctypes.data
     start = (low - first) // mmap.PAGESIZE * mmap.PAGESIZE
     owner.madvise(mmap.MADV_DONTNEED, start, high - first - start)
