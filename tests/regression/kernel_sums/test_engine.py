@@ -18,7 +18,6 @@ from regard.regression.kernel_sums import (
     engine,
     pairwise_float32,
     pruned_sum,
-    radius_search,
 )
 from regard.regression.kernel_sums import plan as plan_module
 from regard.regression.kernel_sums.engine import explain, pool
@@ -92,7 +91,7 @@ def test_where_no_error_is_allowed_none_but_rounding_is_made(plan, dim, tree, mo
     monkeypatch.setattr(plan_module, "EXACT_PAIRS", 0)
     monkeypatch.setattr(engine, "EXACT_PAIRS", 0)
     if tree:
-        monkeypatch.setattr(radius_search, "MAX_DIRECT_PAIRS", 0)
+        monkeypatch.setattr(engine, "MAX_DIRECT_PAIRS", 0)
     found = pool(sample, query, tol=0.0, plan=plan)
     assert (found.error <= 1e-15).all()
     assert_within(found, sample, query)
@@ -114,8 +113,7 @@ class TestEveryWay:
     def test_single_precision_never_breaks_its_bound(self, case):
         sample, query = case.build()
         data = standardise(sample, query)
-        found = pairwise_float32.pool(data, 1e-4)
-        found = found._replace(mean=data.restore_mean(found.mean, found.lse))
+        found = engine.restored(data, pairwise_float32.pool(data, 1e-4))
         honest = torch.isfinite(found.error)
         told = truth(sample, query[honest])
         assert_within(type(found)(*(part[honest] for part in found)), sample, query[honest], told)
@@ -289,6 +287,16 @@ class TestTheDoor:
         query = queries_of(sample, QUERIES, generator)
         assert str(explain(sample, query)) == "pairs: 67 x 331 pairs are few enough to take every one, in float64"
         assert explain(sample, query, plan="cells").name == "cells"
+
+    def test_a_feature_of_infinite_width_does_not_change_the_plan(self, monkeypatch):
+        generator = torch.Generator().manual_seed(0)
+        sample = sample_of("normal", POINTS, 3, "laplace", generator)
+        query = queries_of(sample, QUERIES, generator)
+        monkeypatch.setattr(plan_module, "EXACT_PAIRS", 0)
+        wide = replace(sample, bandwidth=torch.tensor([0.7, torch.inf, 0.9], dtype=torch.float64))
+        narrow = Sample(sample.x[:, ::2], sample.values, wide.bandwidth[::2], "laplace")
+        assert explain(wide, query) == explain(narrow, query[:, ::2])
+        assert_within(pool(wide, query), wide, query)
 
     def test_values_far_from_zero_keep_their_digits(self):
         generator = torch.Generator().manual_seed(0)

@@ -65,11 +65,7 @@ def rounding(sample, query, nearest):
 def average(sample, query, tol):
     """By the Fourier series and, for queries that it leaves uncertain, from the points near them."""
     data = standardise_by_axis(sample, query)
-    return restored(data, engine.pool_fourier(data, tol))
-
-
-def restored(data, state):
-    return state._replace(mean=data.restore_mean(state.mean, state.lse))
+    return engine.restored(data, engine.pool_fourier(data, tol))
 
 
 def violations(sample, query, tol, answer=None):
@@ -297,10 +293,9 @@ class TestNearby:
 
     @pytest.mark.parametrize("maker", MAKERS)
     @pytest.mark.parametrize("dim", [1, 2, 3])
-    def test_nearest_points_serve_every_query(self, maker, dim, monkeypatch):
-        monkeypatch.setattr(radius_search, "MAX_DIRECT_PAIRS", 0)  # by sorted axis or kd-tree
+    def test_nearest_points_serve_every_query(self, maker, dim):
         sample, query, data = self.data(maker, dim)
-        answer = restored(data, radius_search.pool(data, 1e-6))
+        answer = engine.restored(data, radius_search.pool(data, 1e-6))
         assert violations(sample, query, 1e-6, answer) == (0, 0)
 
     def test_pieces_of_any_size_give_one_answer(self, monkeypatch):

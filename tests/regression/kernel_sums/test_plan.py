@@ -7,10 +7,9 @@ import torch
 from kernel_average import normal, points
 
 from regard.errors import ChoiceError, PlanError
-from regard.regression.kernel_sums import pairwise, pruned_sum
+from regard.regression.kernel_sums import pairwise
 from regard.regression.kernel_sums.plan import NAMES, Workload, choose, estimate_share_in_reach, obstacle, seconds
-from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, Standardised, standardise
-from regard.regression.kernel_sums.state import Pooled
+from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, standardise
 
 MANY = Workload(queries=10**6, points=10**6, dim=2, kernel="gaussian", tol=1e-6, extent=(30.0, 30.0), share=0.5)
 
@@ -95,7 +94,7 @@ class TestForced:
 class TestShare:
     @pytest.mark.parametrize("kind", ["normal", "tails"])
     @pytest.mark.parametrize("dim", [1, 2])
-    def test_the_guess_is_near_what_tiles_keep(self, kind, dim):
+    def test_the_estimate_is_near_what_tiles_keep(self, kind, dim, monkeypatch):
         """What decides between ways that differ by a hundred need not be exact."""
         generator = torch.Generator().manual_seed(0)
         x, query = (points(kind, count, dim, generator) for count in (20_011, 5_003))
@@ -103,19 +102,13 @@ class TestShare:
             bandwidth = torch.full((dim,), width, dtype=torch.float64)
             sample = Sample(x, normal(generator, len(x), 1), bandwidth)
             seen: list[int] = []
-
-            def counting(part: Standardised, seen: list[int] = seen) -> Pooled:
-                seen.append(len(part.query) * len(part.x))
-                return pairwise.pool_block(part)
-
-            pruned_sum.pool(
-                standardise(sample, query),
-                1e-6,
-                pruned_sum.POINTS,
-                pruned_sum.QUERIES,
-                lambda part: pairwise.DoublePoints(part, counting),
+            original = pairwise.pool_block
+            monkeypatch.setattr(
+                pairwise, "pool_block", lambda b, s=seen, f=original: s.append(len(b.query) * len(b.x)) or f(b)
             )
+            pairwise.pool_pruned(standardise(sample, query), 1e-6)
+            monkeypatch.undo()
             kept = sum(seen) / (len(x) * len(query))
-            guess = estimate_share_in_reach(sample, query, 1e-6)
-            assert kept / 6 < guess < max(6 * kept, 0.1)
-            assert 0 < guess <= 1
+            estimate = estimate_share_in_reach(sample, query, 1e-6)
+            assert kept / 6 < estimate < max(6 * kept, 0.1)
+            assert 0 < estimate <= 1

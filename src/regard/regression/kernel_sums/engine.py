@@ -7,7 +7,9 @@ from dataclasses import replace
 from jaxtyping import Float
 from torch import Tensor
 
+from regard import kernels
 from regard.engine import threads
+from regard.operands import NEVER
 from regard.regression.kernel_sums import (
     fourier,
     fourier_gradient,
@@ -19,10 +21,20 @@ from regard.regression.kernel_sums import (
 from regard.regression.kernel_sums.categorical import Kinds, by_category
 from regard.regression.kernel_sums.fourier_gradient import Gradient
 from regard.regression.kernel_sums.plan import SINGLE_TOL, Plan, plan_for
-from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, Standardised, standardise, standardise_by_axis
+from regard.regression.kernel_sums.sample import (
+    EXACT_PAIRS,
+    UNIT_ROUNDOFF,
+    Sample,
+    Standardised,
+    standardise,
+    standardise_by_axis,
+)
 from regard.regression.kernel_sums.state import Pooled, empty
 
 PRUNING_SHARE = 0.75  # of the error allowed, for pruned pairs; single precision needs the rest
+MIN_LOG_WEIGHT = -1e4  # of a query's total: below it, the logs of its parts have lost more than three digits
+LOST_SHARE = 0.01  # of `tol`, that rounding may take where not all pairs are computed
+MAX_DIRECT_PAIRS = 3e7  # up to here all pairs are faster than a kd-tree
 # Bandwidths from the centre. Up to here squares lose at most 10 of float64's 53 bits in one call of `attend`.
 MAX_ATTEND_RADIUS = 32.0
 MAX_ATTEND_DIMENSIONS = 4  # up to here `attend` takes differences before squares for other kernels
@@ -36,17 +48,33 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, pl
     """
     with threads.one_thread():
         name = plan_for(sample, query, tol=tol, forced=plan).name
+        if name == "cells":  # it has workers, and a second thread of torch would spin beside them
+            data = standardise(sample, query)
+            return _repair_far_queries(sample, query, restored(data, pool_pairs(data, tol, prune=True)), tol)
         data = None if name == "fast" else standardise(sample, query)
-        # Pruned sums have workers, and a second thread of torch would spin beside them.
-        state = pool_pairs(data, tol, prune=True) if data is not None and name == "cells" else None
     if data is None:
         data = standardise_by_axis(sample, query)
-        state = pool_fourier(data, tol)
-    elif state is None:
-        state = pool_pairs(data, tol)
-    state = state._replace(mean=data.restore_mean(state.mean, state.lse))
-    far = relative_weights.far_queries(sample, state, tol)
-    return state.replaced(far, relative_weights.pool(sample, query[far])) if len(far) else state
+        return _repair_far_queries(sample, query, restored(data, pool_fourier(data, tol)), tol)
+    return _repair_far_queries(sample, query, restored(data, pool_pairs(data, tol)), tol)
+
+
+def restored(data: Standardised, state: Pooled) -> Pooled:
+    """A state of standardised data in the user's units."""
+    return state._replace(mean=data.restore_mean(state.mean, state.lse))
+
+
+def _repair_far_queries(sample: Sample, query: Float[Tensor, "q dim"], state: Pooled, tol: float) -> Pooled:
+    """The state with queries computed again that are so far from all points that their weights have lost digits.
+
+    Where all pairs are computed three digits are too many, elsewhere what can be seen beside `tol`.
+    """
+    heaviest = 0.0 if sample.log_weight is None else float(sample.log_weight.max()) if len(sample.x) else NEVER
+    exact = len(query) * len(sample.x) <= EXACT_PAIRS
+    lowest = MIN_LOG_WEIGHT if exact else min(MIN_LOG_WEIGHT, -LOST_SHARE * tol / UNIT_ROUNDOFF)
+    far = (~(state.lse - heaviest >= lowest)).nonzero().squeeze(-1)
+    if not len(far) or not len(sample.x) or heaviest == NEVER or kernels.get(sample.kernel).compact:
+        return state
+    return state.replaced(far, relative_weights.pool(sample, query[far]))
 
 
 def pool_by_category(
@@ -85,9 +113,14 @@ def pool_fourier(data: Standardised, tol: float) -> Pooled:
         return empty(len(data.query), data.values.shape[1], data.query)
     sums = fourier.pool(data, tol)
     uncertain = (~(sums.state.error <= tol)).nonzero().squeeze(-1)
+    log_floor = sums.log_floor(uncertain)
+    unknown = log_floor == NEVER
+    if data.x.shape[1] > 1 and 0 < int(unknown.sum()) * len(data.x) <= MAX_DIRECT_PAIRS:
+        sums.state.put(uncertain[unknown], pairwise.pool(data.with_query(data.query.T[:, uncertain[unknown]].T)))
+        uncertain, log_floor = uncertain[~unknown], log_floor[~unknown]
     if len(uncertain):
         near = data.with_query(data.query.T[:, uncertain].T)
-        sums.state.put(uncertain, radius_search.pool(near, tol, sums.log_floor(uncertain)))
+        sums.state.put(uncertain, radius_search.pool(near, tol, log_floor))
     return sums.state
 
 

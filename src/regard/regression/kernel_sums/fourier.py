@@ -94,9 +94,9 @@ class Series(NamedTuple):
         truncation = self.truncation
         if order:
             sides = list(zip(self.periods, self.modes, strict=True))
-            exchanged = max(_truncation_of_one(*side, self.eps) for side in sides)
+            exchanged = max(_truncation(*side, self.eps, 1) for side in sides)
             if order > 1:
-                exchanged = max((1 + exchanged) ** 2 - 1, *(_truncation_of_two(*side, self.eps) for side in sides))
+                exchanged = max((1 + exchanged) ** 2 - 1, *(_truncation(*side, self.eps, 2) for side in sides))
             truncation = (1 + exchanged) * (1 + truncation) - 1
         transforms = 2 * nufft.error_bound(self.eps, points, len(self.modes))
         coordinates = (8 if order else 5) * nufft.UNIT_ROUNDOFF * sum(self.periods)  # where a point lies is rounded too
@@ -110,19 +110,12 @@ def _sum_over_copies(span: float, period: float, order: int) -> float:
     return sum(end**order * math.exp(-(end**2) / 2) for end in ends)
 
 
-def _truncation_of_one(period: float, count: int, eps: float) -> float:
-    """Neighbouring periods and modes left out, with |u| K and |kappa| g."""
+def _truncation(period: float, count: int, eps: float, order: int) -> float:
+    """Neighbouring periods and modes left out along one axis, with |u|^order K and |kappa|^order g."""
     last = 2 * math.pi * (count // 2) / period
     span = period - math.sqrt(2 * math.log(2 / eps))
-    return _sum_over_copies(span, period, 1) + math.sqrt(2 / math.pi) * math.exp(-(last**2) / 2)
-
-
-def _truncation_of_two(period: float, count: int, eps: float) -> float:
-    """Neighbouring periods and modes left out, with u^2 K and kappa^2 g."""
-    last = 2 * math.pi * (count // 2) / period
-    span = period - math.sqrt(2 * math.log(2 / eps))
-    tail = math.sqrt(2 / math.pi) * last * math.exp(-(last**2) / 2) + math.erfc(last / math.sqrt(2))
-    return _sum_over_copies(span, period, 2) + tail
+    tail = math.sqrt(2 / math.pi) * last ** (order - 1) * math.exp(-(last**2) / 2)
+    return _sum_over_copies(span, period, order) + tail + (math.erfc(last / math.sqrt(2)) if order > 1 else 0.0)
 
 
 def eps_for(tol: float) -> float:

@@ -8,8 +8,8 @@ are near it, so a narrow block of queries around a centre of its own loses littl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -105,12 +105,10 @@ def _pool_by_inner_products(
     return Pooled(lse - query.square().sum(1) * 0.5, mean[:, :columns], lse.new_zeros(len(lse)))
 
 
-@dataclass(frozen=True, slots=True)
-class DoublePoints:
-    """Points in float64, as `pruned_sum` needs them. `pool` averages one block of queries."""
+class DoublePoints(NamedTuple):
+    """Points in float64, as `pruned_sum` needs them."""
 
     data: Standardised
-    pool: Callable[[Standardised], Pooled] = pool_block
 
     def log_contribution_bound(
         self, low: Float[Tensor, "tiles dim"], high: Float[Tensor, "tiles dim"]
@@ -127,7 +125,7 @@ class DoublePoints:
     def _pool(self, rows: slice | Int[Tensor, " rows"], points: Int[Tensor, " kept"] | None) -> Pooled:
         block = self.data if points is None else self.data.subset(lambda tensor: tensor[points])
         block = block.with_query(block.query[rows])
-        return self.pool(block) if len(block.x) else empty(len(block.query), block.values.shape[1], block.query)
+        return pool_block(block) if len(block.x) else empty(len(block.query), block.values.shape[1], block.query)
 
 
 def pool_pruned(data: Standardised, tol: float) -> Pooled:

@@ -23,6 +23,7 @@ from regard.regression.kernel_sums.sample import (
     Standardised,
     extent,
     log_kernel,
+    relevant,
     squared_distance,
     standardise,
 )
@@ -87,17 +88,9 @@ def plan_for(
     sample: Sample, query: Float[Tensor, "q dim"], *, tol: float, forced: str = "auto", explain: bool = False
 ) -> Plan:
     """The plan for a sample and queries. With `explain`, all costs that its reason names are estimated."""
-    sample = sample.relevant()
-    workload = Workload(
-        queries=len(query),
-        points=len(sample.x),
-        dim=sample.x.shape[1],
-        kernel=sample.kernel,
-        tol=tol,
-        device=sample.x.device.type,
-        columns=sample.values.shape[1],
-        forced=forced,
-    )
+    sample, query = relevant(sample, query)
+    (n, dim), columns, device = sample.x.shape, sample.values.shape[1], sample.x.device.type
+    workload = Workload(len(query), n, dim, sample.kernel, tol, columns, device=device, forced=forced)
     if (workload.pairs <= EXACT_PAIRS and forced == "auto") or not workload.pairs or not workload.dim:
         return choose(workload)  # small problems do not wait for estimates
     low, high = extent(sample.x)
@@ -201,8 +194,7 @@ def _sizes(workload: Workload) -> str:
 
 def estimate_share_in_reach(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> float:
     """The selectivity of pruning: the share of all pairs that is left, estimated from a few tiles of queries."""
-    finite = torch.isfinite(sample.bandwidth)
-    query, sample = query if bool(finite.all()) else query[:, finite], sample.relevant()
+    sample, query = relevant(sample, query)
     n = len(sample.x)
     few = replace(sample, x=_every(sample.x, ESTIMATE_POINTS), values=_every(sample.values, ESTIMATE_POINTS))
     weight = torch.zeros_like(few.x[:, 0]) if sample.log_weight is None else _every(sample.log_weight, ESTIMATE_POINTS)

@@ -22,8 +22,8 @@ boxes around them are.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial, reduce
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -50,6 +50,7 @@ SQUARE_ERROR = 2.0**-48  # relative rounding error of a squared distance, at mos
 SHARE_ERROR = 1.001  # times: more than a sum of shares can lose in single precision
 NEGLIGIBLE = 2.0**-60  # of the total weight: less than float64 can hold beside it
 
+Pieces = Sequence[Callable[[], "PreparedPoints"]]
 Finish = Callable[[Float[Tensor, "q dim"], Pooled], Pooled]
 
 
@@ -83,29 +84,21 @@ class Region(NamedTuple):
     value_range: float
     log_pruned: float  # log of the weight of all points that are in no piece, at most
 
-    def prepared(self) -> Iterable[PreparedPoints]:
-        """The prepared pieces, to be iterated more than once. Several are prepared anew: together they may be large."""
-        pieces = _PreparedPieces(self)
-        return pieces if len(self.pieces) > 1 else list(pieces)
+    def prepared(self) -> Pieces:
+        """One call for each piece. Several are prepared at each call: kept together they may be large."""
+        calls = [partial(self._prepare, piece) for piece in self.pieces]
+        return calls if len(calls) > 1 else [cache(call) for call in calls]
+
+    def _prepare(self, piece: list[slice]) -> PreparedPoints:
+        def rows(tensor: Tensor) -> Tensor:
+            return tensor[piece[0]] if len(piece) == 1 else torch.cat([tensor[run] for run in piece])
+
+        return self.prepare(self.points.with_query(self.query).subset(rows))
 
     def with_pruning_error(self, state: Pooled, log_pruned: Float[Tensor, " q"]) -> Pooled:
         """Add the pruning error: at most (pruned share of the weight) x (range of values)."""
         state, share = self.finish(self.query, state), _pruned_share(log_pruned, state)
         return state._replace(error=state.error + torch.where(share > NEGLIGIBLE, share * self.value_range, 0.0))
-
-
-class _PreparedPieces:
-    def __init__(self, region: Region) -> None:
-        self.region = region
-
-    def __iter__(self) -> Iterator[PreparedPoints]:
-        points = self.region.points.with_query(self.region.query)
-        for piece in self.region.pieces:
-
-            def rows(tensor: Tensor, piece: list[slice] = piece) -> Tensor:
-                return tensor[piece[0]] if len(piece) == 1 else torch.cat([tensor[run] for run in piece])
-
-            yield self.region.prepare(points.subset(rows))
 
 
 class KeptTiles(NamedTuple):
@@ -230,7 +223,7 @@ def _pool_all(region: Region) -> Pooled:
     if not region.pieces:
         return empty(len(region.query), region.points.values.shape[1], region.query)
     rows = slice(0, len(region.query))
-    state = reduce(merge, (points.pool_tiles([rows], [None]) for points in region.prepared()))
+    state = reduce(merge, (piece().pool_tiles([rows], [None]) for piece in region.prepared()))
     return region.with_pruning_error(state, torch.full_like(state.lse, region.log_pruned))
 
 
@@ -252,15 +245,14 @@ def _pool_pruned(region: Region, delta: float) -> Pooled:
     return Pooled(*map(inner.original_order, region.with_pruning_error(state, log_pruned)))
 
 
-def _pool_tiles(
-    region: Region, inner: Tiles, pieces: Iterable[PreparedPoints], delta: float
-) -> tuple[Pooled, Float[Tensor, " q"]]:
+def _pool_tiles(region: Region, inner: Tiles, pieces: Pieces, delta: float) -> tuple[Pooled, Float[Tensor, " q"]]:
     """The state at each query, and the log of the weight that was pruned at most."""
     rows = [inner.rows(tile) for tile in range(len(inner))]
     log_floor = _estimate_log_floor(pieces, rows)
     states: list[Pooled] = []
     pruned = [torch.full_like(log_floor, region.log_pruned)]
-    for points in pieces:
+    for piece in pieces:
+        points = piece()
         kept, log_pruned = prune_points(points.log_contribution_bound(inner.low, inner.high), log_floor, delta)
         pruned.append(log_pruned)
         states.append(points.pool_tiles(rows, kept))
@@ -268,15 +260,15 @@ def _pool_tiles(
     return reduce(merge, states), together.repeat_interleave(torch.tensor(inner.start).diff())
 
 
-def _estimate_log_floor(pieces: Iterable[PreparedPoints], tiles: Sequence[slice]) -> Float[Tensor, " tiles"]:
+def _estimate_log_floor(pieces: Pieces, tiles: Sequence[slice]) -> Float[Tensor, " tiles"]:
     """The log of the smallest sum at the queries of each tile, estimated from a few of them."""
     chosen = [range(rows.start, rows.stop, max(1, (rows.stop - rows.start) // QUERIES_FOR_FLOOR)) for rows in tiles]
     lse = _pool_rows(pieces, torch.tensor([row for rows in chosen for row in rows])).lse
     return torch.stack([tile.min() for tile in lse.split([len(rows) for rows in chosen])]) - math.log(2)
 
 
-def _pool_rows(pieces: Iterable[PreparedPoints], rows: Int[Tensor, " rows"]) -> Pooled:
-    return reduce(merge, (points.pool_rows(rows) for points in pieces))
+def _pool_rows(pieces: Pieces, rows: Int[Tensor, " rows"]) -> Pooled:
+    return reduce(merge, (piece().pool_rows(rows) for piece in pieces))
 
 
 def _pruned_share(log_pruned: Float[Tensor, " q"], state: Pooled) -> Float[Tensor, " q"]:

@@ -26,7 +26,6 @@ from regard.regression.kernel_sums.state import Pooled, empty
 
 PRUNED_SHARE = 0.1  # of `tol`, for the points outside the radius: a smaller one costs only a logarithm
 MAX_CELL_RADIUS = 14.0  # bandwidths; a wider ball would cover many empty cells
-MAX_DIRECT_PAIRS = 3e7  # up to here all pairs are faster than a kd-tree
 BLOCK_PAIRS = 2**18  # pairs evaluated at once: a handful of arrays of this length stays near the cache
 CELLS_PER_RADIUS = 2  # cells to each side of a query
 LAST_AXIS_CELLS = 8  # times as many along the last axis: points there stand in a row anyway
@@ -230,65 +229,45 @@ class KdTree:
             yield Neighbours(torch.from_numpy(points), rows[part], length[rows][part])
 
 
+def search_index(x: Float[Tensor, "n dim"]) -> SortedAxis | KdTree:
+    """The index for radii that are too large for cells."""
+    return SortedAxis(x) if x.shape[1] == 1 else KdTree(x)
+
+
 def pool(data: Standardised, tol: float, log_floor: Float[Tensor, " q"] | None = None) -> Pooled:
-    """The Gaussian average at each query over the points that matter.
+    """The Gaussian average at each query over the points that matter; `data` is standardised by axis.
 
-    `log_floor` is the log of a weight that each query certainly has, or -inf. Data is standardised by axis.
+    `log_floor` is the log of a weight that each query certainly has, or -inf where none is known.
     """
-    return _RadiusSum(data, tol, log_floor).pool()
-
-
-class _RadiusSum:
-    def __init__(self, data: Standardised, tol: float, log_floor: Tensor | None) -> None:
-        self.data = data
-        self.index: SortedAxis | KdTree | None = None
-        self.state = empty(len(data.query), data.values.shape[1], data.query)
-        self.log_floor = self.state.lse.clone() if log_floor is None else log_floor.clone()
-        weight, self.value_range = data.log_weight, data.value_range
-        self.log_mass = math.log(len(data.x)) if weight is None else float(torch.logsumexp(weight, 0))
-        # Less than rounding cannot be seen: a tol of 0 means what float64 can hold.
-        self.log_needed = self.log_mass + math.log(self.value_range / (PRUNED_SHARE * max(tol, UNIT_ROUNDOFF)))
-
-    def pool(self) -> Pooled:
-        unknown = torch.nonzero(self.log_floor == -math.inf).squeeze(-1)
-        if len(unknown) and self.data.x.shape[1] > 1 and len(unknown) * len(self.data.x) <= MAX_DIRECT_PAIRS:
-            self.state.lse[unknown], self.state.mean[unknown] = _average_all(self.data, self._query(unknown))
-        elif len(unknown):
-            distance, row = self._index().nearest(self._query(unknown))
-            weight = 0.0 if self.data.log_weight is None else self.data.log_weight[row]
-            self.log_floor[unknown] = weight - distance.square() / 2
-        radius = torch.sqrt(2 * (self.log_needed - self.log_floor))  # inf: done already
-        near = torch.nonzero(radius <= MAX_CELL_RADIUS).squeeze(-1)
-        far = torch.nonzero((radius > MAX_CELL_RADIUS) & (radius < math.inf)).squeeze(-1)
-        if len(near) and fits_cells(self.data.low, self.data.high, float(radius[near].max())):
-            cells = cell_list(self.data.x, self.data.low, self.data.high, self._query(near), radius[near])
-            self._average(near, radius[near], *cells)
+    state, index, value_range = empty(len(data.query), data.values.shape[1], data.query), None, data.value_range
+    floor = state.lse.clone() if log_floor is None else log_floor.clone()
+    log_mass = math.log(len(data.x)) if data.log_weight is None else float(torch.logsumexp(data.log_weight, 0))
+    unknown = torch.nonzero(floor == -math.inf).squeeze(-1)
+    if len(unknown):
+        index = search_index(data.x)
+        distance, row = index.nearest(data.query.T[:, unknown].T)
+        floor[unknown] = (0.0 if data.log_weight is None else data.log_weight[row]) - distance.square() / 2
+    # Less than rounding cannot be seen: a tol of 0 means what float64 can hold.
+    log_needed = log_mass + math.log(value_range / (PRUNED_SHARE * max(tol, UNIT_ROUNDOFF)))
+    radius = torch.sqrt(2 * (log_needed - floor))
+    near = radius <= MAX_CELL_RADIUS
+    by_cells = bool(near.any()) and fits_cells(data.low, data.high, float(radius[near].max()))
+    for chosen in (near, ~near) if by_cells else (torch.ones_like(near),):
+        rows = torch.nonzero(chosen).squeeze(-1)
+        part, reach = data.with_query(data.query.T[:, rows].T), radius[rows]
+        if not len(rows):
+            continue
+        if by_cells and chosen is near:
+            order, lists = cell_list(data.x, data.low, data.high, part.query, reach)
         else:
-            self._average_by_index(near, radius[near])
-        self._average_by_index(far, radius[far])
-        return self.state
-
-    def _query(self, rows: Int[Tensor, " rows"]) -> Float[Tensor, "rows dim"]:
-        return self.data.query.T[:, rows].T
-
-    def _index(self) -> SortedAxis | KdTree:
-        if self.index is None:
-            self.index = (SortedAxis if self.data.x.shape[1] == 1 else KdTree)(self.data.x)
-        return self.index
-
-    def _average_by_index(self, rows: Int[Tensor, " rows"], radius: Float[Tensor, " rows"]) -> None:
-        if len(rows):
-            index = self._index()
-            self._average(rows, radius, index.order, index.within(self._query(rows), radius))
-
-    def _average(self, rows: Tensor, radius: Tensor, order: Tensor | None, lists: Iterable[Neighbours]) -> None:
-        floor, data = self.log_floor[rows], self.data.with_query(self._query(rows))
+            index = index or search_index(data.x)
+            order, lists = index.order, index.within(part.query, reach)
         if order is not None:
-            data = data.subset(lambda tensor: tensor[order] if tensor.is_contiguous() else tensor.T[:, order].T)
-        weight, total = _weighted_sums(data, floor, lists)
-        self.state.lse[rows] = weight.log() + floor
-        self.state.mean[rows] = total / weight.unsqueeze(-1)
-        self.state.error[rows] = torch.exp(self.log_mass - radius.square() / 2 - floor) / weight * self.value_range
+            part = part.subset(lambda rows, order=order: rows.T[:, order].T if rows.dim() == 2 else rows[order])
+        weight, total = _weighted_sums(part, floor[rows], lists)
+        error = torch.exp(log_mass - reach.square() / 2 - floor[rows]) / weight * value_range
+        state.put(rows, Pooled(weight.log() + floor[rows], total / weight.unsqueeze(-1), error))
+    return state
 
 
 def _weighted_sums(
@@ -298,45 +277,19 @@ def _weighted_sums(
     weight = torch.zeros_like(floor)
     total = floor.new_zeros(len(floor), data.values.shape[1])
     for block in lists:
-        share = _shares(data, floor, block)
-        weight.index_add_(0, block.query, block.sums(share))
-        for column in range(total.shape[1]):
-            total[:, column].index_add_(0, block.query, block.sums(share * data.values[block.points, column]))
-    return weight, total
-
-
-def _shares(data: Standardised, floor: Float[Tensor, " q"], block: Neighbours) -> Float[Tensor, " pairs"]:
-    """exp(log weight - |difference|^2 / 2 - floor) of every pair."""
-    exponent = torch.repeat_interleave(-floor[block.query], block.length)
-    for row, at in zip(data.x.T, data.query.T, strict=True):
-        difference = row[block.points]
-        difference -= torch.repeat_interleave(at[block.query], block.length)
-        exponent.addcmul_(difference, difference, value=-0.5)
-    if data.log_weight is not None:
-        exponent += data.log_weight[block.points]
-    return exponent.exp_()
-
-
-def _average_all(
-    data: Standardised, query: Float[Tensor, "q dim"]
-) -> tuple[Float[Tensor, " q"], Float[Tensor, "q columns"]]:
-    """The log weight and the average over all points, pair by pair."""
-    lse, mean = query.new_empty(len(query)), query.new_empty(len(query), data.values.shape[1])
-    step = max(1, 4 * BLOCK_PAIRS // len(data.x))
-    for first in range(0, len(query), step):
-        rows = slice(first, first + step)
-        exponent = torch.zeros(len(query[rows]), len(data.x), dtype=torch.float64)
-        for row, at in zip(data.x.T, query[rows].T, strict=True):
-            difference = row - at.unsqueeze(-1)
+        points, query, length = block
+        exponent = torch.repeat_interleave(-floor[query], length)  # log weight - |difference|^2 / 2 - floor
+        for row, at in zip(data.x.T, data.query.T, strict=True):
+            difference = row[points]
+            difference -= torch.repeat_interleave(at[query], length)
             exponent.addcmul_(difference, difference, value=-0.5)
         if data.log_weight is not None:
-            exponent += data.log_weight
-        top = exponent.amax(1, keepdim=True)
-        share = exponent.sub_(top).exp_()
-        weight = share.sum(1)
-        lse[rows] = top.squeeze(1) + weight.log()
-        mean[rows] = (share @ data.values) / weight.unsqueeze(-1)
-    return lse, mean
+            exponent += data.log_weight[points]
+        share = exponent.exp_()
+        weight.index_add_(0, query, block.sums(share))
+        for column in range(total.shape[1]):
+            total[:, column].index_add_(0, query, block.sums(share * data.values[points, column]))
+    return weight, total
 
 
 class Nearest(NamedTuple):

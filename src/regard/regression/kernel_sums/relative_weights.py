@@ -27,9 +27,7 @@ from regard.regression.kernel_sums.categorical import Kinds, by_category
 from regard.regression.kernel_sums.kd_tree import Tiles, tiles
 from regard.regression.kernel_sums.sample import (
     EXACT_PAIRS,
-    UNIT_ROUNDOFF,
     Sample,
-    log_kernel,
     scale_of,
     standardise,
 )
@@ -37,8 +35,6 @@ from regard.regression.kernel_sums.state import Pooled
 
 TILE_PAIRS = 1 << 18  # pairs at a time
 MAX_TILE_QUERIES = 256  # where queries are few, they are seldom neighbours, and each has a tile of its own
-MIN_LOG_WEIGHT = -1e4  # of a query's total: below it, the logs of its parts have lost more than three digits
-LOST_SHARE = 0.01  # of `tol`, that rounding may take where not all pairs are computed
 PRUNED_SHARE = 2.0**-100  # of the weight; so small because a caller may divide by a spread of nearly nothing
 LARGEST = torch.finfo(torch.float64).max
 
@@ -68,19 +64,6 @@ class LeaveOut(NamedTuple):
 
 
 Statistic = Callable[[Neighbourhood], tuple[Tensor, ...]]  # results have a row for each query
-
-
-def far_queries(sample: Sample, state: Pooled, tol: float) -> Int[Tensor, " far"]:
-    """Queries so far from all points that weights from squared distances have lost too many digits.
-
-    Where all pairs are computed three digits are too many, elsewhere what can be seen beside `tol`.
-    """
-    heaviest = 0.0 if sample.log_weight is None else float(sample.log_weight.max()) if len(sample.x) else NEVER
-    if kernels.get(sample.kernel).compact or not len(sample.x) or heaviest == NEVER:
-        return torch.empty(0, dtype=torch.int64, device=state.lse.device)
-    exact = len(state.lse) * len(sample.x) <= EXACT_PAIRS
-    lowest = MIN_LOG_WEIGHT if exact else min(MIN_LOG_WEIGHT, -LOST_SHARE * tol / UNIT_ROUNDOFF)
-    return (~(state.lse - heaviest >= lowest)).nonzero().squeeze(-1)
 
 
 def pool(sample: Sample, query: Float[Tensor, "q dim"]) -> Pooled:
@@ -198,7 +181,7 @@ def _members(points: Tiles, kept: Bool[Tensor, " tiles"]) -> Int[Tensor, " n"]:
 def _neighbourhood(
     sample: Sample, unit: Tensor, query: Tensor, rows: Tensor, points: Tensor, leave_out: LeaveOut | None
 ) -> Neighbourhood:
-    x, at = sample.x[points], query[rows]
+    x, at, kernel = sample.x[points], query[rows], kernels.get(sample.kernel)
     axes = torch.isfinite(sample.bandwidth).nonzero().flatten().tolist()
     square = at.new_zeros(len(at), len(x))
     to_query = [(at[:, axis : axis + 1] - x[:, axis]).div_(unit[axis]) for axis in axes]
@@ -209,17 +192,17 @@ def _neighbourhood(
         square.masked_fill_(own, torch.inf)
     offset, query_offset = _offsets(square.argmin(1), x, at, unit)
     best = square.amin(1, keepdim=True)
-    if not kernels.get(sample.kernel).compact:
-        logits = _relative_log_kernel(sample.kernel, offset, to_query, query_offset, axes, square, best)
+    if kernel.compact:
+        logits, log_nearest = kernel.log_kernel(square), 0.0
+    else:
+        log_nearest = kernel.log_kernel(best).squeeze(1)
+        logits = kernel.log_relative(_half_difference(offset, query_offset, to_query, axes), square, best)
         for _ in axes:  # far away all squares are rounded alike: the nearest is found one feature at a time
             nearer = logits.masked_fill(square == torch.inf, NEVER)
             if not bool((nearer > 0).any()):
                 break
             offset, query_offset = _offsets(nearer.argmax(1), x, at, unit)
-            logits = _relative_log_kernel(sample.kernel, offset, to_query, query_offset, axes, square, best)
-        log_nearest = log_kernel(best, sample.kernel).squeeze(1)
-    else:
-        logits, log_nearest = log_kernel(square, sample.kernel), 0.0
+            logits = kernel.log_relative(_half_difference(offset, query_offset, to_query, axes), square, best)
     log_weight = None if sample.log_weight is None else sample.log_weight[points]
     if log_weight is not None:
         logits += log_weight
@@ -245,17 +228,9 @@ def _offsets(
     return offset, (at - x[nearest]) / unit
 
 
-def _relative_log_kernel(
-    kernel: str,
-    offset: Tensor,
-    to_query: list[Tensor],
-    query_offset: Tensor,
-    axes: list[int],
-    square: Tensor,
-    best: Tensor,
-) -> Float[Tensor, "q n"]:
-    """log K of each point less log K of the nearest one."""
-    difference = torch.zeros_like(square)
+def _half_difference(offset: Tensor, query_offset: Tensor, to_query: list[Tensor], axes: list[int]) -> Tensor:
+    """(|q - x_0|^2 - |q - x_i|^2) / 2 of each point, (q, n)."""
+    half = offset.new_zeros(len(offset), offset.shape[2])
     for axis, one in zip(axes, to_query, strict=True):
-        difference.addcmul_(offset[:, axis], one + query_offset[:, axis : axis + 1], value=0.5)
-    return kernels.get(kernel).log_relative(difference, square, best)
+        half.addcmul_(offset[:, axis], one + query_offset[:, axis : axis + 1], value=0.5)
+    return half

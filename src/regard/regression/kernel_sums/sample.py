@@ -41,15 +41,6 @@ class Sample:
         """log K + log s between scaled points, as a score of attention."""
         return kernel_score(self.kernel, self.log_weight)
 
-    def relevant(self) -> Sample:
-        """The sample without features of infinite bandwidth and without points of weight 0."""
-        sample, finite, weight = self, torch.isfinite(self.bandwidth), self.log_weight
-        if not bool(finite.all()):
-            sample = replace(sample, x=sample.x[:, finite], bandwidth=sample.bandwidth[finite])
-        if weight is not None and not bool((counts := weight > NEVER).all()):
-            sample = replace(sample, x=sample.x[counts], values=sample.values[counts], log_weight=weight[counts])
-        return sample
-
 
 @dataclass(frozen=True, eq=False)
 class Standardised:
@@ -94,9 +85,19 @@ class Standardised:
         return torch.where(lse.unsqueeze(-1) == NEVER, 0.0, torch.addcmul(self.mean, mean, self.scale))
 
 
+def relevant(sample: Sample, query: Float[Tensor, "q dim"]) -> tuple[Sample, Float[Tensor, "q finite"]]:
+    """The sample and queries without features of infinite bandwidth, and without points of weight 0."""
+    finite, weight = torch.isfinite(sample.bandwidth), sample.log_weight
+    if not bool(finite.all()):
+        sample, query = replace(sample, x=sample.x[:, finite], bandwidth=sample.bandwidth[finite]), query[:, finite]
+    if weight is not None and not bool((counts := weight > NEVER).all()):
+        sample = replace(sample, x=sample.x[counts], values=sample.values[counts], log_weight=weight[counts])
+    return sample, query
+
+
 def standardise(sample: Sample, query: Float[Tensor, "q dim"]) -> Standardised:
     """A sample and queries around the median of its points: most points are near it, and keep their digits."""
-    query, sample = _finite_features(sample, query), sample.relevant()
+    sample, query = relevant(sample, query)
     x = sample.x
     centre = x[:: max(1, len(x) // ROWS_FOR_CENTRE)].median(0).values if x.numel() else x.new_zeros(x.shape[1])
     # The centre is taken away before anything is divided: a large offset would eat the digits of what differs.
@@ -109,7 +110,7 @@ def standardise_by_axis(sample: Sample, query: Float[Tensor, "q dim"]) -> Standa
 
     This is the layout that Fourier transforms and cell lists read.
     """
-    query, sample = _finite_features(sample, query), sample.relevant()
+    sample, query = relevant(sample, query)
     bandwidth = sample.bandwidth
     low, high = extent(sample.x)
     centre = low + (high - low) / 2
@@ -128,11 +129,6 @@ def _standardised(sample: Sample, x: Tensor, query: Tensor, low: Tensor, high: T
     return Standardised(
         x, query, (values - mean) / scale, sample.log_weight, sample.kernel, low, high, mean=mean, scale=scale
     )
-
-
-def _finite_features(sample: Sample, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q finite"]:
-    finite = torch.isfinite(sample.bandwidth)
-    return query if bool(finite.all()) else query[:, finite]
 
 
 def _rows_by_axis(points: Tensor, centre: Tensor, bandwidth: Tensor) -> Float[Tensor, "n dim"]:

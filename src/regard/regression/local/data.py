@@ -15,7 +15,7 @@ from regard.regression.kernel_sums.categorical import Kinds
 from regard.regression.kernel_sums.fourier_gradient import Gradient
 from regard.regression.kernel_sums.plan import plan_for
 from regard.regression.kernel_sums.relative_weights import Statistic
-from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample
+from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, extent
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local.linear_fourier import Lines, lines_if_cheapest
 from regard.scores import Score
@@ -91,8 +91,8 @@ class Data:
         """Points in units of the bandwidth, from no farther than what the kernel is told of them keeps digits."""
         sample = self.sample
         far, beside = clamp.BY_DISTANCES if kernels.get(sample.kernel).tail_power <= 1 else clamp.BY_SQUARES
-        box = clamp.ends(sample.x)
-        return sample.scaled(clamp.brought(points, box, far * sample.bandwidth, beside * sample.bandwidth))
+        box = extent(sample.x)
+        return sample.scaled(clamp.clamp_to(points, box, far * sample.bandwidth, beside * sample.bandwidth))
 
 
 NEARLY_NEVER = 1e6  # a score of that much less is a weight of 0 up to 10^3 bandwidths, and leaves others 10 digits
