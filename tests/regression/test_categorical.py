@@ -28,7 +28,7 @@ def test_the_same_curve_as_statsmodels(width):
 
 
 @pytest.mark.parametrize("width", [[0.3, 0.1], [0.0, 0.4]])
-def test_nothing_but_categories(width):
+def test_all_columns_may_be_categorical(width):
     x, y = mixed()
     judge = KernelReg(y, x[:, 1:], "uu", reg_type="lc", bw=width)
     model = rg.NadarayaWatson(bandwidth=width, categorical=[0, 1]).fit(x[:, 1:], y)
@@ -46,7 +46,7 @@ def test_the_weights_predict(kernel, degree):
     assert np.isfinite(model.predict(x, return_std=True)[1]).all()
 
 
-def test_errors_by_their_formula():
+def test_standard_errors_follow_their_formula():
     x, y = mixed()
     model = rg.NadarayaWatson(bandwidth=[0.5, 0.2, 0.3], categorical=[1, 2]).fit(x, y)
     matrix = model.weights(x).dense().numpy()
@@ -74,7 +74,7 @@ def test_slopes_are_those_of_the_other_features(kernel, degree):
     assert np.isnan(found[:, 1:]).all()
 
 
-def test_the_choice_is_no_worse_than_that_of_statsmodels():
+def test_cross_validation_is_no_worse_than_statsmodels():
     x, y = mixed(n=31)
     x = x[:, :2]
     judge = KernelReg(y, x, "cu", reg_type="lc", bw="cv_ls")
@@ -91,7 +91,7 @@ def frame():
 
 
 @pytest.mark.parametrize("asked", ["auto", ["colour", "shape"], [1, 2], [-1, "colour"]])
-def test_names(asked):
+def test_columns_are_selected_by_name_or_auto(asked):
     table, x, y = frame()
     named = rg.NadarayaWatson(bandwidth=[0.5, 0.2, 0.3], categorical=asked).fit(table, y)
     numbered = rg.NadarayaWatson(bandwidth=[0.5, 0.2, 0.3], categorical=[1, 2]).fit(x, y)
@@ -132,7 +132,7 @@ def test_a_missing_value_of_pandas_is_named(kind):
         rg.NadarayaWatson(categorical=["colour", "shape"]).fit(table.assign(colour=column), y)
 
 
-def test_a_text_among_numbers_is_refused_in_our_name():
+def test_a_text_in_a_numeric_column_is_a_data_error():
     x, y = mixed()
     table = x.astype(object)
     table[3, 0] = "wide"
@@ -156,7 +156,7 @@ def test_what_is_no_list_of_columns_is_refused(asked):
         rg.NadarayaWatson(bandwidth=0.3, categorical=asked).fit(x, y)
 
 
-def test_it_refuses():
+def test_bad_categorical_arguments_are_refused():
     table, _, y = frame()
     with pytest.raises(ChoiceError, match=r"'price'.*size, colour, shape"):
         rg.NadarayaWatson(categorical=["price"]).fit(table, y)

@@ -18,7 +18,7 @@ def data(n=61, features=2, seed=0):
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("degree", [0, 1])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_formula(kernel, degree, weighted):
+def test_standard_error_follows_its_formula(kernel, degree, weighted):
     x, y = data()
     weight = np.random.default_rng(1).uniform(0.5, 3, 61) if weighted else np.ones(61)
     query = x[::4] + 0.05

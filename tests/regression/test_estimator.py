@@ -91,7 +91,7 @@ def test_residuals_are_those_of_a_fit_without_the_row(kernel, degree, weighted):
         np.testing.assert_allclose(model.loo_residuals_[row], expected, atol=1e-9)
 
 
-def test_what_is_known_of_rows_left_out():
+def test_leave_one_out_attributes_agree():
     x, y = table(outputs=1)
     model = rg.NadarayaWatson(bandwidth=0.8).fit(x, y[:, 0])
     residuals = model.loo_residuals_
@@ -100,7 +100,7 @@ def test_what_is_known_of_rows_left_out():
     assert model.loo_score_ == pytest.approx(1 - np.mean(residuals**2) / y.var(), rel=1e-12)
 
 
-def test_chosen_by_leave_one_out():
+def test_the_bandwidth_minimises_leave_one_out():
     x, y = table(n=211, outputs=1)
     model = rg.NadarayaWatson().fit(x, y[:, 0])
     assert model.bandwidth_.shape == (3,)
@@ -111,7 +111,7 @@ def test_chosen_by_leave_one_out():
 
 
 @pytest.mark.parametrize("degree", [0, 1])
-def test_appended_data_is_data(degree):
+def test_partial_fit_predicts_like_a_fit_of_all_rows(degree):
     x, y = table()
     whole = rg.NadarayaWatson(bandwidth=0.9, degree=degree).fit(x, y, np.r_[np.ones(20), np.full(33, 2.0)])
     parts = rg.NadarayaWatson(bandwidth=0.9, degree=degree)
@@ -121,7 +121,7 @@ def test_appended_data_is_data(degree):
     assert parts.n_samples_fit_ == 53
 
 
-def test_appending_keeps_the_bandwidth():
+def test_partial_fit_keeps_the_bandwidth():
     x, y = table()
     model = rg.NadarayaWatson(bandwidth="scott").fit(x, y)
     before = model.bandwidth_.copy()
@@ -172,7 +172,7 @@ def test_pandas_out():
 
 
 @pytest.mark.parametrize("copied", [clone, lambda m: pickle.loads(pickle.dumps(m))])  # noqa: S301  our own bytes
-def test_copies(copied):
+def test_copies_predict_the_same(copied):
     x, y = table()
     model = rg.NadarayaWatson("laplace", degree=1).fit(x, y)
     copy = copied(model)

@@ -26,7 +26,7 @@ def nearest(x, y, query, width):
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
 @pytest.mark.parametrize("degree", [0, 1])
 @pytest.mark.parametrize("distance", [40, 1e3, 1e6, 1e9])
-def test_far_is_finite(kernel, degree, distance):
+def test_far_predictions_are_finite(kernel, degree, distance):
     x, y = data()
     width = np.array([0.1, 0.3])
     query = x[:7] + distance * width
@@ -48,7 +48,7 @@ def test_the_limit_is_the_nearest_point(distance):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "biweight"])
-def test_of_two_points_as_near_the_mean(kernel):
+def test_two_points_at_one_distance_give_their_mean(kernel):
     model = rg.NadarayaWatson(kernel, 0.5).fit([[0.0, 1.0], [0.0, -1.0], [-3.0, 0.0]], [1.0, 5.0, 9.0])
     assert model.predict([[1e6, 0.0]]) == pytest.approx(3.0)
     model.fit(model.X_, model.y_, [3, 1, 1])
@@ -86,7 +86,7 @@ def test_points_without_weight_are_not_near():
 
 
 @pytest.mark.parametrize("outside", ["nearest", "nan", "raise"])
-def test_a_row_left_out_that_no_other_reaches_is_told_by_the_nearest(outside):
+def test_leave_one_out_of_an_unreached_row_uses_the_nearest(outside):
     """A search needs a number for every row, so `outside` has no say."""
     model = rg.NadarayaWatson("boxcar", 0.1, outside=outside).fit([[0.0], [0.05], [7.0]], [1.0, 3.0, 9.0])
     np.testing.assert_array_equal(model.loo_residuals_, [1.0 - 3.0, 3.0 - 1.0, 9.0 - 3.0])
@@ -104,7 +104,7 @@ def test_the_nearest_point_is_known_at_any_distance(kernel, distance):
 
 
 @pytest.mark.parametrize("far", [1e3, 1e17, 1e200])
-def test_of_points_as_near_along_one_feature_another_decides(far):
+def test_another_feature_decides_between_equally_far_points(far):
     x = np.array([[-0.5, 1.0], [0.0, 2.0], [0.0, 1.0], [0.0, 4.0]])
     model = rg.NadarayaWatson("boxcar", 0.1).fit(x, [9.0, 5.0, 1.0, 7.0])
     np.testing.assert_array_equal(model.predict([[far, 0.0], [far, 1.75], [far, 3.0], [-far, 3.0]]), [1, 5, 6, 9])

@@ -22,7 +22,7 @@ models = st.builds(
 
 
 @given(model=models, seed=st.integers(0, 2**16))
-def test_order_says_nothing(model, seed):
+def test_the_order_of_rows_does_not_matter(model, seed):
     x, y = table(53, seed)
     order = np.random.default_rng(seed).permutation(53)
     found, error = model.fit(x, y).predict(x, return_std=True)
@@ -49,7 +49,7 @@ def test_a_row_that_comes_twice_has_weight_two(model, seed):
     scale=st.floats(0.01, 100),
     level=st.floats(-100, 100),
 )
-def test_units_say_nothing(model, seed, shift, scale, level):
+def test_units_and_offsets_do_not_matter(model, seed, shift, scale, level):
     x, y = table(37, seed)
     found, error = model.fit(x, y).predict(x, return_std=True)
     model.set_params(bandwidth=model.bandwidth * scale)

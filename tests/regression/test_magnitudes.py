@@ -46,7 +46,7 @@ def test_numbers_without_squares_are_refused(bandwidth, unit):
 
 
 @pytest.mark.parametrize("unit", BEYOND)
-def test_nor_are_they_taken_in_blocks_or_later(unit):
+def test_numbers_without_squares_are_refused_out_of_core_and_in_partial_fit(unit):
     da = pytest.importorskip("dask.array")
     model = rg.NadarayaWatson(bandwidth=0.5)
     with pytest.raises(DataError, match="Column 0 goes from"):
@@ -69,7 +69,7 @@ def test_a_bandwidth_in_which_distances_have_no_squares_is_refused(degree, width
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace", "boxcar"])
 @pytest.mark.parametrize("width", [1e-9, 1e-30, 1e-149])
 @pytest.mark.parametrize("unit", [1.0, 1e149, 1e-149])
-def test_a_narrow_one_listens_to_the_nearest_point(kernel, width, unit):
+def test_a_very_narrow_bandwidth_predicts_the_nearest_point(kernel, width, unit):
     model = rg.NadarayaWatson(kernel, width).fit(X, Y * unit)
     found, error = model.predict(X[:7] + 1e-3, return_std=True)
     np.testing.assert_allclose(found / unit, Y[:7], rtol=1e-12)
@@ -94,7 +94,7 @@ def test_a_column_that_never_changes_may_be_small():
     )
 
 
-def test_slopes_beside_categories_keep_their_digits_too():
+def test_derivatives_beside_categories_keep_their_digits():
     """The same category everywhere changes nothing, also where data spans a great many bandwidths."""
     x = np.concatenate([np.linspace(0, 4e-9, 9), [1.0]])
     y, query = np.sin(np.arange(10.0)), np.array([1.3e-9, 2.9e-9])

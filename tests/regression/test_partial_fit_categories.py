@@ -25,7 +25,7 @@ def grown(first, later, **options):
 
 @pytest.mark.parametrize("degree", [0, 1])
 @pytest.mark.parametrize("later", [["Cork", "Delft"], ["Aachen", "Basel"], ["Arles"]])
-def test_it_is_the_fit_of_all_rows(later, degree):
+def test_partial_fit_with_new_categories_predicts_like_a_fit_of_all_rows(later, degree):
     first, more = rows(["Basel", "Arles"]), rows(later, seed=1)
     options = {"bandwidth": [0.7, 0.2, 0.1], "degree": degree}
     model = grown(first, more, **options)
@@ -59,12 +59,12 @@ def test_a_column_that_was_ignored_still_is():
     np.testing.assert_allclose(model.predict(X), plain.predict(X[["size", "paint"]]), atol=1e-12)
 
 
-def test_one_category_says_nothing_of_others():
+def test_a_column_of_one_category_does_not_become_ignored():
     model = rg.NadarayaWatson(bandwidth=0.0, categorical=[0]).fit([["A"]], [1.0]).partial_fit([["B"]], [2.0])
     np.testing.assert_array_equal(model.predict([["A"], ["B"]]), [1, 2])
 
 
-def test_saved_and_drawn(tmp_path):
+def test_a_grown_model_can_be_saved_and_plotted(tmp_path):
     model = grown(rows(["Arles", "Basel"]), rows(["Aachen", "Cork"], seed=1), bandwidth=[0.7, 0.2, 0.1])
     model.save(tmp_path / "m")
     again = rg.NadarayaWatson.load(tmp_path / "m")
@@ -85,7 +85,7 @@ def test_saved_and_drawn(tmp_path):
         (["9", "10"], [11, 9], ["10", "11", "9"]),
     ],
 )
-def test_numbers_and_texts(first, later, levels):
+def test_new_categories_may_be_numbers_or_texts(first, later, levels):
     y = np.array([1.0, 2.0, 3.0, 4.0])
     model = rg.NadarayaWatson(bandwidth=0.0, categorical=["a"]).fit(pd.DataFrame({"a": first}), y[:2])
     model.partial_fit(pd.DataFrame({"a": later}), y[2:])
@@ -97,7 +97,7 @@ def test_numbers_and_texts(first, later, levels):
         np.testing.assert_allclose(model.predict(pd.DataFrame({"a": alone})), expected)
 
 
-def test_a_refusal_changes_nothing():
+def test_a_refused_partial_fit_changes_nothing():
     first, later = rows(["Arles", "Basel"]), rows(["Aachen"], seed=1)
     model = rg.NadarayaWatson(bandwidth=[0.7, 0.5, 0.2], categorical=["town", "paint"]).fit(*first)
     before = model.predict(first[0])

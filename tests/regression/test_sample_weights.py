@@ -45,7 +45,7 @@ def test_counts_are_rows():
     np.testing.assert_allclose(found.bandwidth_, truth.bandwidth_, rtol=1e-6)
 
 
-def test_blocks_of_rows_that_weigh_nothing(monkeypatch):
+def test_chunks_of_rows_without_weight(monkeypatch):
     monkeypatch.setattr(fit, "SAMPLED_ROWS", 30)
     x, y, random = data(1500)
     weight = np.zeros(1500)

@@ -27,7 +27,7 @@ def load(name):
 @pytest.mark.parametrize("name", ["engel", "co2", "nile", "sunspots", "diabetes"])
 @pytest.mark.parametrize(("degree", "kind"), [(0, "lc"), (1, "ll")])
 @pytest.mark.parametrize("narrow", [1.0, 0.5])
-def test_the_same_curve(name, degree, kind, narrow):
+def test_predictions_equal_those_of_statsmodels(name, degree, kind, narrow):
     x, y = load(name)
     width = x.std(0) * len(x) ** (-1 / (4 + x.shape[1])) * narrow
     judge = KernelReg(y, x, "c" * x.shape[1], reg_type=kind, bw=width)

@@ -66,13 +66,13 @@ def test_a_device_that_holds_nothing_is_refused(device):
 
 
 @pytest.mark.parametrize("ask", ["predict", "derivative", "weights", "confidence_band"])
-def test_what_was_not_fitted_says_so(ask):
+def test_an_unfitted_estimator_raises_not_fitted(ask):
     with pytest.raises(NotFittedError):
         getattr(rg.NadarayaWatson(), ask)(X)
 
 
 @pytest.mark.parametrize("name", ["loo_residuals_", "loo_score_", "cv_"])
-def test_what_was_not_fitted_has_left_out_nothing(name):
+def test_an_unfitted_estimator_has_no_leave_one_out(name):
     with pytest.raises(NotFittedError):
         getattr(rg.NadarayaWatson(), name)
 

@@ -1,4 +1,4 @@
-"""Collections of Dask give the answer of arrays, on threads and on workers, also where a worker is killed."""
+"""Dask collections give the results of arrays, on threads and on workers, also where a worker is killed."""
 
 import os
 import signal
@@ -57,7 +57,7 @@ class TestSameAnswer:
     def truth(self, kernel, data):
         return rg.NadarayaWatson(kernel, bandwidth=0.9).fit(*data[:3]).predict(data[3])
 
-    def test_keys_queries_or_both(self, kernel, data, truth):
+    def test_dask_as_data_as_queries_or_as_both(self, kernel, data, truth):
         x, y, weight, query = data
         keys = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(chunked(x, 17, 2), chunked(y, 23), chunked(weight, 101))
         here = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(x, y, weight)
@@ -128,7 +128,7 @@ class TestNumbersForNames:
         assert np.all((found.columns if isinstance(y, list) else found.name) == np.array(y))
         assert model.score(table, y, 5) == pytest.approx(truth.score(data[0], numbered[y], numbered[5]), rel=1e-9)
 
-    def test_a_frame_in_memory_is_no_surprise(self, data, numbered):
+    def test_a_pandas_frame_with_numbers_for_names_agrees(self, data, numbered):
         model = rg.NadarayaWatson(bandwidth=0.9).fit(dd.from_pandas(numbered[[0, 1, 2]], npartitions=3), numbered[3])
         assert not hasattr(model, "feature_names_in_")
         with warnings.catch_warnings():
@@ -142,7 +142,7 @@ class TestNumbersForNames:
         truth = rg.NadarayaWatson(bandwidth=0.9).fit(data[0], y)
         np.testing.assert_allclose(model.predict(data[3]), truth.predict(data[3]), **CLOSE)
 
-    def test_what_is_not_there_and_what_is_mixed(self, data, numbered):
+    def test_missing_columns_and_mixed_names_are_refused(self, data, numbered):
         table = dd.from_pandas(numbered, npartitions=3)
         with pytest.raises(DataError, match="X has no column 7; it has: 0, 1, 2, 3, 4, 5"):
             rg.NadarayaWatson(bandwidth=0.9).fit(table, 7)
@@ -227,7 +227,7 @@ class TestTasks:
         finally:
             torch.set_num_threads(before)
 
-    def test_nothing_is_computed_before_it_is_asked(self, data):
+    def test_predictions_are_lazy(self, data):
         def never(_):
             raise AssertionError("computed")
 
@@ -252,7 +252,7 @@ class TestRefusals:
         with pytest.raises(ShapeError, match=r"X has \d+ rows, y has \d+ in chunk \d"):
             rg.NadarayaWatson(bandwidth=1.0).fit(of_unknown_length(chunked(x, 17)), chunked(y, 18))
 
-    def test_a_hole_is_named(self, data, frame):
+    def test_a_missing_number_is_named(self, data, frame):
         x = data[0].copy()
         x[40, 2] = np.nan
         with pytest.raises(DataError, match=r"X in chunk 2 .* NaN stands in row 6, column 2"):
@@ -263,7 +263,7 @@ class TestRefusals:
             with pytest.raises(DataError, match=r"X in chunk 2 .* NaN stands in row 6, column 2"):
                 model.predict(chunked(x, 17)).compute()
 
-    def test_columns_and_features(self, data, frame):
+    def test_wrong_columns_and_numbers_of_features_are_refused(self, data, frame):
         table = dd.from_pandas(frame.assign(city="Oslo"), npartitions=2)
         with pytest.raises(DataError, match=r"column 'city' of X is .*, not a number"):
             rg.NadarayaWatson(bandwidth=1.0).fit(table, "u")

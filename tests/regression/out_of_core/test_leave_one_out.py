@@ -1,4 +1,4 @@
-"""Leave-one-out over blocks is leave-one-out: the same value, gradient, residuals and bandwidth as in memory."""
+"""Leave-one-out over chunks: the same value, gradient, residuals and bandwidth as in memory."""
 
 import math
 
@@ -63,7 +63,7 @@ def test_no_feature_at_all_is_the_mean_of_the_others():
     assert gradient.tolist() == [0, 0]
 
 
-def test_rows_without_weight_are_not_asked_and_not_seen():
+def test_rows_without_weight_do_not_count():
     x, y, weight = made(2, 1, "any")
     weight[::3] = 0
     bandwidth = torch.tensor([0.02, 0.02], dtype=torch.float64)  # a row of weight 0 is very far from all others
@@ -76,7 +76,7 @@ def test_rows_without_weight_are_not_asked_and_not_seen():
 
 
 @pytest.mark.parametrize("weights", ["none", "any", "counts"])
-def test_scott_is_scott(weights):
+def test_scott_gives_the_bandwidth_of_data_in_memory(weights):
     x, y, weight = made(3, 1, weights)
     x[:, 1] = 7.0  # never changes
     blocks = ArraySource(x, y, weight, rows=23)
@@ -93,7 +93,7 @@ class TestSelection:
         some = fit_module.sample_rows(blocks, summarise(blocks))
         assert np.array_equal(some.x.numpy(), x)
 
-    def test_the_rows_drawn_are_the_same_each_time(self, monkeypatch):
+    def test_the_sample_of_rows_is_the_same_each_time(self, monkeypatch):
         monkeypatch.setattr(fit_module, "SAMPLED_ROWS", 20)
         x, y, weight = made(2, 1, "any")
         blocks = ArraySource(x, y, weight, rows=23)
@@ -101,7 +101,7 @@ class TestSelection:
         assert 20 <= len(one.x) <= 20 + 3
         assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
 
-    def test_many_rows_end_where_memory_ends(self, monkeypatch, tmp_path):
+    def test_the_search_ends_where_a_search_in_memory_does(self, monkeypatch, tmp_path):
         """The search begins on a few rows and must settle where the search on all rows does."""
         random = np.random.default_rng(3)
         x = random.normal(size=(400, 3))
@@ -122,7 +122,7 @@ class TestSelection:
         assert found.loo_score_ == pytest.approx(1 - found.cv_ / y.var())
 
     @pytest.mark.parametrize("drawn", [150, 400])
-    def test_each_step_is_told_to_a_function_and_nothing_is_shown(self, drawn, stored, monkeypatch, capsys):
+    def test_a_listener_is_called_after_each_step_and_nothing_is_printed(self, drawn, stored, monkeypatch, capsys):
         monkeypatch.setattr(fit_module, "SAMPLED_ROWS", drawn)
         told = []
         found = rg.NadarayaWatson(verbose=told.append).fit(*stored)
@@ -133,7 +133,7 @@ class TestSelection:
         np.testing.assert_array_equal(told[-1].bandwidth.numpy(), found.bandwidth_)
         assert capsys.readouterr() == ("", "")
 
-    def test_verbose_says_where_it_is(self, stored, monkeypatch, capsys):
+    def test_verbose_prints_the_progress(self, stored, monkeypatch, capsys):
         monkeypatch.setattr(fit_module, "SAMPLED_ROWS", 150)
         rg.NadarayaWatson(verbose=True).fit(*stored)
         said = capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Degree 1 on data in blocks is degree 1 in memory: predictions, leave-one-out, bandwidths, wherever the rows are."""
+"""Local linear fits to out-of-core data equal those in memory: predictions, leave-one-out, bandwidths."""
 
 import math
 import pickle
@@ -35,7 +35,7 @@ def made(dim, weighted=False, outputs=2, n=N):
     return x, y, weight, np.concatenate([x[:17] + 0.1, random.normal(100, 7, (23, dim))])
 
 
-def in_blocks(blocks, **options):
+def out_of_core_fit(blocks, **options):
     return rg.NadarayaWatson(**{"degree": 1} | options)._fit_source(blocks)
 
 
@@ -52,7 +52,7 @@ class TestSameAsInMemory:
     def test_predictions(self, kernel, dim, weighted, rows):
         x, y, weight, query = made(dim, weighted)
         truth = rg.NadarayaWatson(kernel, WIDTHS[dim], degree=1).fit(x, y, weight)
-        found = in_blocks(ArraySource(x, y, weight, rows), kernel=kernel, bandwidth=WIDTHS[dim])
+        found = out_of_core_fit(ArraySource(x, y, weight, rows), kernel=kernel, bandwidth=WIDTHS[dim])
         assert_close(found.predict(query), truth.predict(query), y)
         assert found.score(query, y[: len(query)]) == pytest.approx(truth.score(query, y[: len(query)]), rel=1e-9)
 
@@ -60,7 +60,7 @@ class TestSameAsInMemory:
     def test_leave_one_out(self, kernel, dim, weighted, rows):
         x, y, weight, _ = made(dim, weighted)
         truth = rg.NadarayaWatson(kernel, WIDTHS[dim], degree=1).fit(x, y, weight)
-        found = in_blocks(ArraySource(x, y, weight, rows), kernel=kernel, bandwidth=WIDTHS[dim])
+        found = out_of_core_fit(ArraySource(x, y, weight, rows), kernel=kernel, bandwidth=WIDTHS[dim])
         assert_close(found.loo_residuals_, truth.loo_residuals_, y)
         assert found.cv_ == pytest.approx(truth.cv_, rel=1e-9)
         # scikit-learn means over outputs as we do, and counts rows without weight for none
@@ -71,7 +71,7 @@ class TestSameAsInMemory:
         x, y, weight, _ = made(dim, weighted)
         far = 100 + np.array([[1e4], [-1e5], [1e7]]) * np.linspace(1, 0.7, dim)
         truth = rg.NadarayaWatson(kernel, WIDTHS[dim], degree=1).fit(x, y, weight).predict(far)
-        found = in_blocks(ArraySource(x, y, weight, 40), kernel=kernel, bandwidth=WIDTHS[dim])
+        found = out_of_core_fit(ArraySource(x, y, weight, 40), kernel=kernel, bandwidth=WIDTHS[dim])
         assert_close(found.predict(far), truth, y, tol=1e-6)
 
 
@@ -79,22 +79,22 @@ def test_weights_that_count_copies_leave_one_of_them_out():
     x, y, _, _ = made(1, outputs=1)
     weight = np.random.default_rng(0).integers(1, 4, N) * 0.5
     truth = rg.NadarayaWatson(bandwidth=2.0, degree=1).fit(x, y[:, 0], weight)
-    found = in_blocks(ArraySource(x, y[:, 0], weight, 40), bandwidth=2.0)
+    found = out_of_core_fit(ArraySource(x, y[:, 0], weight, 40), bandwidth=2.0)
     assert found.loo_residuals_.shape == (N,)
     assert_close(found.loo_residuals_, truth.loo_residuals_, y[:, 0])
     assert found.cv_ == pytest.approx(truth.cv_, rel=1e-9)
 
 
 @pytest.mark.parametrize("kernel", ["boxcar", "epanechnikov"])
-def test_nobody_in_reach(kernel):
+def test_queries_out_of_reach(kernel):
     x, y, weight, query = made(3, weighted=True)
     query = np.concatenate([query, [[300.0, 0, 100]]])
     for outside in ("nearest", "nan"):
         truth = rg.NadarayaWatson(kernel, 1.5, degree=1, outside=outside).fit(x, y, weight).predict(query)
-        found = in_blocks(ArraySource(x, y, weight, 40), kernel=kernel, bandwidth=1.5, outside=outside)
+        found = out_of_core_fit(ArraySource(x, y, weight, 40), kernel=kernel, bandwidth=1.5, outside=outside)
         assert_close(found.predict(query), truth, y)
         assert np.isnan(truth[-1]).all() == (outside == "nan")
-    model = in_blocks(ArraySource(x, y, weight, 40), kernel=kernel, bandwidth=1.5, outside="raise")
+    model = out_of_core_fit(ArraySource(x, y, weight, 40), kernel=kernel, bandwidth=1.5, outside="raise")
     with pytest.raises(OutsideError, match="within reach of row"):
         model.predict(query)
 
@@ -103,18 +103,18 @@ def test_fewer_points_than_directions():
     """Of the lines that fit, in memory, in blocks and in leave-one-out the same one is the flattest."""
     x, y, _, _ = made(3)
     truth = rg.NadarayaWatson("epanechnikov", 2.5, degree=1).fit(x, y)
-    found = in_blocks(ArraySource(x, y, rows=40), kernel="epanechnikov", bandwidth=2.5)
+    found = out_of_core_fit(ArraySource(x, y, rows=40), kernel="epanechnikov", bandwidth=2.5)
     assert_close(found.loo_residuals_, truth.loo_residuals_, y, tol=1e-8)
     for row in range(0, N, 10):
         without = rg.NadarayaWatson("epanechnikov", 2.5, degree=1).fit(np.delete(x, row, 0), np.delete(y, row, 0))
         assert_close(y[row] - without.predict(x[row : row + 1])[0], truth.loo_residuals_[row], y, tol=1e-8)
 
 
-def test_a_feature_that_never_changes_and_one_that_says_the_same_twice():
+def test_constant_and_collinear_features():
     x, y, _, query = made(1)
     x, query = (np.concatenate([t, np.full_like(t, 0.1), t * 3], 1) for t in (x, query))
     truth = rg.NadarayaWatson(bandwidth=[2.0, 1.0, 9.0], degree=1).fit(x, y).predict(query)
-    found = in_blocks(ArraySource(x, y, rows=40), bandwidth=[2.0, 1.0, 9.0])
+    found = out_of_core_fit(ArraySource(x, y, rows=40), bandwidth=[2.0, 1.0, 9.0])
     assert_close(found.predict(query), truth, y, tol=1e-8)
 
 
@@ -132,32 +132,32 @@ class TestFastSum:
         return counts
 
     @pytest.mark.parametrize("dim", [1, 2])
-    def test_it_keeps_the_promise(self, dim, asked):
+    def test_fourier_sums_keep_the_tolerance(self, dim, asked):
         random = np.random.default_rng(0)
         x, query = random.normal(100, 3, (2**14, dim)), random.normal(100, 2, (2003, dim))
         y = np.stack([np.sin(x[:, 0]), 1e3 + 50 * x[:, -1] + random.normal(size=len(x))], 1)
         truth = rg.NadarayaWatson(bandwidth=0.5, degree=1, plan="pairs").fit(x, y).predict(query)
-        found = in_blocks(ArraySource(x, y, rows=2**13), bandwidth=0.5, plan="fast").predict(query)
+        found = out_of_core_fit(ArraySource(x, y, rows=2**13), bandwidth=0.5, plan="fast").predict(query)
         assert_close(found, truth, y, tol=1e-6)
         assert sum(asked) < len(query)
 
-    def test_leave_one_out(self, asked):
+    def test_leave_one_out_by_fourier_sums(self, asked):
         random = np.random.default_rng(0)
         x = random.normal(100, 3, (2**13, 1))
         y = np.sin(x) + 0.3 * random.normal(size=x.shape)
         blocks = ArraySource(x, y, rows=2**12)
         truth = rg.NadarayaWatson(bandwidth=0.3, degree=1).fit(x, y)
-        assert in_blocks(blocks, bandwidth=0.3).cv_ == pytest.approx(truth.cv_, rel=1e-6)
+        assert out_of_core_fit(blocks, bandwidth=0.3).cv_ == pytest.approx(truth.cv_, rel=1e-6)
         assert sum(asked) < len(x)
 
-    def test_features_that_are_nearly_one_are_asked_exactly(self, asked):
+    def test_nearly_collinear_features_are_computed_exactly(self, asked):
         random = np.random.default_rng(0)
         x = random.normal(size=(2**13, 2))
         x[:, 1] = x[:, 0] + 1e-3 * x[:, 1]
         y = x[:, 0] + 1e3 * (x[:, 1] - x[:, 0]) + random.normal(size=len(x))
         query = x[:301] + 1e-4
         truth = rg.NadarayaWatson(bandwidth=0.2, degree=1).fit(x, y).predict(query)
-        found = in_blocks(ArraySource(x, y, rows=2**12), bandwidth=0.2, plan="fast").predict(query)
+        found = out_of_core_fit(ArraySource(x, y, rows=2**12), bandwidth=0.2, plan="fast").predict(query)
         assert_close(found, truth, y, tol=1e-6)
         assert asked
 
@@ -210,21 +210,21 @@ class TestBandwidth:
 
     def test_scott(self, rows):
         truth = rg.NadarayaWatson(bandwidth="scott", degree=1).fit(*rows)
-        found = in_blocks(ArraySource(*rows, rows=90), bandwidth="scott")
+        found = out_of_core_fit(ArraySource(*rows, rows=90), bandwidth="scott")
         np.testing.assert_allclose(found.bandwidth_, truth.bandwidth_, rtol=1e-9)
 
     def test_few_rows_are_searched_in_memory(self, rows):
         truth = rg.NadarayaWatson(degree=1).fit(*rows)
-        found = in_blocks(ArraySource(*rows, rows=90))
+        found = out_of_core_fit(ArraySource(*rows, rows=90))
         np.testing.assert_allclose(found.bandwidth_, truth.bandwidth_, rtol=1e-9)
         assert found.cv_ == pytest.approx(truth.cv_, rel=1e-9)
 
-    def test_of_more_rows_some_are_searched_and_their_width_is_carried_over(self, rows, monkeypatch):
+    def test_the_bandwidth_of_a_sample_is_scaled_to_all_rows(self, rows, monkeypatch):
         monkeypatch.setattr(fit_module, "SAMPLED_ROWS", 150)
         blocks = ArraySource(*rows, rows=90)
         some = fit_module.sample_rows(blocks, summarise(blocks))
         told = []
-        found = in_blocks(blocks, verbose=told.append)
+        found = out_of_core_fit(blocks, verbose=told.append)
         drawn = rg.NadarayaWatson(degree=1).fit(some.x.numpy(), some.y.numpy()).bandwidth_
         matter = int(np.isfinite(drawn).sum())
         np.testing.assert_allclose(found.bandwidth_, drawn * (len(some.x) / 400) ** (1 / (matter + 4)), rtol=1e-9)
@@ -314,9 +314,9 @@ def copied(thing):
     return pickle.loads(pickle.dumps(thing))  # noqa: S301  our own
 
 
-def test_what_goes_to_workers_can_be_pickled():
+def test_models_for_workers_can_be_pickled():
     x, y, weight, query = made(3, weighted=True)
-    model = in_blocks(ArraySource(x, y, weight, 40), bandwidth=WIDTHS[3])
+    model = out_of_core_fit(ArraySource(x, y, weight, 40), bandwidth=WIDTHS[3])
     again = copied(model)
     np.testing.assert_array_equal(again.predict(query), model.predict(query))
     out_of_core = model._out_of_core_model()
@@ -329,11 +329,11 @@ def test_what_goes_to_workers_can_be_pickled():
     assert not asked.gradient
 
 
-def test_what_still_needs_memory():
+def test_methods_that_need_memory_are_refused():
     x, y, weight, query = made(1)
-    model = in_blocks(ArraySource(x, y, weight, 40), bandwidth=2.0)
+    model = out_of_core_fit(ArraySource(x, y, weight, 40), bandwidth=2.0)
     for question in (model.weights, model.derivative, model.confidence_band):
         with pytest.raises(UnsupportedError, match="needs the data in memory"):
             question(query)
     with pytest.raises(UnsupportedError, match="categorical features need the data in memory"):
-        in_blocks(ArraySource(x, y, weight, 40), bandwidth=2.0, categorical=[0])
+        out_of_core_fit(ArraySource(x, y, weight, 40), bandwidth=2.0, categorical=[0])

@@ -43,7 +43,7 @@ def fitted(place, frame, stored, y):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("y", ["u", TARGETS])
 @pytest.mark.parametrize("place", ["memory", "parquet", "dask"])
-def test_wherever_the_rows_are(place, y, weighted, frame, stored):
+def test_score_is_that_of_scikit_learn_for_every_source(place, y, weighted, frame, stored):
     model = fitted(place, frame, stored, y)
     weight = frame.w if weighted else None
     truth = pytest.approx(
@@ -79,7 +79,7 @@ def test_categories_are_those_of_the_fit(frame, tmp_path):
     assert model.score(dd.from_pandas(table, npartitions=3), "u") == truth
 
 
-def test_targets_that_do_not_vary_are_hit_or_missed(frame, tmp_path):
+def test_constant_targets_score_one_or_zero(frame, tmp_path):
     model = rg.NadarayaWatson(bandwidth=0.9).fit(frame[FEATURES], frame.u)
     flat = rg.NadarayaWatson(bandwidth=0.9).fit(frame[FEATURES], 0 * frame.u)
     frame.assign(u=0.0).to_parquet(tmp_path / "flat.parquet")
@@ -89,7 +89,7 @@ def test_targets_that_do_not_vary_are_hit_or_missed(frame, tmp_path):
     assert np.isnan(model.score(tmp_path / "one.parquet", "u"))
 
 
-def test_what_cannot_be_scored_is_refused(frame, stored):
+def test_bad_targets_and_weights_are_refused(frame, stored):
     model = fitted("parquet", frame, stored, "u")
     with pytest.raises(ChoiceError, match="y is the name of a column"):
         model.score(stored, frame.u)

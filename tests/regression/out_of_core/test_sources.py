@@ -1,4 +1,4 @@
-"""Data in blocks gives the answer of data in memory, whatever the blocks; it stays on disk; bad blocks are named."""
+"""Out-of-core data gives the results of data in memory for any chunks, stays on disk, and errors name the chunk."""
 
 import threading
 
@@ -45,7 +45,7 @@ def folder(data, tmp_path):
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
+def small_chunks(monkeypatch):
     """Source of 11 rows at most, and every memory map in blocks."""
     monkeypatch.setattr(source_module, "CHUNK_BYTES", 11 * 8 * (D + OUTPUTS + 1))
     monkeypatch.setattr(fit_module, "MEMORY_MAP_BYTES", 0)
@@ -56,9 +56,9 @@ def mapped(array, path):
     return np.load(path, mmap_mode="r")
 
 
-class TestBlocks:
+class TestChunks:
     @given(rows=st.integers(1, N + 5), weighted=st.booleans())
-    def test_any_cut_gives_the_whole(self, rows, weighted):
+    def test_the_average_does_not_depend_on_the_chunks(self, rows, weighted):
         random = np.random.default_rng(rows)
         x, y, query = random.normal(size=(N, D)), random.normal(size=(N, OUTPUTS)), random.normal(size=(QUERIES, D))
         weight = random.random(N) if weighted else None
@@ -74,7 +74,7 @@ class TestBlocks:
         torch.testing.assert_close(found.lse, whole.lse, rtol=1e-12, atol=1e-12)
 
     @given(rows=st.integers(1, N + 5))
-    def test_a_summary_is_that_of_the_whole(self, rows):
+    def test_the_summary_does_not_depend_on_the_chunks(self, rows):
         random = np.random.default_rng(rows)
         x, y, weight = random.normal(1e3, 1, (N, D)), random.normal(size=N), random.random(N)
         weight[:: rows + 1] = 0
@@ -88,12 +88,12 @@ class TestBlocks:
         assert found.x.high.numpy() == pytest.approx(x[weight > 0].max(0))
         assert found.effective_rows() == pytest.approx(weight.sum() ** 2 / (weight**2).sum())
 
-    def test_moments_of_nothing_change_nothing(self):
+    def test_moments_of_no_rows_are_neutral(self):
         some, none = ColumnMoments.of(torch.randn(5, 2).double()), ColumnMoments.of(torch.empty(0, 2).double())
         for both in (some.merge(none), none.merge(some)):
             torch.testing.assert_close(both, some)
 
-    def test_the_next_block_is_read_while_this_one_is_in_use(self):
+    def test_the_next_chunk_is_prefetched(self):
         begun = [threading.Event() for _ in range(4)]
 
         def source():
@@ -136,7 +136,7 @@ class TestErrors:
         assert bool((away <= found.error * (1 + 1e-12)).all())
         assert bool((torch.expm1(found.lse - truth.lse).abs() <= found.error * (1 + 1e-12)).all())
 
-    def test_blocks_that_disagree_are_asked_again_until_the_promise_holds(self, monkeypatch):
+    def test_inaccurate_queries_are_computed_again_exactly(self, monkeypatch):
         """An engine whose every total is as wrong as it may be."""
         random = np.random.default_rng(0)
         x, y = random.normal(size=(60, 1)), np.repeat([0.0, 100.0], 30)
@@ -156,7 +156,7 @@ class TestErrors:
         assert bool((((found.mean - truth.mean).abs() / settings.scale).amax(1) <= settings.tol).all())
 
     @pytest.mark.parametrize("plan", ["auto", "fast"])
-    def test_far_from_most_of_the_data_blocks_that_disagree_are_asked_exactly(self, plan):
+    def test_chunks_that_differ_in_the_tail_are_computed_exactly(self, plan):
         """Each block is summed fast; where few points decide, and the blocks say +1 and -1, that is not certain."""
         random, half = np.random.default_rng(0), 2**15
         x = random.normal(size=(2 * half, 1))
@@ -185,7 +185,7 @@ class TestErrors:
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.usefixtures("small_chunks")
 class TestEstimator:
     def test_a_memory_map_answers_like_the_array(self, kernel, data, tmp_path):
         x, y, weight, query = data
@@ -245,7 +245,7 @@ class TestEstimator:
         pd.testing.assert_frame_equal(model.set_output(predict="pandas").predict(str(folder)), pd.DataFrame(found))
 
     @pytest.mark.parametrize("outputs", [1, 2])
-    def test_queries_in_a_map_are_read_block_by_block(self, kernel, data, tmp_path, monkeypatch, outputs):
+    def test_queries_in_a_map_are_read_chunk_by_chunk(self, kernel, data, tmp_path, monkeypatch, outputs):
         x, y, weight, query = data
         y = y[:, 0] if outputs == 1 else y
         model = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(x, y, weight)
@@ -256,11 +256,11 @@ class TestEstimator:
         assert model.score(stored, mapped(y, tmp_path / "y.npy"), weight) == pytest.approx(score, rel=1e-12)
 
 
-@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.usefixtures("small_chunks")
 class TestOutside:
     """A compact kernel out of reach of some blocks, or of all."""
 
-    def test_nobody_in_reach(self, data, tmp_path):
+    def test_queries_out_of_reach(self, data, tmp_path):
         x, y, _, query = data
         far = np.concatenate([query, [[50.0, 0, 0]]])
         stored = mapped(x, tmp_path / "x.npy")
@@ -272,7 +272,7 @@ class TestOutside:
         with pytest.raises(OutsideError, match="within reach of row"):
             rg.NadarayaWatson("boxcar", 0.5, outside="raise").fit(stored, y).predict(far)
 
-    def test_the_row_is_told_with_its_block(self, data, tmp_path):
+    def test_an_unreached_row_is_named_with_its_chunk(self, data, tmp_path):
         x, y, _, _ = data
         model = rg.NadarayaWatson("boxcar", 0.5, outside="raise").fit(x, y)
         far = x.copy()
@@ -281,7 +281,7 @@ class TestOutside:
             model.predict(mapped(far, tmp_path / "far.npy"))
 
 
-@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.usefixtures("small_chunks")
 class TestRefusals:
     @pytest.mark.parametrize("ask", [
         lambda model, X: model.predict(X, return_std=True),
@@ -289,7 +289,7 @@ class TestRefusals:
         lambda model, X: model.derivative(X),
         lambda model, X: model.weights(X),
     ])  # fmt: skip
-    def test_what_is_for_queries_in_memory(self, ask, data, folder, tmp_path):
+    def test_other_methods_need_queries_in_memory(self, ask, data, folder, tmp_path):
         x, y, _, query = data
         model = rg.NadarayaWatson(bandwidth=0.9).fit(pd.DataFrame(x, columns=["a", "b", "c"]), y)
         for queries in (str(folder), mapped(query, tmp_path / "q.npy")):
@@ -301,7 +301,7 @@ class TestRefusals:
         with pytest.raises(ShapeError, match=r"must have 3 features, as in fit: it has the shape \(7, 2\)"):
             model.predict(mapped(np.zeros((7, 2)), tmp_path / "narrow.npy"))
 
-    def test_a_hole_is_named(self, folder, data, tmp_path):
+    def test_a_missing_number_is_named(self, folder, data, tmp_path):
         x, y, weight, _ = data
         x = x.copy()
         x[25, 1] = np.nan
@@ -385,7 +385,7 @@ class TestRefusals:
         with pytest.raises(DataError, match="positive weight"):
             rg.NadarayaWatson(bandwidth=1.0).fit(stored, data[1], data[2] * 0)
 
-    def test_what_needs_memory_says_so(self, data, tmp_path):
+    def test_methods_that_need_memory_are_refused(self, data, tmp_path):
         model = rg.NadarayaWatson(bandwidth=1.0).fit(mapped(data[0], tmp_path / "x.npy"), data[1])
         for question in (model.weights, model.confidence_band):
             with pytest.raises(UnsupportedError, match="needs the data in memory"):
@@ -400,11 +400,11 @@ class TestRefusals:
             rg.NadarayaWatson(bandwidth=1.0, categorical=[0]).fit(mapped(data[0], tmp_path / "y.npy"), data[1])
 
 
-@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.usefixtures("small_chunks")
 class TestRefit:
     """An estimator that is fitted again is one that was never fitted before."""
 
-    def test_from_blocks_to_memory_and_back(self, data, folder, tmp_path_factory):
+    def test_refitting_from_out_of_core_to_memory_and_back(self, data, folder, tmp_path_factory):
         elsewhere = tmp_path_factory.mktemp("refit")
         table = rg.regression.Parquet(folder, x=["a", "b"])
         by_blocks = vars(rg.NadarayaWatson(bandwidth=1.0).fit(table, "u", "w")).keys()
@@ -420,7 +420,7 @@ class TestRefit:
         model.fit(mapped(data[0], elsewhere / "x.npy"), data[1])
         assert not hasattr(model, "feature_names_in_")
 
-    def test_what_is_refused_leaves_nothing_to_ask(self, data, folder):
+    def test_a_refused_fit_leaves_an_unfitted_estimator(self, data, folder):
         model = rg.NadarayaWatson(bandwidth=1.0).fit(data[0], data[1])
         with pytest.raises(DataError, match="no column 'price'"):
             model.fit(folder, "price")
