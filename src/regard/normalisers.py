@@ -1,7 +1,7 @@
-"""From scores to weights: the third of the four words score -> mask -> normalise -> pool.
+"""Normalisers turn scores into weights: the third of the four steps score -> mask -> normalise -> pool.
 
-A normaliser sees whole rows of scores in which hidden keys are -inf. What it learns of a row fits into one
-number, the row statistic (the log-sum-exp for softmax); given that, any weight follows from its score alone.
+A normaliser sees whole rows of scores, in which hidden keys are -inf. What it needs to know of a row fits into one
+number, the row statistic (for softmax the log-sum-exp): with it, each weight follows from its own score.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.errors import ChoiceError
@@ -21,56 +22,66 @@ from regard.tracing import is_tracing
 
 __all__ = ["Normaliser", "entmax15", "hard", "sigmoid", "softmax", "sparsemax"]
 
-NEWTON_STEPS = 60
+NEWTON_STEPS = 60  # at most: the loop ends when steps are within rounding, but under tracing it cannot see that
 
 
 class Normaliser(Term["Normaliser"], abstract=True):
-    """Scores to weights, row by row."""
+    """A map from scores to weights, row by row.
 
-    normalised = True  # whether a row sums to 1
-    mergeable = False  # whether statistics of parts of a row combine into that of the row
-    monotone = True  # whether a better score never has a smaller weight
-    chooses = False  # whether a row is one key, to be chosen once
-    pointwise = False  # whether a weight follows from its score and the row's statistic alone
+    A subclass must have `weights`. One that is `pointwise` has `from_statistic` and `statistic_from_weight` too, one
+    that is `mergeable` also `statistic`, and one that `chooses` also `chosen`.
+    """
+
+    normalised = True  # a row sums to 1
+    mergeable = False  # the log-sum-exp of the statistics of parts of a row is the statistic of the row
+    monotone = True  # a better score never has a smaller weight
+    chooses = False  # a row has all its weight on one key, which is chosen once
+    pointwise = False  # a weight follows from its score and the row statistic
 
     def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
-        """What has to be drawn once and for all, before any tile."""
+        """Tensors from which tiles are cut, as many as `arity` says, such as random draws; made once, like `like`."""
         del lead, n, like
         return ()
 
     def weights(
         self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
     ) -> Tensor:
-        """The weights of whole rows; `gaps` says that a score may be -inf. `out` may be used, and then no gradient."""
+        """Weights (..., rows, cols) of whole rows of scores.
+
+        `tensors` are the operands, cut to the rows. `gaps` says that a score may be -inf. Where `out` is given it may
+        be used for the result, and no gradient is wanted.
+        """
         raise NotImplementedError
 
     def statistic(self, scores: Tensor, cols: Span) -> Tensor:
-        """The statistic (..., rows) of parts of rows, if it is mergeable."""
+        """The statistic (..., rows) of a part of each row, for those that are mergeable."""
         raise NotImplementedError
 
     def from_statistic(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
-        """The weights of any block, once the statistic of whole rows is known; for those that are pointwise.
+        """Weights of any block from its scores and the statistic (..., rows) of whole rows, if they are pointwise.
 
-        `out` may be used, and may be the scores themselves; then no gradient.
+        `out`, which may be the scores themselves, may be used for the result; then no gradient is wanted.
         """
         raise NotImplementedError
 
     def statistic_from_weight(self, score: Tensor, weight: Tensor) -> Tensor:
-        """The statistic of rows, from the best score of each and the weight that it has."""
+        """The statistic of rows, from one score of each row and its weight, for those that are pointwise."""
         raise NotImplementedError
 
     def chosen(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
-        """The key that each of these whole rows chooses, (..., rows, 1), and -1 where it sees none."""
+        """The key that each of these whole rows chooses, (..., rows, 1); -1 in a row that sees none."""
         raise NotImplementedError
 
 
-def _empty(scores: Tensor) -> Tensor:
-    """Rows (..., rows, 1) in which nothing is visible. A NaN counts as visible, so that it shows."""
+def _empty(scores: Float[Tensor, "*batch rows cols"]) -> Bool[Tensor, "*batch rows 1"]:
+    """True for rows in which no key is visible. NaN counts as visible, so that it is seen in the result."""
     return (scores.detach() == NEVER).all(-1, keepdim=True)
 
 
 @dataclass(frozen=True, repr=False)
 class Softmax(Normaliser):
+    """exp(s) / sum exp(s); the row statistic is the log-sum-exp."""
+
     mergeable = True
     pointwise = True
 
@@ -80,7 +91,7 @@ class Softmax(Normaliser):
         del tensors
         if out is not None:
             torch.softmax(scores, -1, out=out)
-            # A row that is empty or sees NaN is NaN everywhere, also at hidden keys; one column tells of such rows.
+            # A row that is empty or has NaN is NaN everywhere, also at hidden keys: one column is enough to notice.
             return out.masked_fill_(scores == NEVER, 0) if gaps and bool(out[..., 0].isnan().any()) else out
         if not gaps:
             return torch.softmax(scores, -1)
@@ -105,19 +116,20 @@ class Softmax(Normaliser):
 
 
 class Threshold(Normaliser, abstract=True):
-    """max(x - tau, 0)^power with the tau that makes a row sum to 1; x is the score times `slope`."""
+    """max(x - tau, 0)^power with x = slope * score; the threshold tau, the row statistic, makes a row sum to 1."""
 
     power = 1
     slope = 1.0
     pointwise = True
 
     def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
-        """tau as a differentiable function of the scores of the support."""
+        """tau as a differentiable function of x on its support, the keys with positive weight."""
         raise NotImplementedError
 
-    def tau(self, x: Tensor) -> Tensor:
+    def tau(self, x: Float[Tensor, "*batch rows cols"]) -> Float[Tensor, "*batch rows 1"]:
+        """The threshold, by Newton's method."""
         with torch.no_grad():
-            tau = x.amax(-1, keepdim=True) - 1  # here the sum is at least 1, and Newton never steps over
+            tau = x.amax(-1, keepdim=True) - 1  # the sum is at least 1 here, and Newton's steps stay below the root
             for _ in range(NEWTON_STEPS):
                 excess = (x - tau).clamp_min(0)
                 slope = excess if self.power == 2 else (excess > 0).to(x.dtype)
@@ -136,7 +148,7 @@ class Threshold(Normaliser, abstract=True):
         x = self.slope * (scores if empty is None else scores.masked_fill(empty, 0))
         weights = (x - self.tau(x)).clamp_min(0).pow(self.power)
         weights = weights if empty is None else weights.masked_fill(empty, 0)
-        # A row that sees NaN or +inf has no threshold: as with softmax, none of its weights is a number.
+        # A row that has NaN or +inf has no threshold: as with softmax, its weights are NaN.
         lost = ~(x.detach().amax(-1, keepdim=True) < math.inf)
         if not is_tracing() and not bool(lost.any()):
             return weights
@@ -153,6 +165,8 @@ class Threshold(Normaliser, abstract=True):
 
 @dataclass(frozen=True, repr=False)
 class Sparsemax(Threshold):
+    """max(s - tau, 0)."""
+
     def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
         inside = torch.where(support, x, 0.0)
         return (inside.sum(-1, keepdim=True) - 1) / support.sum(-1, keepdim=True).clamp_min(1)
@@ -163,6 +177,8 @@ class Sparsemax(Threshold):
 
 @dataclass(frozen=True, repr=False)
 class Entmax15(Threshold):
+    """max(s / 2 - tau, 0)^2."""
+
     power = 2
     slope = 0.5
 
@@ -178,6 +194,8 @@ class Entmax15(Threshold):
 
 @dataclass(frozen=True, repr=False)
 class Sigmoid(Normaliser):
+    """1 / (1 + exp(-s - bias)); the row statistic says only whether a row is empty."""
+
     bias: float
 
     normalised = False
@@ -208,12 +226,12 @@ class Sigmoid(Normaliser):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tapered(Normaliser):
-    """softmax, then times exp(-(j - p_i)² / 2σ²) around the place p_i of each query: rows sum to less than 1.
+    """softmax times exp(-(j - p_i)² / 2σ²), a Gaussian around the centre p_i of each query: rows sum to less than 1.
 
-    This is the alignment of Luong's local-p: differentiable in the centres (..., n), which is how they are learned.
+    This is the alignment of Luong's local-p attention. It is differentiable in the centres, which can be learned so.
     """
 
-    centres: Tensor
+    centres: Tensor  # (..., n)
     keys: int
     sigma: float
 
@@ -241,7 +259,7 @@ class Tapered(Normaliser):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hard(Normaliser):
-    """All the weight on one key: the first of the best, or one drawn from the softmax."""
+    """All the weight on one key: the first of those with the best score, or one drawn from the softmax."""
 
     sample: bool
     generator: torch.Generator | None
@@ -264,7 +282,7 @@ class Hard(Normaliser):
         return (Operand(draw, Axis.QUERY),)
 
     def choice(self, scores: Tensor, tensors: Sequence[Tensor]) -> Tensor:
-        """Which of the columns, (..., rows, 1)."""
+        """The column that is chosen in each row, (..., rows, 1)."""
         scores = scores.detach()
         if not tensors:
             best = scores.amax(-1, keepdim=True)
@@ -278,7 +296,7 @@ class Hard(Normaliser):
     def weights(
         self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
     ) -> Tensor:
-        """`tensors` are nothing, or draws from 0 to 1, or the keys chosen before (rows, 1) and where columns lie."""
+        """One-hot rows; `tensors` are empty, or draws from 0 to 1, or chosen keys and positions of the columns."""
         del gaps, out
         broken = scores.isnan().any(-1, keepdim=True)
         if len(tensors) == 2:

@@ -1,4 +1,4 @@
-"""What a tile is cut from: tensors that lie along the queries, the keys, both, or neither."""
+"""Operands, the tensors along queries or keys from which tiles are cut, and the tiles themselves."""
 
 from __future__ import annotations
 
@@ -8,30 +8,31 @@ from enum import Enum
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 NEVER = -math.inf  # the score of a key that is hidden
 
 
 class Axis(Enum):
-    """Which side of the n x m matrix a tensor's last two dimensions follow."""
+    """The axes of the n x m matrix that a tensor's last two axes follow."""
 
     QUERY = "query"  # (..., n, features)
     KEY = "key"  # (..., m, features)
     PAIR = "pair"  # (..., n or 1, m or 1)
-    HEAD = "head"  # (..., anything, anything): the same for every tile of a head
-    FIXED = "fixed"  # the same for every tile
+    HEAD = "head"  # (..., any, any): the same for every tile of a head
+    FIXED = "fixed"  # any shape: the same for every tile
 
 
 class Operand(NamedTuple):
-    """A tensor and the axis along which tiles cut it."""
+    """A tensor and the axes along which a tile cuts it."""
 
     tensor: Tensor
     axis: Axis
 
 
 class Size(NamedTuple):
-    """The matrix: n queries by m keys, and where its numbers live."""
+    """The size of the matrix, n queries by m keys, and its device."""
 
     n: int
     m: int
@@ -40,7 +41,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Span:
-    """Rows or columns of the matrix: a range, or positions picked one by one (then `index` holds them)."""
+    """Rows or columns of the matrix: the range from `start` to `stop`, or the positions in `index` if it is given."""
 
     start: int
     stop: int
@@ -49,10 +50,12 @@ class Span:
     def __len__(self) -> int:
         return self.stop - self.start if self.index is None else self.index.shape[0]
 
-    def positions(self, device: torch.device) -> Tensor:
+    def positions(self, device: torch.device) -> Int[Tensor, " positions"]:
+        """All positions, one by one."""
         return torch.arange(self.start, self.stop, device=device) if self.index is None else self.index
 
     def take(self, tensor: Tensor, dim: int) -> Tensor:
+        """The part of a tensor at these positions along `dim`; a view if they are a range."""
         if self.index is not None:
             return tensor.index_select(dim, self.index)
         if self.stop - self.start == tensor.shape[dim]:
@@ -60,7 +63,7 @@ class Span:
         return tensor.narrow(dim, self.start, self.stop - self.start)
 
     def add(self, tensor: Tensor, dim: int, part: Tensor) -> None:
-        """tensor[these positions] += part, in place."""
+        """Add `part` to a tensor at these positions along `dim`, in place."""
         if self.index is not None:
             tensor.index_add_(dim, self.index, part)
         else:
@@ -68,11 +71,11 @@ class Span:
 
     @property
     def place(self) -> slice | Tensor:
-        """These positions as an index."""
+        """The positions as an index of a tensor."""
         return slice(self.start, self.stop) if self.index is None else self.index
 
     def part(self, low: int, high: int) -> Span:
-        """The positions number low to high of this span."""
+        """The span of the positions numbered low to high - 1 in this one."""
         if self.index is not None:
             return Span(self.start, self.stop, self.index[low:high])
         return Span(self.start + low, self.start + high)
@@ -80,24 +83,24 @@ class Span:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tile:
-    """A block of the matrix: some heads, some queries, and all the keys that any of them may see."""
+    """A block of the matrix: slices of the leading axes, rows, and columns."""
 
-    lead: tuple[slice, ...]
+    lead: tuple[slice, ...]  # of the leading axes of the weights, such as batch and heads
     rows: Span
     cols: Span
-    masked: tuple[tuple[int, int], ...] = ()  # ranges of the columns in which the mask must be looked at
+    masked: tuple[tuple[int, int], ...] = ()  # ranges of columns, within the tile, where the mask must be computed
 
     def heads(self, tensor: Tensor, trailing: int = 2) -> Tensor:
-        """The tile's heads of a tensor whose leading dimensions broadcast; a view."""
+        """The part of a tensor for the heads of this tile, as a view; axes before the last `trailing` broadcast."""
         leading = tensor.dim() - trailing
         for dim in range(min(leading, len(self.lead))):
-            size, cut = tensor.shape[leading - 1 - dim], self.lead[len(self.lead) - 1 - dim]
-            if size != 1 and cut.stop - cut.start != size:
-                tensor = tensor.narrow(leading - 1 - dim, cut.start, cut.stop - cut.start)
+            size, part = tensor.shape[leading - 1 - dim], self.lead[len(self.lead) - 1 - dim]
+            if size != 1 and part.stop - part.start != size:
+                tensor = tensor.narrow(leading - 1 - dim, part.start, part.stop - part.start)
         return tensor
 
     def cut(self, operand: Operand) -> Tensor:
-        """The part of an operand that this tile needs."""
+        """The part of an operand that belongs to this tile; a view where rows and columns are ranges."""
         tensor, axis = operand
         if axis is Axis.FIXED:
             return tensor
@@ -113,7 +116,7 @@ class Tile:
         return self.cols.take(tensor, -1) if tensor.shape[-1] != 1 else tensor
 
     def add(self, buffer: Operand, part: Tensor) -> None:
-        """The reverse of `cut`: add a tile's part into the whole, in place."""
+        """Add a tile's part to the whole operand, in place: the transpose of `cut`, for gradients."""
         tensor, axis = buffer
         if axis is not Axis.FIXED:
             tensor = self.heads(tensor)

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from torch import Tensor
 
@@ -117,7 +117,7 @@ class Term(Generic[Part]):
             return None
         return len(shape) + axis
 
-    def of_head(self, head: int) -> Self:
+    def of_head(self, head: int) -> Part:
         """The term for one head alone, its tensors views of the old ones."""
         changed: dict[str, Any] = {}
         for field in (f.name for f in fields(self) if f.init):  # pyright: ignore[reportArgumentType]
@@ -126,7 +126,7 @@ class Term(Generic[Part]):
                 axis = self.head_axis(field, tuple(value.shape))
                 value = value if axis is None else value.narrow(axis, head, 1)
             changed[field] = value.of_head(head) if isinstance(value, Term) else value
-        return replace(self, **changed)  # pyright: ignore[reportArgumentType]
+        return replace(self, **changed)  # pyright: ignore[reportArgumentType, reportReturnType]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Which keys a query may see: the second of the four words score -> mask -> normalise -> pool.
+"""Masks say which keys a query may see: the second of the four steps score -> mask -> normalise -> pool.
 
 The name of the constructor carries the polarity: `allow` says what is seen, `hide` what is not, and a bare
 boolean tensor is refused by `attend`. Masks combine with ``&``, ``|`` and ``~``.
@@ -26,19 +26,19 @@ __all__ = [
 ]  # fmt: skip
 
 
-_causal: dict[Align | None, Band] = {}  # made once: it is written in every call of a small model
+_causal: dict[Align | None, Band] = {}  # built once for each alignment: small models ask for one in every call
 
 
 def causal(align: Align | None = None) -> Mask:
     """A query sees its own position and what came before: j <= i."""
-    known = _causal.get(align)
-    if known is None:
-        known = _causal[align] = Band(None, 0, _align(align), "causal" if align is None else f"causal({align!r})")
-    return known
+    mask = _causal.get(align)
+    if mask is None:
+        mask = _causal[align] = Band(None, 0, _align(align), "causal" if align is None else f"causal({align!r})")
+    return mask
 
 
 def window(left: int, right: int, align: Align | None = None) -> Mask:
-    """A query sees `left` keys before its position, its own, and `right` after: -left <= j - i <= right."""
+    """A query sees `left` keys before its position, its own key, and `right` keys after it: -left <= j - i <= right."""
     if not (isinstance(left, Integral) and isinstance(right, Integral) and left >= 0 and right >= 0):
         msg = f"window(left, right) counts keys before and after a query, 0 or more: left={left}, right={right}"
         raise ChoiceError(msg)
@@ -54,12 +54,12 @@ def prefix(n: int) -> Mask:
 
 
 def padding(lengths: Tensor) -> Mask:
-    """Every query sees the first lengths[b] keys; lengths follow the leading dimensions from the left."""
+    """Every query sees the first `lengths` keys; lengths (B,) or (B, H) follow the leading axes from the left."""
     return Padding(_integers(lengths, "lengths of padding"))
 
 
 def ranges(start: Tensor, stop: Tensor) -> Mask:
-    """Query i sees keys start_i <= j < stop_i: integers (..., n) that follow the leading dimensions from the left."""
+    """Query i sees keys start_i <= j < stop_i: integers (..., n) that follow the leading axes from the left."""
     return Ranges(_integers(start, "start of ranges"), _integers(stop, "stop of ranges"))
 
 

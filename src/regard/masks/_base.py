@@ -1,4 +1,4 @@
-"""What every mask is: a rule that answers for single pairs and for whole blocks, and the algebra & | ~."""
+"""The base class of masks: a rule for single pairs and for whole blocks, and the algebra & | ~."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from jaxtyping import Bool
 from torch import Tensor
 
 from regard.errors import MaskError
 from regard.operands import Operand, Size, Span
 from regard.term import Term
 
-NONE, SOME, ALL = 0, 1, 2  # what a mask says of a block: nothing is visible, something, everything
+NONE, SOME, ALL = 0, 1, 2  # states of a block: no pair in it is visible, some may be, all are
 
 
 def _mask(other: object) -> Mask:
@@ -23,7 +24,11 @@ def _mask(other: object) -> Mask:
 
 
 class Mask(Term["Mask"], abstract=True):
-    """A rule for which of n x m pairs are visible. Subclasses fill in `tile` and `kinds`."""
+    """A rule that says which pairs (query i, key j) are visible.
+
+    A subclass must have `tile`, and `operands` if it holds tensors. `block_states` and `reach` save work: blocks
+    without a visible pair are skipped, and blocks that are visible throughout need no mask.
+    """
 
     def __and__(self, other: Mask) -> Mask:
         return Both(self, _mask(other))
@@ -40,47 +45,56 @@ class Mask(Term["Mask"], abstract=True):
 
     @property
     def per_key(self) -> bool:
-        """Whether every query of a head sees the same keys."""
+        """True if all queries of a head see the same keys."""
         return bool(self.parts) and all(part.per_key for part in self.parts)
 
     @property
     def relative(self) -> bool:
-        """Whether only j - i matters: moving queries and keys together changes nothing."""
+        """True if the mask depends on j - i alone."""
         return bool(self.parts) and all(part.relative for part in self.parts)
 
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
-        """Raise where sizes do not fit."""
+        """Raise an error where the tensors do not fit weights of shape (*lead, n, m)."""
         for part in self.parts:
             part.check(lead, n, m)
 
     def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
-        """What tiles are cut from."""
+        """Tensors from which tiles are cut, as many as `arity` says; `lead` is the leading shape of the weights."""
         return tuple([operand for part in self.parts for operand in part.operands(lead)])
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
-        """Visible or not, as booleans that broadcast to (..., rows, cols)."""
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "..."]:
+        """True where a pair of these rows and columns is visible; `tensors` are the operands, cut to the tile.
+
+        The result broadcasts to (..., rows, cols).
+        """
         raise NotImplementedError
 
     def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
-        """NONE, SOME or ALL for each block of columns between two edges; without tensors, from sizes alone."""
+        """NONE, SOME or ALL for each block of columns between two edges.
+
+        `tensors` are the operands, cut to the heads but not to the rows; with None the answer follows from sizes alone.
+        SOME is always right, and costs time only.
+        """
         del tensors, rows, size
         return [SOME] * (len(edges) - 1)
 
     def reach(self, rows: Span, size: Size) -> list[tuple[int, int]]:
-        """Sorted ranges of columns outside of which nothing is visible to these rows, from sizes alone."""
+        """Sorted ranges of columns outside of which these rows see nothing, from sizes alone."""
         del rows
         return [(0, size.m)]
 
 
 @dataclass(frozen=True, repr=False)
 class Not(Mask):
+    """~mask: what the inner mask hides is visible."""
+
     inner: Mask
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
         return ~self.inner.tile(tensors, rows, cols, size)
 
     def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
-        return [ALL - kind for kind in self.inner.block_states(tensors, rows, edges, size)]
+        return [ALL - state for state in self.inner.block_states(tensors, rows, edges, size)]
 
     def __repr__(self) -> str:
         if str(self.inner) == "hide(...)":  # the complement of what is hidden
@@ -90,7 +104,7 @@ class Not(Mask):
 
 @dataclass(frozen=True, repr=False)
 class Combination(Mask, abstract=True):
-    """Two masks and how they combine: `join` on booleans, `pick` on NONE < SOME < ALL."""
+    """Two masks, combined by `join` for booleans and by `pick` for the states NONE < SOME < ALL of a block."""
 
     first: Mask
     second: Mask
@@ -98,6 +112,7 @@ class Combination(Mask, abstract=True):
     symbol = "?"
 
     def join(self, one: Tensor, two: Tensor) -> Tensor:
+        """Combine two tiles of booleans."""
         raise NotImplementedError
 
     pick: ClassVar[Callable[[int, int], int]] = min
@@ -108,12 +123,9 @@ class Combination(Mask, abstract=True):
 
     def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         one, two = (None, None) if tensors is None else self.split_operands(tensors)
-        pairs = zip(
-            self.first.block_states(one, rows, edges, size),
-            self.second.block_states(two, rows, edges, size),
-            strict=True,
-        )
-        return [type(self).pick(a, b) for a, b in pairs]
+        first = self.first.block_states(one, rows, edges, size)
+        second = self.second.block_states(two, rows, edges, size)
+        return [type(self).pick(a, b) for a, b in zip(first, second, strict=True)]
 
     def __repr__(self) -> str:
         sides = (
@@ -124,6 +136,8 @@ class Combination(Mask, abstract=True):
 
 
 class Both(Combination):
+    """first & second: a pair is visible if both masks show it."""
+
     symbol = "&"
     pick = min
 
@@ -137,6 +151,8 @@ class Both(Combination):
 
 
 class Either(Combination):
+    """first | second: a pair is visible if one of the masks shows it."""
+
     symbol = "|"
     pick = max
 

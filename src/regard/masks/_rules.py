@@ -1,4 +1,4 @@
-"""The masks that are not made of others."""
+"""Masks by position (band, prefix), by length (padding, ranges, near), by segment, and by a table of booleans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Align = Literal["top-left", "bottom-right"]
 
 @dataclass(frozen=True)
 class Band(Mask):
-    """-left <= j - i <= right, where None is no limit."""
+    """-left <= j - i <= right; None is no limit. `align` says which query stands beside which key if n != m."""
 
     left: int | None
     right: int | None
@@ -38,28 +38,29 @@ class Band(Mask):
             raise MaskError(msg)
 
     def offset(self, size: Size) -> int:
+        """The key beside which query 0 stands."""
         return size.m - size.n if self.align == "bottom-right" else 0
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
         del tensors
         # Compared, not subtracted: a tile of bits, and no tile of whole numbers.
-        here, there = rows.positions(size.device)[:, None] + self.offset(size), cols.positions(size.device)
+        query, key = rows.positions(size.device)[:, None] + self.offset(size), cols.positions(size.device)
         if self.left is None:
-            return there <= here + (self.right or 0)
-        since = there >= here - self.left
-        return since if self.right is None else since & (there <= here + self.right)
+            return key <= query + (self.right or 0)
+        from_left = key >= query - self.left
+        return from_left if self.right is None else from_left & (key <= query + self.right)
 
     def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         del tensors
         first, last = rows.start + self.offset(size), rows.stop - 1 + self.offset(size)
         low = -self.left if self.left is not None else -(1 << 62)
         high = self.right if self.right is not None else 1 << 62
-        found: list[int] = []
+        states: list[int] = []
         for start, stop in pairwise(edges):
             nearest, farthest = start - last, stop - 1 - first
             outside = farthest < low or nearest > high
-            found.append(NONE if outside else ALL if nearest >= low and farthest <= high else SOME)
-        return found
+            states.append(NONE if outside else ALL if nearest >= low and farthest <= high else SOME)
+        return states
 
     def reach(self, rows: Span, size: Size) -> list[tuple[int, int]]:
         first, last = rows.start + self.offset(size), rows.stop - 1 + self.offset(size)
@@ -73,6 +74,8 @@ class Band(Mask):
 
 @dataclass(frozen=True)
 class Prefix(Mask):
+    """Every query sees the first `length` keys."""
+
     length: int
 
     @property
@@ -85,7 +88,7 @@ class Prefix(Mask):
 
     def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         del tensors, rows, size
-        return _below(edges, self.length, self.length)
+        return _prefix_states(edges, self.length, self.length)
 
     def reach(self, rows: Span, size: Size) -> list[tuple[int, int]]:
         del rows
@@ -95,13 +98,16 @@ class Prefix(Mask):
         return f"prefix({self.length})"
 
 
-def _below(edges: Sequence[int], shortest: int, longest: int) -> list[int]:
+def _prefix_states(edges: Sequence[int], shortest: int, longest: int) -> list[int]:
+    """States of blocks of columns, where each row sees a prefix of between `shortest` and `longest` keys."""
     pairs = pairwise(edges)
     return [ALL if stop <= shortest else NONE if start >= longest else SOME for start, stop in pairs]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Padding(Mask):
+    """Every query sees the first `lengths` keys; lengths have the leading axes (batch, ...) from the left."""
+
     lengths: Tensor
 
     n_operands = 1
@@ -127,7 +133,7 @@ class Padding(Mask):
         if tensors is None or not tensors[0].numel():
             return [SOME] * (len(edges) - 1)
         (lengths,) = tensors
-        return _below(edges, int(lengths.min()), int(lengths.max()))
+        return _prefix_states(edges, int(lengths.min()), int(lengths.max()))
 
     def __repr__(self) -> str:
         return "padding(lengths)"
@@ -135,7 +141,7 @@ class Padding(Mask):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QueryLengths(Mask):
-    """Query i sees the first lengths[..., i] keys; lengths are (..., n), with leading dimensions from the left."""
+    """Query i sees the first lengths[..., i] keys; lengths are (..., n), leading axes from the left."""
 
     lengths: Tensor
 
@@ -162,7 +168,7 @@ class QueryLengths(Mask):
         if tensors is None or not tensors[0].numel():
             return [SOME] * (len(edges) - 1)
         lengths = rows.take(tensors[0], -2)
-        return _below(edges, int(lengths.min()), int(lengths.max()))
+        return _prefix_states(edges, int(lengths.min()), int(lengths.max()))
 
     def __repr__(self) -> str:
         return "j < length_i"
@@ -170,7 +176,7 @@ class QueryLengths(Mask):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranges(Mask):
-    """Query i sees keys start_i to stop_i - 1; both are (..., n), with leading dimensions from the left."""
+    """Query i sees keys start_i to stop_i - 1; both are (..., n), leading axes from the left."""
 
     start: Tensor
     stop: Tensor
@@ -209,7 +215,7 @@ class Ranges(Mask):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Near(Mask):
-    """|j - p_i| <= radius for the place p_i of each query, which may be any real number; centres are (..., n)."""
+    """Query i sees keys |j - p_i| <= radius around its centre p_i, a real number; centres are (..., n)."""
 
     centres: Tensor
     radius: int
@@ -230,7 +236,9 @@ class Near(Mask):
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
         del rows, size
         (centres,) = tensors
-        return ~((cols.positions(centres.device) - centres).abs() > self.radius)  # NaN is not far away: it shows
+        return ~(
+            (cols.positions(centres.device) - centres).abs() > self.radius
+        )  # NaN counts as near, so that it is seen
 
     def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
         del size
@@ -238,12 +246,12 @@ class Near(Mask):
             return [SOME] * (len(edges) - 1)
         centres = rows.take(tensors[0], -2)
         first, last = float(centres.min()), float(centres.max())
-        found: list[int] = []
+        states: list[int] = []
         for start, stop in pairwise(edges):
             outside = stop - 1 < first - self.radius or start > last + self.radius
             inside = start >= last - self.radius and stop - 1 <= first + self.radius
-            found.append(NONE if outside else ALL if inside else SOME)
-        return found
+            states.append(NONE if outside else ALL if inside else SOME)
+        return states
 
     def __repr__(self) -> str:
         return f"|j - p| <= {self.radius}"
@@ -251,6 +259,8 @@ class Near(Mask):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Segments(Mask):
+    """A query sees the keys with its own segment id; ids are (..., n) and (..., m), leading axes from the left."""
+
     q_ids: Tensor
     k_ids: Tensor
 
@@ -296,6 +306,8 @@ class Segments(Mask):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Allow(Mask):
+    """A table of booleans that broadcasts to (..., n, m): True is visible. `name` is how the caller made it."""
+
     visible: Tensor
     name: str
 
@@ -334,9 +346,9 @@ class Allow(Mask):
         if visible.shape[-2] != 1:
             visible = rows.take(visible, -2)
         flat = visible.reshape(-1, size.m)
-        some, every = flat.any(0), flat.all(0)
+        any_row, all_rows = flat.any(0), flat.all(0)
         pairs = pairwise(edges)
-        return [ALL if bool(every[a:b].all()) else SOME if bool(some[a:b].any()) else NONE for a, b in pairs]
+        return [ALL if bool(all_rows[a:b].all()) else SOME if bool(any_row[a:b].any()) else NONE for a, b in pairs]
 
     def __repr__(self) -> str:
         return f"{self.name}(...)"
@@ -362,6 +374,6 @@ def _check_rows(shape: Sequence[int], lead: tuple[int, ...], n: int, name: str, 
 
 
 def _from_left(tensor: Tensor, lead: int, own: int) -> Tensor:
-    """Put the missing leading dimensions after the ones that are there."""
-    have = tensor.dim() - own
-    return tensor.reshape((*tensor.shape[:have], *[1] * (lead - have), *tensor.shape[have:]))
+    """Insert axes of length 1 until there are `lead` of them before the last `own` axes."""
+    present = tensor.dim() - own
+    return tensor.reshape((*tensor.shape[:present], *[1] * (lead - present), *tensor.shape[present:]))

@@ -1,7 +1,7 @@
-r"""How well a query and a key fit: the first of the four words score -> mask -> normalise -> pool.
+r"""Scores say how well a query and a key fit: the first of the four steps score -> mask -> normalise -> pool.
 
-A score knows nothing of tiles. It turns queries and keys into operands once, in O((n + m) d), and then
-fills in any block of the n x m matrix from slices of them. Scores add: ``scaled_dot() + bias(t)``.
+A score turns queries and keys into operands once, in O((n + m) d), and then computes any block of the n x m matrix
+from slices of them. Scores add: ``scaled_dot() + bias(t)``.
 
 >>> import torch
 >>> from regard import scores
@@ -101,7 +101,7 @@ def location(w: Tensor) -> Score:
 
 
 def gaussian(w: Tensor | float = 1.0) -> Score:
-    """-(w |q - k|)² / 2, the log of the Gaussian kernel of width 1 / w: one number, or one a feature."""
+    """-(w |q - k|)² / 2, the log of the Gaussian kernel of width 1 / w: w is one number, or one for each feature."""
     return Gaussian(_width(w, "w of gaussian"))
 
 

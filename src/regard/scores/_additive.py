@@ -1,4 +1,4 @@
-"""Bahdanau's score v . tanh(W_q q + W_k k), without ever holding n x m x h."""
+"""Additive scores v . tanh(W_q q + W_k k) of Bahdanau, without a tensor of n x m x h numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ShapeError
@@ -15,15 +16,12 @@ from regard.operands import Axis, Operand, Span
 from regard.scores._base import Score
 from regard.tracing import is_tracing
 
-CHUNK = 1 << 19  # elements of the (rows, keys, h) block in work: it should stay in the cache
-STEEP = 40.0  # beyond this e^(2a) times e^(2b) leaves float32
+CHUNK = 1 << 19  # numbers of a (rows, keys, h) block, which should stay in the cache
+LARGE = 40.0  # beyond this e^(2a) e^(2b) overflows float32
 
 
 def _chunks(left: Tensor, right: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
-    """Rows, keys and memory for (rows, keys, h): all keys of some rows, or, where keys are many, some of one row.
-
-    The memory is the same each time.
-    """
+    """Yield slices of rows and keys, with memory for their (rows, keys, h) block; the memory is reused each time."""
     (n, h), m = left.shape, right.shape[0]
     wide = max(1, min(m, CHUNK // max(1, h)))
     high = max(1, min(n, CHUNK // max(1, wide * h)))
@@ -35,19 +33,19 @@ def _chunks(left: Tensor, right: Tensor) -> Iterator[tuple[slice, slice, Tensor]
             yield rows, keys, memory[: math.prod(shape)].view(shape)
 
 
-def _is_steep(left: Tensor, right: Tensor) -> bool:
-    # Written so that NaN counts as steep: plain tanh carries it to where it belongs.
-    return not (left.abs().amax() <= STEEP and right.abs().amax() <= STEEP)
+def _is_large(left: Tensor, right: Tensor) -> bool:
+    # Written so that NaN counts as large: tanh itself carries it to its pairs.
+    return not (left.abs().amax() <= LARGE and right.abs().amax() <= LARGE)
 
 
-def _steep_chunks(a: Tensor, b: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
-    """tanh(a + b) itself."""
+def _tanh_chunks(a: Tensor, b: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Blocks of tanh(a + b), for any a and b."""
     for rows, keys, block in _chunks(a, b):
         yield rows, keys, torch.add(a[rows].unsqueeze(-2), b[keys], out=block).tanh_()
 
 
-def _gentle_chunks(a: Tensor, b: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
-    """r = 1 / (1 + e^2a e^2b), from which tanh(a + b) = 1 - 2 r follows with no tanh at all."""
+def _reciprocal_chunks(a: Tensor, b: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Blocks of r = 1 / (1 + e^2a e^2b), from which tanh(a + b) = 1 - 2 r follows: faster than tanh."""
     left, right, one = (2 * a).exp(), (2 * b).exp(), a.new_ones(())
     for rows, keys, block in _chunks(left, right):
         yield rows, keys, torch.addcmul(one, left[rows].unsqueeze(-2), right[keys], out=block).reciprocal_()
@@ -57,18 +55,18 @@ class _TanhScore(torch.autograd.Function):
     """sum_h v_h tanh(a_ih + b_jh) for one head, recomputed in the backward pass."""
 
     @staticmethod
-    def forward(a: Tensor, b: Tensor, v: Tensor, steep: bool) -> Tensor:
+    def forward(a: Tensor, b: Tensor, v: Tensor, large: bool) -> Tensor:
         out = a.new_empty(a.shape[0], b.shape[0])
-        factor = v if steep else -2 * v
-        for rows, keys, block in (_steep_chunks if steep else _gentle_chunks)(a, b):
+        factor = v if large else -2 * v
+        for rows, keys, block in (_tanh_chunks if large else _reciprocal_chunks)(a, b):
             torch.matmul(block, factor, out=out[rows, keys])
-        return out if steep else out.add_(v.sum())
+        return out if large else out.add_(v.sum())
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         del output
         ctx.save_for_backward(*inputs[:3])
-        ctx.steep = inputs[3]
+        ctx.large = inputs[3]
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -76,14 +74,14 @@ class _TanhScore(torch.autograd.Function):
         if torch.is_grad_enabled():  # a second derivative is wanted
             needs = ctx.needs_input_grad[:3]
             wanted = [t for t, needed in zip((a, b, v), needs, strict=True) if needed]
-            found = iter(torch.autograd.grad(_plain(a, b, v), wanted, grad, create_graph=True))
-            return (*(next(found) if needed else None for needed in needs), None)
-        return (*(_steep_gradient if ctx.steep else _gentle_gradient)(a, b, v, grad), None)
+            gradients = iter(torch.autograd.grad(_plain(a, b, v), wanted, grad, create_graph=True))
+            return (*(next(gradients) if needed else None for needed in needs), None)
+        return (*(_tanh_gradient if ctx.large else _reciprocal_gradient)(a, b, v, grad), None)
 
 
-def _steep_gradient(a: Tensor, b: Tensor, v: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _tanh_gradient(a: Tensor, b: Tensor, v: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     grads = grad_a, grad_b, grad_v = torch.zeros_like(a), torch.zeros_like(b), torch.zeros_like(v)
-    for rows, keys, tanh in _steep_chunks(a, b):
+    for rows, keys, tanh in _tanh_chunks(a, b):
         part = grad[rows, keys].unsqueeze(-1)
         grad_v += (part * tanh).sum((0, 1))
         pulled = (1 - tanh.square_()).mul_(v).mul_(part)
@@ -92,9 +90,9 @@ def _steep_gradient(a: Tensor, b: Tensor, v: Tensor, grad: Tensor) -> tuple[Tens
     return grads
 
 
-def _gentle_gradient(a: Tensor, b: Tensor, v: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _reciprocal_gradient(a: Tensor, b: Tensor, v: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     grad_a, grad_b, tilt = torch.zeros_like(a), torch.zeros_like(b), torch.zeros_like(v)
-    for rows, keys, r in _gentle_chunks(a, b):
+    for rows, keys, r in _reciprocal_chunks(a, b):
         pulled = grad[rows, keys].unsqueeze(-1) * r
         tilt += pulled.flatten(0, 1).sum(0)
         pulled.addcmul_(pulled, r, value=-1)  # r - r^2 is a quarter of the derivative of tanh
@@ -108,23 +106,25 @@ def _plain(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
     return torch.tanh(a.unsqueeze(-2) + b.unsqueeze(-3)) @ v
 
 
-def tanh_score(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
-    """sum_h v_h tanh(a_ih + b_jh): (..., i, h), (..., j, h), (h,) -> (..., i, j)."""
+def tanh_score(
+    a: Float[Tensor, "*batch rows h"], b: Float[Tensor, "*key_batch cols h"], v: Float[Tensor, " h"]
+) -> Float[Tensor, "... rows cols"]:
+    """sum_h v_h tanh(a_ih + b_jh)."""
     if is_tracing():
         return _plain(a, b, v)
     if not a.numel() or not b.numel():
         return _plain(a, b, v)
-    steep = _is_steep(a.detach(), b.detach())
+    large = _is_large(a.detach(), b.detach())
     lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not lead:
-        return _TanhScore.apply(a, b, v, steep)  # pyright: ignore[reportReturnType]
+        return _TanhScore.apply(a, b, v, large)  # pyright: ignore[reportReturnType]
     a, b = (t.expand(*lead, *t.shape[-2:]).flatten(0, len(lead) - 1) for t in (a, b))
-    parts = [_TanhScore.apply(x, y, v, steep) for x, y in zip(a.unbind(), b.unbind(), strict=True)]
+    parts = [_TanhScore.apply(x, y, v, large) for x, y in zip(a.unbind(), b.unbind(), strict=True)]
     return torch.stack(parts).unflatten(0, lead)  # pyright: ignore[reportArgumentType]
 
 
 class Tanh(Score, abstract=True):
-    """v . tanh(W_q q + W_k k), whatever holds the two matrices."""
+    """v . tanh(W_q q + W_k k); subclasses say where the two matrices are."""
 
     v: Tensor
 
@@ -135,12 +135,12 @@ class Tanh(Score, abstract=True):
         raise NotImplementedError
 
     def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
-        kind = query.dtype
+        dtype = query.dtype
         w_q, w_k = self.sides(query.shape[-1])
         return (
-            Operand(query @ w_q.to(kind).mT, Axis.QUERY),
-            Operand(key @ w_k.to(kind).mT, Axis.KEY),
-            Operand(self.v.to(kind), Axis.FIXED),
+            Operand(query @ w_q.to(dtype).mT, Axis.QUERY),
+            Operand(key @ w_k.to(dtype).mT, Axis.KEY),
+            Operand(self.v.to(dtype), Axis.FIXED),
         )
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
@@ -158,9 +158,11 @@ class Tanh(Score, abstract=True):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Additive(Tanh):
-    w_q: Tensor
-    w_k: Tensor
-    v: Tensor
+    """v . tanh(W_q q + W_k k)."""
+
+    w_q: Tensor  # (h, d_q)
+    w_k: Tensor  # (h, d_k)
+    v: Tensor  # (h,)
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         if (self.w_q.shape[1], self.w_k.shape[1]) != (d_q, d_k):
@@ -180,8 +182,10 @@ class Additive(Tanh):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Concat(Tanh):
-    w: Tensor
-    v: Tensor
+    """v . tanh(W [q; k])."""
+
+    w: Tensor  # (h, d_q + d_k)
+    v: Tensor  # (h,)
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         if self.w.shape[1] != d_q + d_k:

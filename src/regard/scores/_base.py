@@ -1,10 +1,11 @@
-"""What every score is: a function of one query and one key that can fill in any block of the matrix."""
+"""The base class of scores: functions s(q_i, k_j) that can compute any block of the n x m matrix."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import DtypeError, ShapeError
@@ -14,14 +15,14 @@ from regard.term import Term
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """score = scale * query . key + key_bias + rest + row: the form that a fused kernel can run.
+    """A score in the form that a fused kernel can run: scale * query . key + key_bias + rest + row.
 
-    `rest` are scores without gradient that are handed to the kernel as a bias block by block; `row` is
-    constant along a row, so it matters to the log-sum-exp alone.
+    `rest` are scores without gradient, which the kernel gets block by block as a bias. `row` is constant along a row,
+    so weights do not depend on it, but their log-sum-exp does.
     """
 
-    query: Tensor | None = None
-    key: Tensor | None = None
+    query: Tensor | None = None  # (..., n, features)
+    key: Tensor | None = None  # (..., m, features)
     scale: float = 1.0
     key_bias: Tensor | None = None  # (..., 1, m)
     row: Tensor | None = None  # (..., n)
@@ -29,21 +30,25 @@ class Features:
 
 
 class Score(Term["Score"], abstract=True):
-    """A function of one query and one key. Subclasses fill in `operands` and `tile`."""
+    """A function s(q_i, k_j) of one query and one key.
+
+    A subclass must have `operands` and `tile`. With `obstacle` and `features` it also runs on torch's fused kernel, and
+    with `magnitude` large scores are noticed that float32 would round too much.
+    """
 
     @property
     def hides_keys(self) -> bool:
-        """Whether the score can be -inf by itself."""
+        """True if the score can be -inf by itself, which hides a key."""
         return any(part.hides_keys for part in self.parts)
 
     @property
     def positional(self) -> bool:
-        """Whether the score looks at positions alone, neither at the query nor at the key."""
+        """True if the score depends on the positions i and j alone, neither on the query nor on the key."""
         return bool(self.parts) and all(part.positional for part in self.parts)
 
     @property
     def is_pairwise(self) -> bool:
-        """Whether something without features varies by query and key: a fused kernel is handed it block by block."""
+        """True if a part without features varies by query and key: a fused kernel gets it block by block as a bias."""
         return any(part.is_pairwise for part in self.parts)
 
     def __add__(self, other: Score) -> Score:
@@ -53,39 +58,46 @@ class Score(Term["Score"], abstract=True):
         return Sum(self, other)
 
     def leading_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Leading shapes, by name, that must broadcast to the one of the weights."""
-        return tuple([lead for part in self.parts for lead in part.leading_shapes()])
+        """Leading shapes of tensors, by label, which must broadcast to that of the weights."""
+        return tuple([shape for part in self.parts for shape in part.leading_shapes()])
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
-        """Raise where sizes do not fit."""
+        """Raise an error where the tensors do not fit n queries of width d_q and m keys of width d_k."""
         for part in self.parts:
             part.check(n, m, d_q, d_k)
 
-    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
-        """What tiles are cut from."""
+    def operands(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Operand, ...]:
+        """Tensors from which tiles are cut, as many as `arity` says."""
         return tuple([operand for part in self.parts for operand in part.operands(query, key)])
 
     def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+        """Scores (..., rows, cols) of a tile; `tensors` are the operands, cut to it. `out` may take the result."""
         raise NotImplementedError
 
-    def rowwise(self, query: Tensor, key: Tensor) -> Tensor:
-        """s(q_i, k_i), each query with the key in its own row: (..., n, d_q), (..., n, d_k) -> (..., n)."""
+    def rowwise(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*batch queries d_k"]
+    ) -> Float[Tensor, "*batch queries"]:
+        """s(q_i, k_i) of each query with the key in the same row."""
         raise NotImplementedError
 
     def obstacle(self, *, grad: bool) -> str | None:
-        """Why a fused kernel cannot compute this score, or None if it can."""
+        """The reason, in words, why a fused kernel cannot compute this score; None if it can."""
         del grad
         return f"{self} is not an inner product of features"
 
     def features(self, query: Tensor, key: Tensor) -> Features:
+        """The score as an inner product; asked for only where `obstacle` is None."""
         raise NotImplementedError
 
     def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
-        """A bound on |score|, from which follows how many digits float32 leaves."""
+        """An upper bound on |score|: where it is large, float32 rounds scores too much and float64 is used."""
         return sum([part.magnitude(query, key) for part in self.parts], start=query.new_zeros(()))
 
 
 def same_width(score: Score, d_q: int, d_k: int) -> None:
+    """Raise an error if query and key differ in width."""
     if d_q != d_k:
         msg = (
             f"{score} compares a query with a key feature by feature, so both need the same width: "
@@ -94,7 +106,8 @@ def same_width(score: Score, d_q: int, d_k: int) -> None:
         raise ShapeError(msg)
 
 
-def norm_product(query: Tensor, key: Tensor) -> Tensor:
+def norm_product(query: Tensor, key: Tensor) -> Float[Tensor, ""]:
+    """Largest |q| times largest |k|, an upper bound on |q . k|."""
     if query.numel() == 0 or key.numel() == 0:
         return query.new_zeros(())
     return query.norm(dim=-1).amax() * key.norm(dim=-1).amax()
@@ -102,6 +115,8 @@ def norm_product(query: Tensor, key: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sum(Score):
+    """first + second."""
+
     first: Score
     second: Score
 
@@ -119,8 +134,8 @@ class Sum(Score):
     def features(self, query: Tensor, key: Tensor) -> Features:
         one, two = self.first.features(query, key), self.second.features(query, key)
         main, extra = (one, two) if two.query is None else (two, one)
-        both = [bias for bias in (one.key_bias, two.key_bias) if bias is not None]
-        key_bias = both[0] + both[1] if len(both) == 2 else next(iter(both), None)
+        biases = [bias for bias in (one.key_bias, two.key_bias) if bias is not None]
+        key_bias = biases[0] + biases[1] if len(biases) == 2 else next(iter(biases), None)
         return replace(main, key_bias=key_bias, rest=main.rest + extra.rest)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Scores made of positions and of other scores: bias, alibi and softcap."""
+"""Scores by position (bias, alibi, relative), and softcap, which bends another score."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from regard.errors import ShapeError
 from regard.operands import Axis, Operand, Span
 from regard.scores._base import Features, Score
 
-PIECE = 1 << 17  # numbers of a large tensor that are copied at a time
+PIECE = 1 << 17  # numbers of a large tensor that are copied at a time, so that no copy is as large as the matrix
 
 
 def _pieces(tensor: Tensor) -> Iterator[Tensor]:
-    """A tensor in views of at most PIECE numbers."""
+    """Yield views of a tensor with at most PIECE numbers each."""
     if tensor.numel() <= PIECE:
         yield tensor
         return
@@ -27,7 +27,9 @@ def _pieces(tensor: Tensor) -> Iterator[Tensor]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Bias(Score):
-    t: Tensor
+    """t itself."""
+
+    t: Tensor  # broadcasts to (..., n, m)
 
     n_operands = 2
     head_axes: ClassVar = {"t": -3}
@@ -94,7 +96,9 @@ class Bias(Score):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Alibi(Score):
-    slopes: Tensor
+    """-slope |i - j|, one slope for each head."""
+
+    slopes: Tensor  # (heads,)
 
     n_operands = 1
     head_axes: ClassVar = {"slopes": -1}
@@ -138,8 +142,10 @@ class Alibi(Score):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Relative(Score):
-    table: Tensor
-    first: int
+    """table[..., j - i - first], a number for each distance j - i."""
+
+    table: Tensor  # (..., distances)
+    first: int  # the distance of table[..., 0]
 
     n_operands = 1
     head_axes: ClassVar = {"table": -2}
@@ -191,6 +197,8 @@ class Relative(Score):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Softcap(Score):
+    """cap * tanh(inner / cap)."""
+
     inner: Score
     cap: float
 

@@ -1,4 +1,4 @@
-"""Scores that depend on a distance, the kernels of Nadaraya and Watson: log K, so that softmax is K / sum K."""
+"""Scores by distance, the kernels of Nadaraya and Watson: the score is log K, so that softmax is K / sum K."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard import kernels
@@ -13,21 +14,22 @@ from regard.errors import ShapeError
 from regard.operands import Axis, Operand, Span
 from regard.scores._base import Features, Score, norm_product, same_width
 
-MIDDLE_OF = 512  # keys
-DIRECT_DIMENSIONS = 4  # up to here squared distances are summed feature by feature, which cannot cancel
+CENTRE_SAMPLE = 512  # keys whose median is the origin
+DIRECT_DIMENSIONS = 4  # features: up to here squared distances are sums of squared differences, which cannot cancel
 
 
 class Distance(Score, abstract=True):
-    """A score that depends on |w (q - k)| alone."""
+    """A score of the distance |w (q - k)| alone."""
 
     n_operands = 2
 
     def weight(self) -> Tensor | float:
+        """w, one number or one for each feature: the inverse of the bandwidth."""
         raise NotImplementedError
 
     def scaled(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-        # Moving both sides together changes no distance, and keeps the numbers small.
-        centre = _middle(key)
+        """w (q - c) and w (k - c): a common origin c changes no distance and keeps the numbers small."""
+        centre = _centre(key)
         w = self.weight()
         w = w.to(query.dtype) if isinstance(w, Tensor) else w
         return (query - centre) * w, (key - centre) * w
@@ -39,17 +41,19 @@ class Distance(Score, abstract=True):
         return Operand(left, Axis.QUERY), Operand(right, Axis.KEY)
 
 
-def _middle(key: Tensor) -> Tensor:
-    """The median of some keys, feature by feature: a hidden key may be anything, so a mean would not do."""
+def _centre(key: Float[Tensor, "... keys dim"]) -> Float[Tensor, " dim"]:
+    """The median of a sample of keys, feature by feature. (A hidden key may be anything, so a mean would not do.)"""
     flat = key.detach().reshape(-1, key.shape[-1])
     if not flat.shape[0]:
         return flat.new_zeros(key.shape[-1])
-    some = flat[:: max(1, flat.shape[0] // MIDDLE_OF)]
-    return some.nan_to_num(0.0, 0.0, 0.0).median(0).values
+    sample = flat[:: max(1, flat.shape[0] // CENTRE_SAMPLE)]
+    return sample.nan_to_num(0.0, 0.0, 0.0).median(0).values
 
 
-def squared_distance(left: Tensor, right: Tensor) -> Tensor:
-    """|left_i - right_j|^2 as (..., i, j), without the (..., i, j, d) differences."""
+def squared_distance(
+    left: Float[Tensor, "*batch rows dim"], right: Float[Tensor, "*key_batch cols dim"]
+) -> Float[Tensor, "... rows cols"]:
+    """|left_i - right_j|^2, without the differences of shape (..., rows, cols, dim)."""
     if left.shape[-1] > DIRECT_DIMENSIONS:
         cross = left @ right.mT
         return (left.square().sum(-1, keepdim=True) + right.square().sum(-1).unsqueeze(-2) - 2 * cross).clamp_min(0)
@@ -61,8 +65,10 @@ def squared_distance(left: Tensor, right: Tensor) -> Tensor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Distance):
-    w: Tensor | float
-    inverse: bool = False  # whether w is a bandwidth
+    """-(w |q - k|)^2 / 2, an inner product of features."""
+
+    w: Tensor | float  # one number, or (dim,)
+    inverse: bool = False  # True: w is a bandwidth
 
     def label(self, field: str) -> str:
         return "bandwidth of kernel" if self.inverse else super().label(field)
@@ -99,16 +105,18 @@ class Gaussian(Distance):
         return "-(w|q - k|)² / 2"
 
 
-def _check_width(asks: str, w: Tensor | float, d: int) -> None:
+def _check_width(needs: str, w: Tensor | float, d: int) -> None:
     if isinstance(w, Tensor) and w.dim() and tuple(w.shape) != (d,):
-        msg = f"{asks} to be one number or of shape ({d},), one a feature, but its shape is {tuple(w.shape)}"
+        msg = f"{needs} to be one number or of shape ({d},), one a feature, but its shape is {tuple(w.shape)}"
         raise ShapeError(msg)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelScore(Distance, term_name="Kernel"):
-    name: str
-    bandwidth: Tensor | float
+    """log K(|q - k| / bandwidth) for any kernel but the Gaussian."""
+
+    name: str  # of a kernel of regard.kernels
+    bandwidth: Tensor | float  # one number, or (dim,)
 
     def __post_init__(self) -> None:
         kernels.get(self.name)

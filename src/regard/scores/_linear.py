@@ -15,14 +15,16 @@ from regard.scores._base import Features, Score, norm_product, same_width
 
 
 class Linear(Score, abstract=True):
-    """A score that is an inner product, times a scale, once `project` has been applied to both sides."""
+    """scale * f(q) . g(k): an inner product of projected queries and keys."""
 
     n_operands = 2
 
     def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+        """f(q) and g(k), of one width."""
         raise NotImplementedError
 
     def scale_for(self, d_k: int) -> float:
+        """The scale for keys of projected width d_k."""
         del d_k
         return 1.0
 
@@ -34,7 +36,7 @@ class Linear(Score, abstract=True):
         del rows, cols
         left, right = tensors
         scale = self.scale_for(right.shape[-1])
-        if scale != 1:  # here and not on all queries, which would be a copy of them
+        if scale != 1:  # on the tile: scaling all queries would copy them
             left = left * scale
         if out is None:
             return left @ right.mT
@@ -82,6 +84,8 @@ class Dot(Linear):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cosine(Linear):
+    """cos(q, k) / temperature."""
+
     temperature: float
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
@@ -101,7 +105,9 @@ class Cosine(Linear):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class General(Linear):
-    w: Tensor
+    """q . W k."""
+
+    w: Tensor  # (d_q, d_k)
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         if tuple(self.w.shape) != (d_q, d_k):
@@ -117,14 +123,16 @@ class General(Linear):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Location(Linear):
-    w: Tensor
+    """(W q)_j, which does not look at the key."""
+
+    w: Tensor  # (m, d_q)
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         if tuple(self.w.shape) != (m, d_q):
             msg = f"location(w) needs w of shape (keys, d_q) = ({m}, {d_q}), but w is {tuple(self.w.shape)}"
             raise ShapeError(msg)
 
-    rowwise = Score.rowwise  # which key it is matters, and that is not known of a key taken out of its place
+    rowwise = Score.rowwise  # it needs the position of a key, which is not known here
 
     def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         return query, self.w.to(query.dtype).expand(*key.shape[:-2], *self.w.shape)
@@ -135,6 +143,8 @@ class Location(Linear):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Uniform(Linear):
+    """0 for every pair."""
+
     def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         return query.new_zeros(*query.shape[:-1], 1), key.new_zeros(*key.shape[:-1], 1)
 
