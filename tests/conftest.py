@@ -26,10 +26,15 @@ if TYPECHECKED:
     # Before the first import of regard: from here on every annotated shape is checked at every call.
     from jaxtyping import install_import_hook
 
-    # torch.library reads the annotations of the functions it registers and cannot see through the checker.
-    sources = (Path(__file__).parent.parent / "src" / "regard").glob("*")
-    parts = [path for path in sources if path.is_dir() or "torch.library" not in path.read_text(encoding="utf-8")]
-    install_import_hook([f"regard.{path.stem}" for path in parts], "typechecker.check")
+    # torch.library reads the annotations of the functions it registers and cannot see through the checker. A name in
+    # the list stands for all modules below it, so a folder is named only where no file in it registers functions.
+    package = Path(__file__).parent.parent / "src" / "regard"
+    registering = {path for path in package.rglob("*.py") if "torch.library" in path.read_text(encoding="utf-8")}
+    files = {path for path in package.rglob("*.py") if path.name != "__init__.py"} - registering
+    folders = {path.parent for path in package.rglob("*/__init__.py")}
+    checked = files | {folder for folder in folders if not any(folder in path.parents for path in registering)}
+    dotted = [".".join(path.relative_to(package.parent).with_suffix("").parts) for path in sorted(checked)]
+    install_import_hook(dotted, "typechecker.check")
 
 import torch  # noqa: E402  the environment above has to come first
 
