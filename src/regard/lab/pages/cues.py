@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from regard import datasets, nn, scores
 from regard.attention import Attention, attend
@@ -113,7 +115,7 @@ def _weights_and_winner(look: Attention) -> dict[str, Any]:
     return {"weights": row[0], "winner": _winner(row)["winner"]}
 
 
-def _winner(row: torch.Tensor) -> dict[str, Any]:
+def _winner(row: Float[Tensor, "1 keys"]) -> dict[str, Any]:
     best = leaders(row)[0]
     return {"winner": best[0] if len(best) == 1 else None, "leaders": best}
 

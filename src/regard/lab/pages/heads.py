@@ -25,6 +25,7 @@ from functools import lru_cache
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard import analysis
@@ -91,7 +92,7 @@ def _recorded(sentence: str) -> tuple[Recording, tuple[str, ...]]:
     return recording, read.unknown[0]
 
 
-def _head(row: analysis.ProfileRow, weights: Tensor) -> dict[str, Any]:
+def _head(row: analysis.ProfileRow, weights: Float[Tensor, "tokens tokens"]) -> dict[str, Any]:
     numbers = {name: getattr(row, name) for name in analysis.MEASURES}
     numbers["next"] = weights.diagonal(1).sum().item() / len(weights)
     best = max(SHARES, key=numbers.__getitem__)
@@ -103,7 +104,7 @@ def _head(row: analysis.ProfileRow, weights: Tensor) -> dict[str, Any]:
     return {**summary, **numbers, "verdict": verdict}
 
 
-def _pair(weights: Tensor) -> dict[str, Any] | None:
+def _pair(weights: Float[Tensor, "tokens tokens"]) -> dict[str, Any] | None:
     """The largest weight between two different words, without [CLS] and [SEP]."""
     words = weights[1:-1, 1:-1].clone().fill_diagonal_(0)
     if len(words) < 2:

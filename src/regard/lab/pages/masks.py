@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard import masks, scores
@@ -37,6 +38,8 @@ ALIGN = Maybe(Choice(("top-left", "bottom-right")))
 RULES = ("causal", "window", "prefix", "padding", "segments", "random")
 SIDE = (4, 16)
 COUNT = Whole(0, SIDE[1])
+Queries = Float[Tensor, "1 queries dim"]
+Keys = Float[Tensor, "1 keys dim"]
 WIDTH = 4  # of the queries and keys that are drawn
 SEED = Whole(0, 2**31 - 1)
 
@@ -82,7 +85,7 @@ def show(state: State) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def _draw(state: State) -> tuple[Tensor, Tensor]:
+def _draw(state: State) -> tuple[Queries, Keys]:
     generator = torch.Generator().manual_seed(state.seed)
     query, key = torch.randn(2, 1, max(SIDE), WIDTH, generator=generator)
     return query[:, : state.n], key[:, : state.m]
@@ -115,7 +118,7 @@ def _mask_of_rule(rule: Rule, state: State) -> masks.Mask:
     return masks.allow(drawn < rule.share)
 
 
-def _recipe(state: State, query: Tensor, key: Tensor) -> dict[str, Any]:
+def _recipe(state: State, query: Queries, key: Keys) -> dict[str, Any]:
     sees = attention.future_only_mask(state.n, state.m)
     filled = score_matrix(scores.scaled_dot(), query[0], key[0]).masked_fill(~sees, -torch.inf)
     weights = Weights(query, key, mask=masks.allow(sees))
@@ -129,7 +132,7 @@ def _recipe(state: State, query: Tensor, key: Tensor) -> dict[str, Any]:
     }
 
 
-def _refusal(query: Tensor, key: Tensor, visible: Tensor) -> str:
+def _refusal(query: Queries, key: Keys, visible: Bool[Tensor, "queries keys"]) -> str:
     try:
         attend(query, key, key, mask=visible)  # pyright: ignore[reportArgumentType]  that is the point
     except MaskError as error:

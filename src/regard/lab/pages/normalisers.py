@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard import normalisers, scores
@@ -87,7 +88,7 @@ NORMALISER_OF_NAME: dict[str, Callable[[], normalisers.Normaliser]] = {
 }
 
 
-def _weights(sharpened: Tensor, normaliser: normalisers.Normaliser) -> Weights:
+def _weights(sharpened: Float[Tensor, " keys"], normaliser: normalisers.Normaliser) -> Weights:
     """Weights of given scores; queries and keys are zeros."""
     query, key = sharpened.new_zeros(1, 1), sharpened.new_zeros(len(sharpened), 1)
     return Weights(query, key, score=scores.bias(sharpened), normaliser=normaliser)
@@ -99,7 +100,7 @@ def _row(name: str, weights: Weights) -> dict[str, Any]:
     return {"name": name, "weights": row, "total": row.sum(), "support": (row > 0).sum(), "entropy": entropy}
 
 
-def _gradients(state: State, sharpened: Tensor) -> dict[str, Any]:
+def _gradients(state: State, sharpened: Float[Tensor, " keys"]) -> dict[str, Any]:
     rewards = _rewards(state)
     plain_draws = sample_gradients(sharpened, rewards, state.draws, state.seed, None)
     with_baseline = sample_gradients(sharpened, rewards, state.draws, state.seed, "moving")
@@ -122,7 +123,7 @@ def _gradients(state: State, sharpened: Tensor) -> dict[str, Any]:
     }
 
 
-def _rewards(state: State) -> Tensor:
+def _rewards(state: State) -> Float[Tensor, " keys"]:
     m = len(state.scores)
     rewards = [float(place == 1) for place in range(m)] if state.rewards is None else state.rewards
     if len(rewards) != m:

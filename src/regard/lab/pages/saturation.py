@@ -28,6 +28,7 @@ from functools import lru_cache
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard import analysis, scores
@@ -81,13 +82,15 @@ def show(state: State) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def _draw(state: State) -> tuple[Tensor, Tensor, Tensor]:
+def _draw(
+    state: State,
+) -> tuple[Float[Tensor, "queries dim"], Float[Tensor, "keys dim"], Float[Tensor, "queries dim"]]:
     generator = torch.Generator().manual_seed(state.seed)
     query, key, noise = torch.randn(3, DRAWN, state.d_k, generator=generator, dtype=torch.float64)
     return query, key, noise
 
 
-def _histogram(dots: Tensor, expected: float) -> dict[str, Any]:
+def _histogram(dots: Float[Tensor, "queries keys"], expected: float) -> dict[str, Any]:
     edges = torch.linspace(-SPREAD, SPREAD, BINS + 1, dtype=torch.float64)
     inside = (dots.flatten() / expected**0.5).clamp(-SPREAD, SPREAD)
     below = torch.special.ndtr(edges)
@@ -99,7 +102,7 @@ def _histogram(dots: Tensor, expected: float) -> dict[str, Any]:
     }
 
 
-def _nudge(before: Tensor, after: Tensor) -> dict[str, Any]:
+def _nudge(before: Float[Tensor, "queries keys"], after: Float[Tensor, "queries keys"]) -> dict[str, Any]:
     moved = (after - before).abs().sum(-1) / 2
     flipped = (after.argmax(-1) != before.argmax(-1)).double().mean()
     return {

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard import nn, scores
@@ -72,7 +73,7 @@ def show(state: State) -> dict[str, Any]:
     })  # fmt: skip
 
 
-def _row(name: str, score: scores.Score, query: Tensor, keys: Tensor) -> dict[str, Any]:
+def _row(name: str, score: scores.Score, query: Float[Tensor, "1 2"], keys: Float[Tensor, "keys 2"]) -> dict[str, Any]:
     output, weights = attend(query, keys, keys, score=score)
     row = weights.dense()
     return {
@@ -87,7 +88,7 @@ def _row(name: str, score: scores.Score, query: Tensor, keys: Tensor) -> dict[st
 
 
 @torch.no_grad()
-def _local(state: State, query: Tensor, keys: Tensor) -> dict[str, Any]:
+def _local(state: State, query: Float[Tensor, "1 2"], keys: Float[Tensor, "keys 2"]) -> dict[str, Any]:
     layer = nn.LocalAttention(2, 2, window=state.window, method="p", hidden=2, dtype=torch.float64)
     layer.w_p.copy_(torch.eye(2))
     layer.v_p.copy_(_tensor(state.v_place))

@@ -55,7 +55,9 @@ class HeadWeights:
     statistic (n,): log-sum-exp of every row if somebody has it; it is used if it agrees with the scores.
     """
 
-    def __init__(self, weights: Weights, batch: int, head: int, statistic: Tensor | None = None) -> None:
+    def __init__(
+        self, weights: Weights, batch: int, head: int, statistic: Float[Tensor, " queries"] | None = None
+    ) -> None:
         matrix = matrix_of(weights)
         matrix.check_fresh()
         self.problem = single_head_problem(matrix.problem(), lead_index(matrix.lead, batch, head))
@@ -105,7 +107,9 @@ class HeadWeights:
                 self._add_whole_rows(rows, cols, side, pool, buffers, target)
         return out
 
-    def _add_whole_rows(self, rows: Span, cols: range, side: int, pool: int, buffers: Buffers, out: Tensor) -> None:
+    def _add_whole_rows(
+        self, rows: Span, cols: range, side: int, pool: int, buffers: Buffers, out: Float[Tensor, "rows pixels"]
+    ) -> None:
         tile = self.problem.tile(SINGLE_HEAD, rows)
         if tile is None:
             return
@@ -138,7 +142,7 @@ class HeadWeights:
             target[: pixels.shape[0], : pixels.shape[1]].copy_(pixels)
         return out
 
-    def _boxes(self, rows: range, cols: range, side: int) -> Iterator[tuple[int, int, Tensor]]:
+    def _boxes(self, rows: range, cols: range, side: int) -> Iterator[tuple[int, int, Float[Tensor, "rows cols"]]]:
         """The visible parts of a box, cut to about BOX_CELLS cells: (first row, first column, weights)."""
         width = min(len(cols), max(side, math.isqrt(BOX_CELLS))) if self.pointwise else len(cols)
         computed = width if self.pointwise else self.m  # columns
@@ -237,7 +241,7 @@ class HeadWeights:
         for band in range(n_pixels(rows.start, BAND), last):
             self.known_bands[band] = True
 
-    def _accept_given_statistic(self, given: Tensor) -> None:
+    def _accept_given_statistic(self, given: Float[Tensor, "*queries"]) -> None:
         """Store log-sum-exps that the caller has, if their precision is enough and they agree with the scores."""
         given = given.detach().reshape(-1).to(self.size.device)
         if given.numel() != self.n:
@@ -255,7 +259,7 @@ class HeadWeights:
                 self.known_bands[band] = False
 
 
-def are_safe_sums(totals: Tensor, dtype: torch.dtype) -> bool:
+def are_safe_sums(totals: Float[Tensor, " rows"], dtype: torch.dtype) -> bool:
     """True if no sum of exp(score) is NaN, zero, or near the smallest or largest float: their logs are accurate."""
     ends = torch.finfo(dtype)
     return bool(((totals > ends.tiny**0.25) & (totals < ends.max**0.75)).all())

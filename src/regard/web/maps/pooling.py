@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.engine.reducers import Block, LogSumExp, Reducer
@@ -20,6 +20,8 @@ from regard.operands import NEVER, Size, Span
 
 GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo 1 fill the unit interval evenly, without a pattern
 SUM, MAX = 0, 1  # the two poolings, in the order in which `SumMaxPooling` stores them
+Pixels = Float[Tensor, "*lead 2 pixel_rows pixel_cols"]
+Statistic = Float[Tensor, "*lead queries"]
 
 
 def n_pixels(length: int, side: int) -> int:
@@ -33,7 +35,9 @@ def pixel_lengths(cells: range, side: int, length: int) -> Int[Tensor, " pixels"
     return edges.diff()
 
 
-def pool_axis(x: Tensor, dim: int, start: int, side: int, pool: int) -> Tensor:
+def pool_axis(
+    x: Float[Tensor, "*batch rows cols"], dim: int, start: int, side: int, pool: int
+) -> Float[Tensor, "*batch pooled_rows pooled_cols"]:
     """Sum or maximum of each pixel along an axis (-1 or -2); the first cell has position `start`."""
     if side == 1:
         return x
@@ -49,17 +53,19 @@ def pool_axis(x: Tensor, dim: int, start: int, side: int, pool: int) -> Tensor:
     return pixels[0] if len(pixels) == 1 else torch.cat(pixels, dim)
 
 
-def pool_2d(x: Tensor, row: int, column: int, side: int, pool: int) -> Tensor:
+def pool_2d(
+    x: Float[Tensor, "*batch rows cols"], row: int, column: int, side: int, pool: int
+) -> Float[Tensor, "*batch pixel_rows pixel_cols"]:
     """Sum or maximum of each pixel of a block that begins at (row, column)."""
     return pool_axis(pool_axis(x, -2, row, side, pool), -1, column, side, pool)  # rows first: whole vectors are added
 
 
-def to_float32(tensor: Tensor) -> np.ndarray:
+def to_float32(tensor: Float[Tensor, "*shape"]) -> np.ndarray:
     """A contiguous array of float32, little-endian."""
     return np.ascontiguousarray(tensor.to("cpu", torch.float32).numpy(), "<f4")
 
 
-def add_pixels(target: Tensor, pixels: Tensor, pool: int) -> None:
+def add_pixels(target: Float[Tensor, "*shape"], pixels: Float[Tensor, "*shape"], pool: int) -> None:
     """Pool pixels into those that are there already, in place."""
     target.copy_(torch.maximum(target, pixels)) if pool == MAX else target.add_(pixels)
 
@@ -83,12 +89,12 @@ class SumMaxPooling(Reducer[Tensor]):
 
     by_row = False
 
-    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Pixels:
         del rows
         shape = (*lead, 2, n_pixels(size.n, self.side), n_pixels(size.m, self.side))
         return torch.zeros(shape, dtype=dtype, device=size.device)
 
-    def step(self, state: Tensor, block: Block) -> Tensor:
+    def step(self, state: Pixels, block: Block) -> Pixels:
         first = block.rows.start // self.side
         for pool in (SUM, MAX):
             strips = pool_axis(block.weights, -2, block.rows.start, self.side, pool)
@@ -98,11 +104,11 @@ class SumMaxPooling(Reducer[Tensor]):
                 add_pixels(target.narrow(-1, start // self.side, pixels.shape[-1]), pixels, pool)
         return state
 
-    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+    def merge(self, one: Pixels, two: Pixels) -> Pixels:
         sums = one.select(-3, SUM) + two.select(-3, SUM)
         return torch.stack([sums, torch.maximum(one.select(-3, MAX), two.select(-3, MAX))], -3)
 
-    def finish(self, state: Tensor) -> Tensor:
+    def finish(self, state: Pixels) -> Pixels:
         return state
 
 
@@ -124,20 +130,20 @@ class RowStatistic(Reducer[Tensor]):
         self.normaliser = normaliser
         self.log_sums = LogSumExp()
 
-    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Statistic:
         return self.log_sums.empty(lead, rows, size, dtype)
 
-    def step(self, state: Tensor, block: Block) -> Tensor:
+    def step(self, state: Statistic, block: Block) -> Statistic:
         return self.merge(state, self.first(block))
 
-    def first(self, block: Block) -> Tensor:
+    def first(self, block: Block) -> Statistic:
         if block.partial:  # only a statistic that merges is ever computed in parts
             return self.normaliser.statistic(block.scores, block.cols)
         best, weight = block.peak
         return torch.where(best == NEVER, NEVER, self.normaliser.statistic_from_weight(best, weight))
 
-    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+    def merge(self, one: Statistic, two: Statistic) -> Statistic:
         return self.log_sums.merge(one, two)
 
-    def finish(self, state: Tensor) -> Tensor:
+    def finish(self, state: Statistic) -> Statistic:
         return state

@@ -184,7 +184,7 @@ class AttentionMap:
             index = torch.linspace(0, self.n - 1, min(PEEK_ROWS, self.n)).long().unique()
             self._update_largest(self._head.pooled_rows(index.to(self._head.size.device), range(self.m), self.m, MAX))
 
-    def _update_largest(self, weights: Tensor) -> None:
+    def _update_largest(self, weights: Float[Tensor, "*shape"]) -> None:
         largest = float(weights.nan_to_num(0.0).max()) if weights.numel() else 0.0
         self._largest = max(largest, self._largest or 0.0)
 

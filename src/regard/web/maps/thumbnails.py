@@ -88,7 +88,9 @@ def _from_sampled_rows(problem: Problem, reducer: Heatmap) -> Float[Tensor, "*le
     return lines / widths.to(lines)
 
 
-def _add_columns(target: Tensor, weights: Tensor, start: int, edges: list[int]) -> None:
+def _add_columns(
+    target: Float[Tensor, "*lead rows bins"], weights: Float[Tensor, "*lead rows cols"], start: int, edges: list[int]
+) -> None:
     """Add the columns from position `start` on to the bins that they fall into."""
     stop = start + weights.shape[-1]
     for number, (low, high) in enumerate(pairwise(edges)):
