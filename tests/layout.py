@@ -45,6 +45,7 @@ ROOMS = (
         room("questions", "questions about the weights, each in one pass over the tiles"),
         room("fused", "torch's fused kernels"),
         room("pooling plan_cache", "output by plan; checked and planned calls, remembered"),
+        room("compiled_causal", "causal attention as an operator, for torch.compile"),
         room("lazy_matrix", "inputs, formula and plan, from which any part of the weights is computed"),
         room("fast_path", "one kernel call and hardly a step around it"),
     ),

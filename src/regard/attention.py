@@ -1,10 +1,11 @@
-"""`attend`: score -> mask -> normalise -> pool, at the cost of a fused kernel, with the weights to ask afterwards."""
+"""`attend`: score -> mask -> normalise -> pool, at the cost of a fused kernel, and the weights as a lazy matrix."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.compiler import is_compiling
 
@@ -18,16 +19,16 @@ from regard.weights import Weights, weights_of
 
 
 class Attention(NamedTuple):
-    """What `attend` returns."""
+    """The result of `attend`: the output, and the matrix of weights as a lazy object."""
 
-    output: Tensor
+    output: Float[Tensor, "*batch queries dim_v"]
     weights: Weights
 
 
 def attend(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    query: Float[Tensor, "... queries dim_q"],
+    key: Float[Tensor, "... keys dim_k"],
+    value: Float[Tensor, "... keys dim_v"],
     score: Score | None = None,
     mask: Mask | None = None,
     normaliser: Normaliser | None = None,
@@ -35,11 +36,25 @@ def attend(
     plan: str = "auto",
     budget: int | None = None,
 ) -> Attention:
-    r"""Pool the values by how well each query fits each key.
+    r"""Attention: for each query, the average of the values, weighted by how well the query fits each key.
 
-    output_i = sum_j p_ij v_j with p_i = normalise(score(q_i, k_j) where mask).
+        output_i = sum_j p_ij v_j    with    p_i = normalise_j(score(q_i, k_j) where mask)
 
-    Shapes: query (..., n, d_q), key (..., m, d_k), value (..., m, d_v); output (..., n, d_v), weights (..., n, m).
+    Returns the output (..., n, d_v) and the weights (..., n, m). The weights are never stored: `Weights` computes what
+    is asked, so n and m may be large. A query that sees no key has weights and output 0. Leading dimensions broadcast;
+    with four or more dimensions, heads (axis -3) of key and value may be fewer than those of query, if they divide them
+    (grouped-query attention). float16 and bfloat16 are computed in float32.
+
+    query: (..., n, d_q), one row for each of n queries.
+    key: (..., m, d_k), one row for each of m keys.
+    value: (..., m, d_v), one row for each key.
+    score: one of `regard.scores`: how well q_i fits k_j. Default: scaled_dot(), q . k / sqrt(d).
+    mask: one of `regard.masks`: which keys a query sees, such as masks.causal(). Default: all of them.
+    normaliser: one of `regard.normalisers`: how scores become weights. Default: softmax().
+    dropout_p: the probability with which a weight is set to 0 in the output; the others are divided by 1 - dropout_p.
+    plan: "fused" (torch's kernel), "dense" (one tile), "tiled" (many tiles), or "auto" for the fastest that can serve
+        the call. The result is the same; `weights.plan` says which was taken, and why.
+    budget: bytes of scratch memory for tiles. Default: 64 MiB.
 
     >>> import torch, regard as rg
     >>> tokens = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0]])
@@ -59,8 +74,8 @@ def attend(
     spec = inputs.make_spec(score, mask, normaliser)
     call = plan_cache.find(query, key, value, spec, dropout_p, plan, budget)
     shape = call.shape
-    q, k, v = inputs.working(query), inputs.working(key), inputs.working(value)
-    k, v = inputs.ungrouped(k, shape.group), inputs.ungrouped(v, shape.group)
+    q, k, v = inputs.upcast(query), inputs.upcast(key), inputs.upcast(value)
+    k, v = inputs.repeat_key_heads(k, shape.group), inputs.repeat_key_heads(v, shape.group)
     matrix = LazyMatrix.of_call(query, key, call)
     output, matrix.lse = pooling.pool(spec, q, k, v, shape.lead, call.plan, dropout_p=dropout_p, draws=matrix.draws)
     return Attention(output.to(query.dtype), weights_of(matrix))

@@ -1,4 +1,4 @@
-"""The n x m matrix of weights as an object that is never built."""
+"""`Weights`: the n x m matrix of attention weights, computed part by part on demand and never stored."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from regard.engine import index as index_module
@@ -25,20 +26,37 @@ from regard.tracing import is_tracing, without_autocast
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-DENSE_LIMIT = 2**28
+DENSE_LIMIT = 2**28  # bytes of a block that is built without being asked twice
 
 
 class TopK(NamedTuple):
-    """The largest weights of each row and the keys they are on; 0 and -1 where a query sees fewer keys."""
+    """The largest weights of each row and their keys; weight 0 and key -1 where a query sees fewer keys."""
 
-    values: Tensor
-    indices: Tensor
+    values: Float[Tensor, "*batch queries k"]
+    indices: Int[Tensor, "*batch queries k"]
 
 
 class Weights:
-    r"""The weights p_ij = normalise_j(score(q_i, k_j)), never built, yet exact.
+    r"""The matrix of attention weights p_ij = normalise_j(score(q_i, k_j) where mask), lazy and exact.
 
-    Shapes: query (..., n, d_q), key (..., m, d_k); the matrix is (..., n, m).
+    Only the inputs are stored. Products, blocks and questions compute the parts that they need, tile by tile, within
+    `budget` bytes of scratch memory.
+
+    - Products: ``weights @ x`` pools rows of x, ``weights.mT @ x`` is the transposed product.
+    - Blocks: ``weights[i]``, ``weights[..., 10:20, :]`` and ``weights.dense()`` give tensors.
+    - Row questions, one number for each query: `entropy`, `saturation`, `logsumexp`, `distance`, `mass`, `empty_rows`.
+    - Other questions: `top` (the largest weights), `received` (the sum for each key), `heatmap` (the matrix in bins).
+    - Pictures: `plot`, `view`.
+
+    The first call of `entropy`, `saturation`, `logsumexp`, `top` (k <= 8), `received` or `heatmap` (256 bins, mean or
+    sum) makes one shared pass over the tiles that answers all of them; later calls read the answer. The pass is not
+    differentiable. Where a gradient is wanted, a row question makes a differentiable pass of its own.
+
+    Products and row questions are differentiable; blocks, `top`, `received` and `heatmap` are not. If a tensor behind
+    the weights is changed in place, every question raises StaleWeightsError; `snapshot` is a copy that stays valid.
+
+    query, key: tensors (..., n, d_q) and (..., m, d_k) of one dtype on one device; the matrix is (..., n, m).
+    score, mask, normaliser, plan, budget: as for `regard.attend`.
 
     >>> import torch, regard as rg
     >>> tokens = torch.eye(3)
@@ -53,8 +71,8 @@ class Weights:
 
     def __init__(
         self,
-        query: Tensor,
-        key: Tensor,
+        query: Float[Tensor, "... queries dim_q"],
+        key: Float[Tensor, "... keys dim_k"],
         score: Score | None = None,
         mask: Mask | None = None,
         normaliser: Normaliser | None = None,
@@ -63,48 +81,52 @@ class Weights:
     ) -> None:
         self._matrix = LazyMatrix.build(query, key, inputs.make_spec(score, mask, normaliser), plan, budget)
 
-    # What it is
+    # Inputs and sizes
 
     @property
-    def query(self) -> Tensor:
-        """The queries (..., n, d_q), as they were given."""
+    def query(self) -> Float[Tensor, "... queries dim_q"]:
+        """The queries, as they were given."""
         return self._matrix.query
 
     @property
-    def key(self) -> Tensor:
-        """The keys (..., m, d_k), as they were given."""
+    def key(self) -> Float[Tensor, "... keys dim_k"]:
+        """The keys, as they were given; with grouped heads they have fewer heads than the queries."""
         return self._matrix.key
 
     @property
     def shape(self) -> torch.Size:
+        """The shape (..., n, m): leading dimensions, queries, keys."""
         shape = self._matrix.call.shape
         return torch.Size((*shape.lead, shape.n, shape.m))
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self._matrix.lead) + 2
 
     @property
     def dtype(self) -> torch.dtype:
+        """The dtype of the inputs, and of products and blocks."""
         return self.query.dtype
 
     @property
     def device(self) -> torch.device:
+        """The device of the inputs."""
         return self.query.device
 
     @property
     def plan(self) -> Plan:
-        """Which executor, and why, in one printable line."""
+        """The plan for products: executor (fused, dense or tiled) and the reason, in one printable line."""
         return self._matrix.plan
 
     @property
     def spec(self) -> Spec:
-        """Score, mask and normaliser."""
+        """Score, mask and normaliser; its repr is the formula."""
         return self._matrix.spec
 
     @property
     def normalised(self) -> bool:
-        """Whether a row that sees a key sums to 1."""
+        """True if every row that sees a key sums to 1."""
         return self.spec.normaliser.normalised
 
     def __repr__(self) -> str:
@@ -117,16 +139,19 @@ class Weights:
 
     # Products
 
-    def __matmul__(self, x: Tensor) -> Tensor:
-        """Pool: (..., n, m) @ (..., m, d) -> (..., n, d). Differentiable."""
+    def __matmul__(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """sum_j p_ij x_j: (..., n, m) @ (..., m, d) -> (..., n, d), or @ (m,) -> (..., n). Differentiable."""
         return self._product(x, self._matrix.size.m, "keys", self._matrix.pool)
 
     @property
     def mT(self) -> Transposed:  # noqa: N802
-        """The transposed matrix, a lazy view."""
+        """The transposed matrix (..., m, n), a lazy view."""
         return Transposed(self)
 
-    def _product(self, x: Tensor, length: int, what: str, run: Callable[[Tensor], Tensor]) -> Tensor:
+    def _product(
+        self, x: Float[Tensor, "..."], length: int, rows: str, product: Callable[[Tensor], Tensor]
+    ) -> Float[Tensor, "..."]:
+        """product(x), after a check that x has `length` rows, one for each of `rows` ("keys" or "queries")."""
         self._matrix.check_fresh()
         if not isinstance(x, Tensor) or x.dtype != self.dtype:
             msg = f"weights @ x needs a tensor of {self.dtype}, but x is {type_name(x)}"
@@ -137,25 +162,31 @@ class Weights:
         matrix = x.unsqueeze(-1) if x.dim() == 1 else x
         if x.dim() == 0 or matrix.shape[-2] != length:
             msg = (
-                f"weights @ x needs x with one row for each of {length} {what}: "
+                f"weights @ x needs x with one row for each of {length} {rows}: "
                 f"weights {tuple(self.shape)}, x {tuple(x.shape)}"
             )
             raise ShapeError(msg)
         with without_autocast():
-            out = run(inputs.working(matrix)).to(self.dtype)
+            out = product(inputs.upcast(matrix)).to(self.dtype)
         return out.squeeze(-1) if x.dim() == 1 else out
 
     # Blocks
 
-    def __getitem__(self, index: Any) -> Tensor:
-        """A dense block: ints, slices and index tensors mean what they mean for a tensor. Not differentiable."""
+    def __getitem__(self, index: Any) -> Float[Tensor, "..."]:
+        """A block as a tensor: ints, slices and index tensors mean what they mean for a tensor. Not differentiable.
+
+        A block above 256 MiB is refused with TooLargeError.
+        """
         return self._block(index_module.parse(index, tuple(self.shape), self.device), "this block", DENSE_LIMIT)
 
-    def dense(self, limit: int = DENSE_LIMIT) -> Tensor:
-        """The whole matrix, refused above `limit` bytes. Not differentiable: pool with ``@`` for that."""
+    def dense(self, limit: int = DENSE_LIMIT) -> Float[Tensor, "*batch queries keys"]:
+        """The whole matrix as a tensor, refused above `limit` bytes. Not differentiable; the product ``@`` is."""
         return self._block(index_module.parse(..., tuple(self.shape), self.device), "the whole matrix", limit)
 
-    def _block(self, picked: index_module.Picked, what: str, limit: int, *, turned: bool = False) -> Tensor:
+    def _block(
+        self, picked: index_module.ParsedIndex, what: str, limit: int, *, transposed: bool = False
+    ) -> Float[Tensor, "..."]:
+        """The weights that an index picks; `what` names them in the error if they are above `limit` bytes."""
         self._matrix.check_fresh()
         size = picked.numel() * self.query.element_size()
         if size > limit:
@@ -165,62 +196,87 @@ class Weights:
             )
             raise TooLargeError(msg)
         with without_autocast():
-            return self._matrix.block(picked, turned=turned).to(self.dtype)
+            return self._matrix.block(picked, transposed=transposed).to(self.dtype)
 
     # Questions
 
-    def logsumexp(self) -> Tensor:
-        """log sum_j exp(s_ij), (..., n); softmax only. Differentiable."""
+    def logsumexp(self) -> Float[Tensor, "*batch queries"]:
+        """log sum_j exp(s_ij), the row statistic of softmax, and of softmax only. Differentiable.
+
+        -inf for a query that sees no key. If the fused kernel returned it with the output, nothing is computed;
+        otherwise it comes from the shared pass.
+        """
         if not isinstance(self.spec.normaliser, Softmax):
             msg = f"logsumexp is the row statistic of softmax, and these weights are {self.spec.normaliser}"
             raise NotNormalisedError(msg)
-        known = self._matrix.logsumexp_of_kernel()
-        return self._row_question("logsumexp") if known is None else known
+        lse = self._matrix.logsumexp_of_kernel()
+        return self._row_question("logsumexp") if lse is None else lse
 
-    def entropy(self) -> Tensor:
-        """-sum_j p_ij log p_ij in nats, (..., n). Differentiable."""
+    def entropy(self) -> Float[Tensor, "*batch queries"]:
+        """-sum_j p_ij log p_ij in nats: 0 is one-hot, log m is uniform. Differentiable.
+
+        Without a gradient it comes from the shared pass.
+        """
         return self._row_question("entropy")
 
-    def saturation(self) -> Tensor:
-        """sum_j p_ij²: 1 is one-hot, 1/m is uniform, (..., n). Differentiable."""
+    def saturation(self) -> Float[Tensor, "*batch queries"]:
+        """sum_j p_ij²: 1 is one-hot, 1/m is uniform. Differentiable.
+
+        Without a gradient it comes from the shared pass.
+        """
         return self._row_question("saturation")
 
-    def distance(self, query_positions: Tensor | None = None) -> Tensor:
-        """sum_j p_ij |i - j|, (..., n); with n != m say where the queries stand. Differentiable."""
-        positions = questions.positions(query_positions, self._matrix.lead, self._matrix.size)
+    def distance(self, query_positions: Shaped[Tensor, "... queries"] | None = None) -> Float[Tensor, "*batch queries"]:
+        """sum_j p_ij |i - j|, the mean distance from a query to the keys that it attends to. Differentiable.
+
+        query_positions: the position of each query among the keys; needed if there are not as many queries as keys,
+        else 0, 1, 2, ... It takes a pass of its own.
+        """
+        positions = questions.check_query_positions(query_positions, self._matrix.lead, self._matrix.size)
         if self._matrix.wants_gradient() or is_tracing():
             return self._row_question("distance", (Operand(positions.unsqueeze(-1), Axis.QUERY),))
         self._needs_distribution("distance")
         return self._matrix.survey([MeanDistance(positions)])[0].to(self._matrix.answer_dtype)
 
-    def received(self) -> Tensor:
-        """sum_i p_ij: what each key gets from all queries, (..., m). Not differentiable: use ``weights.mT @ ones``."""
+    def received(self) -> Float[Tensor, "*batch keys"]:
+        """sum_i p_ij, the weight that each key receives from all queries. From the shared pass.
+
+        Not differentiable: use ``weights.mT @ ones`` for that.
+        """
         return self._matrix.overview("received")
 
-    def mass(self, groups: Tensor) -> Tensor:
-        """The weight on each group of keys, (..., n, groups): ids are (m,) or (B, m), -1 is none. Differentiable."""
+    def mass(self, groups: Shaped[Tensor, "... keys"]) -> Float[Tensor, "*batch queries groups"]:
+        """The weight of each query on each group of keys. Differentiable.
+
+        groups: the group of each key, integers from 0 on, (m,) or (batch, m); a key with -1 is in no group. It takes a
+        product of its own.
+        """
         self._matrix.check_fresh()
-        marks = questions.membership(groups, self._matrix.lead, self._matrix.size)
+        marks = questions.group_indicators(groups, self._matrix.lead, self._matrix.size)
         with without_autocast():
             return self._matrix.pool_precisely(marks).to(self._matrix.answer_dtype)
 
     def top(self, k: int) -> TopK:
-        """The k largest weights of each row, and where they are: (..., n, k) both. Not differentiable."""
+        """The k largest weights of each row, in descending order, and their keys. Not differentiable.
+
+        Among equal weights the first key comes first. A row that sees fewer keys is filled with weight 0 and key -1. Up
+        to k = 8 it comes from the shared pass.
+        """
         if not isinstance(k, int) or k < 1:
             msg = f"top(k) needs a whole number of keys, 1 or more, not {k!r}"
             raise ChoiceError(msg)
         if k <= questions.TOP:
             values, indices = self._matrix.overview("top")
         else:
-            ((values, indices),) = self._matrix.survey([questions.top(self.spec.normaliser, k)])
+            ((values, indices),) = self._matrix.survey([questions.top_reducer(self.spec.normaliser, k)])
         values = values[..., :k].to(self._matrix.answer_dtype, copy=True)
         return TopK(values, indices[..., :k].to(torch.int64, copy=True))
 
-    def heatmap(self, bins: int = 256, pool: str = "mean") -> Tensor:
-        """The matrix in bins x bins cells (fewer where it is smaller), pooled by "mean", "max" or "sum".
+    def heatmap(self, bins: int = 256, pool: str = "mean") -> Float[Tensor, "*batch row_bins col_bins"]:
+        """The matrix pooled into bins x bins cells (fewer where it is smaller) by "mean", "max" or "sum".
 
-        Bin b holds rows floor(b n / bins) to floor((b + 1) n / bins), columns likewise; hidden cells count as 0.
-        Not differentiable.
+        Bin b holds rows floor(b n / bins) to floor((b + 1) n / bins), columns likewise; hidden weights count as 0. With
+        256 bins and mean or sum it comes from the shared pass. Not differentiable.
         """
         if not isinstance(bins, int) or bins < 1:
             msg = f"heatmap(bins) needs a whole number of bins, 1 or more, not {bins!r}"
@@ -230,29 +286,29 @@ class Weights:
             return reducer.finish(self._matrix.overview("heatmap")).to(self._matrix.answer_dtype)
         return self._matrix.survey([reducer])[0].to(self._matrix.answer_dtype)
 
-    def empty_rows(self) -> Tensor:
-        """True for queries that see no key, (..., n)."""
+    def empty_rows(self) -> Bool[Tensor, "*batch queries"]:
+        """True for queries that see no key. It looks at the mask alone where that is enough."""
         self._matrix.check_fresh()
         if not self.spec.hides_keys and self._matrix.size.m:
             return torch.zeros(self.shape[:-1], dtype=torch.bool, device=self.device)
         if not self.spec.score.hides_keys and not is_tracing():
-            return questions.unseen(self._matrix.problem())
+            return questions.rows_without_keys(self._matrix.problem())
         return self._matrix.survey([VisibleKeys()])[0] == 0
 
     def snapshot(self) -> Weights:
-        """A detached copy that no longer depends on the caller's tensors."""
+        """A detached copy, which stays valid when the caller changes the tensors in place."""
         return weights_of(self._matrix.snapshot())
 
     # Pictures
 
     def plot(self, tokens: Sequence[object] | None = None, **options: Any) -> Axes:
-        """A heatmap as matplotlib Axes, empty rows hatched; see `regard.plot.heatmap`."""
+        """A heatmap as matplotlib Axes, empty rows hatched. tokens: a label for each key. See `regard.plot.heatmap`."""
         from regard.plot import heatmap
 
         return heatmap(self, tokens, **options)
 
     def view(self, tokens: Sequence[object] | None = None, query_tokens: Sequence[object] | None = None) -> Any:
-        """A widget of a notebook, to look at them in any depth; tokens: a label for each key, as for `plot`."""
+        """A notebook widget to zoom into the matrix. tokens, query_tokens: a label for each key and each query."""
         from regard.web.notebook.display import view_weights
 
         return view_weights(self, tokens, query_tokens)
@@ -264,7 +320,7 @@ class Weights:
             msg = f"{question} needs rows that sum to 1, and rows of {self.spec.normaliser} do not"
             raise NotNormalisedError(msg)
 
-    def _row_question(self, question: str, extra: tuple[Operand, ...] = ()) -> Tensor:
+    def _row_question(self, question: str, extra: tuple[Operand, ...] = ()) -> Float[Tensor, "*batch queries"]:
         self._needs_distribution(question)
         return self._matrix.row_question(question, extra)
 
@@ -282,7 +338,7 @@ def matrix_of(weights: Weights) -> LazyMatrix:
 
 
 class Transposed:
-    """The transpose of a lazy matrix: a lazy view."""
+    """The transpose of a lazy matrix of weights, (..., m, n): a lazy view."""
 
     __slots__ = ("mT",)
 
@@ -291,18 +347,20 @@ class Transposed:
 
     @property
     def shape(self) -> torch.Size:
+        """The shape (..., m, n)."""
         return torch.Size((*self.mT.shape[:-2], self.mT.shape[-1], self.mT.shape[-2]))
 
-    def __matmul__(self, x: Tensor) -> Tensor:
-        """(..., m, n) @ (..., n, d) -> (..., m, d). Differentiable."""
+    def __matmul__(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """sum_i p_ij x_i: (..., m, n) @ (..., n, d) -> (..., m, d), or @ (n,) -> (..., m). Differentiable."""
         return self.mT._product(x, self.mT.shape[-2], "queries", matrix_of(self.mT).spread)
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Any) -> Float[Tensor, "..."]:
+        """A block as a tensor, by an index into the transposed matrix. Not differentiable."""
         picked = index_module.parse(index, tuple(self.shape), self.mT.device)
-        return self.mT._block(picked, "this block", DENSE_LIMIT, turned=True)  # noqa: SLF001
+        return self.mT._block(picked, "this block", DENSE_LIMIT, transposed=True)  # noqa: SLF001
 
-    def dense(self, limit: int = DENSE_LIMIT) -> Tensor:
-        """The whole transposed matrix, refused above `limit` bytes."""
+    def dense(self, limit: int = DENSE_LIMIT) -> Float[Tensor, "*batch keys queries"]:
+        """The whole transposed matrix as a tensor, refused above `limit` bytes. Not differentiable."""
         return self.mT.dense(limit).mT
 
     def __repr__(self) -> str:

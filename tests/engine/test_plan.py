@@ -44,7 +44,7 @@ def test_a_plan_remembers_what_was_asked_for(forced: str) -> None:
 @pytest.mark.parametrize(("itemsize", "grad"), [*product([4, 8], [False, True])])
 def test_a_tile_keeps_to_the_budget(itemsize: int, grad: bool) -> None:
     found = plan(replace(REQUEST, itemsize=itemsize, grad=grad))
-    assert found.tile * itemsize * (BUFFERS_WITH_GRADIENT if grad else BUFFERS) <= REQUEST.budget
+    assert found.tile_scores * itemsize * (BUFFERS_WITH_GRADIENT if grad else BUFFERS) <= REQUEST.budget
 
 
 @pytest.mark.parametrize("itemsize", [4, 8])
@@ -167,7 +167,7 @@ def test_float64_gets_the_whole_budget_in_a_survey(monkeypatch: pytest.MonkeyPat
 def test_mass_counts_the_bytes_it_computes_with(monkeypatch: pytest.MonkeyPatch) -> None:
     tiles: list[int] = []
     original = pooling.pool
-    monkeypatch.setattr(pooling, "pool", lambda *a, **o: (tiles.append(a[5].tile), original(*a, **o))[1])
+    monkeypatch.setattr(pooling, "pool", lambda *a, **o: (tiles.append(a[5].tile_scores), original(*a, **o))[1])
     q = 100 * torch.randn(9, 3)  # scores so large that float64 is needed
     rg.Weights(q, q, plan="tiled", budget=BUFFERS * 8 * 20).mass(torch.zeros(9, dtype=torch.int64))
     assert tiles == [20]

@@ -63,7 +63,7 @@ def marked(x: Matrix) -> Tensor:
 
 LAWS = {
     "squared weight": Law(lambda x: reducers.SquaredWeight(), lambda x: reference.saturation(x.weights)),
-    "surprise": Law(lambda x: reducers.Surprise(), lambda x: reference.entropy(x.weights)),
+    "surprise": Law(lambda x: reducers.Entropy(), lambda x: reference.entropy(x.weights)),
     "visible keys": Law(lambda x: reducers.VisibleKeys(), lambda x: (x.scores > -torch.inf).sum(-1)),
     "mean score": Law(
         lambda x: reducers.MeanScore(), lambda x: (x.weights * x.scores.where(x.scores > -torch.inf, 0)).sum(-1)

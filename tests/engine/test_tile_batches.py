@@ -9,7 +9,7 @@ from torch import Tensor
 import regard as rg
 from regard import masks, scores
 from regard.engine.fused import kernel
-from regard.engine.tile_batches import Run
+from regard.engine.tile_batches import TileBatch
 from regard.masks._rules import Align
 
 N = 1009
@@ -28,15 +28,15 @@ def inputs(lead: tuple[int, ...], m: int = N, turned: bool = False) -> list[Tens
     return [normal(N), normal(m), normal(m)]
 
 
-def runs_made(monkeypatch: pytest.MonkeyPatch) -> list[Run]:
-    found, original = [], kernel.runs
+def runs_made(monkeypatch: pytest.MonkeyPatch) -> list[TileBatch]:
+    found, original = [], kernel.batch_tiles
 
-    def spy(*arguments: object) -> tuple[Run, ...]:
-        runs = original(*arguments)  # pyright: ignore[reportArgumentType]
-        found.extend(runs)
-        return runs
+    def spy(*arguments: object) -> tuple[TileBatch, ...]:
+        batch_tiles = original(*arguments)  # pyright: ignore[reportArgumentType]
+        found.extend(batch_tiles)
+        return batch_tiles
 
-    monkeypatch.setattr(kernel, "runs", spy)
+    monkeypatch.setattr(kernel, "batch_tiles", spy)
     return found
 
 

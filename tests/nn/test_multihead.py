@@ -370,7 +370,7 @@ def test_long_weights_are_averaged_in_blocks(monkeypatch):
 
 
 def test_weights_with_a_gradient_may_take_several_tiles(monkeypatch):
-    monkeypatch.setattr("regard.engine.lazy_matrix.tile_size", lambda *_, **__: 500)
+    monkeypatch.setattr("regard.engine.lazy_matrix.scores_per_tile", lambda *_, **__: 500)
     case = Case(
         {"embed_dim": 21, "num_heads": 3, "kdim": None, "vdim": None, "batch_first": True},
         True, "all", 131, 131, "causal2", "bool", True, False, 0,

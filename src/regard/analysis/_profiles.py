@@ -22,7 +22,7 @@ from regard.analysis._layer_weights import (
 from regard.analysis._query_positions import QueryPositions, query_positions
 from regard.analysis._reducers import WeightAmong, WeightAt
 from regard.analysis._table import HeadwiseTable
-from regard.engine.reducers import LogSumExp, MeanDistance, MeanScore, Reducer, SquaredWeight, Surprise
+from regard.engine.reducers import Entropy, LogSumExp, MeanDistance, MeanScore, Reducer, SquaredWeight
 from regard.normalisers import Softmax
 from regard.operands import NEVER
 from regard.weights import matrix_of
@@ -137,7 +137,7 @@ def _measures(layer: LayerWeights, positions: QueryPositions, marks: Tensor | No
         reducers["saturation"] = SquaredWeight()
         if positions.own is not None:
             reducers["distance"] = MeanDistance(positions.own.to(torch.float64))
-        reducers |= {"lse": LogSumExp(), "score": MeanScore()} if softmax else {"entropy": Surprise()}
+        reducers |= {"lse": LogSumExp(), "score": MeanScore()} if softmax else {"entropy": Entropy()}
     if marks is not None:
         reducers = {"separators": WeightAmong(marks), **reducers}
     results = dict(zip(reducers, matrix_of(weights).survey(list(reducers.values())), strict=True))

@@ -62,7 +62,7 @@ def record(
 
     regard record --text story.txt -o run.regard
 
-    regard record --model smollm2 --text "Once upon a time" --generate 20 -o run.regard
+    regard record --model smollm2 --text "SecondOrderFallback upon a time" --generate 20 -o run.regard
     """
     _check_output(out, force=force)
     content = console.read_text(text)

@@ -1,8 +1,8 @@
-"""The short way: one call of the kernel and hardly a step around it, where that is all there is.
+"""The fast path of `attend`: one call of the fused kernel with few Python steps around it.
 
-After a kernel has run, Python's own objects have left the caches, and every name that is looked up costs several
-times what it does in a loop of nothing else: small models feel it. So this is one flat function, and what it has to
-know of a kind of call is found once.
+After a kernel has run, Python's own objects have left the processor's caches, and every lookup of a name costs several
+times what it costs in a tight loop. Small models notice it. So this is one flat function, and all that it needs to know
+about a kind of call is computed once.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Hashable
 from math import isfinite
 from typing import Any, NamedTuple
 
+from jaxtyping import Float
 from torch import Tensor
 from torch._C import _set_grad_enabled
 from torch._C._functorch import peek_interpreter_stack
@@ -38,8 +39,11 @@ UNKNOWN: Any = object()
 
 def attend(  # noqa: C901  flat on purpose
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None
-) -> tuple[Tensor, LazyMatrix] | None:
-    """Output and weights, or None where more steps are needed: the long way takes them."""
+) -> tuple[Float[Tensor, "..."], LazyMatrix] | None:
+    """The output (*batch, queries, dim_v) and the lazy matrix, or None if the call needs the general path.
+
+    It serves plain or causal scaled-dot softmax attention on the CPU, of float32 or wider, without broadcasting.
+    """
     if peek_interpreter_stack() is not None or forward_ad._current_level >= 0:  # noqa: SLF001  as `transformed` has it
         return None
     left = right = align = None
@@ -66,27 +70,28 @@ def attend(  # noqa: C901  flat on purpose
     else:
         out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
         out, lse = out.squeeze(0), lse.squeeze(0)
-    # What is hidden may be NaN or inf. Values do harm to an output, and are seen there; keys and queries do to
-    # gradients. Looked at after the call, which has brought the numbers near.
+    # Hidden numbers may be NaN or inf. Hidden values harm the output, and are noticed there; hidden keys and queries
+    # harm gradients. They are summed after the call, which has brought them into the cache.
     if causal:
         if out.requires_grad:
             _set_grad_enabled(False)  # as torch.no_grad() does, which would take longer than a small sum
             try:
-                seen = query.sum().item() + key.sum().item() + value.sum().item()
+                total = query.sum().item() + key.sum().item() + value.sum().item()
             finally:
                 _set_grad_enabled(True)
         else:
-            seen = out.sum().item()
-        if not isfinite(seen):
+            total = out.sum().item()
+        if not isfinite(total):
             return None
     try:
-        seen_versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001  torch's own
+        current_versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001  torch's own
     except RuntimeError:  # one was made in inference mode, and keeps no count
-        seen_versions = versions.versions({"query": query, "key": key})
-    return out, LazyMatrix(query, key, call, seen_versions, lse)
+        current_versions = versions.versions({"query": query, "key": key})
+    return out, LazyMatrix(query, key, call, current_versions, lse)
 
 
 def _kernel_call(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> KernelCall | None:
+    """The kernel call for this kind of call, or None if it is not for the fast path."""
     call = plan_cache.make(query, key, value, inputs.make_spec(None, mask, None), 0.0, "auto", None)
     score, form = call.spec.score, call.plan.form
     same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)

@@ -1,13 +1,14 @@
-"""Blocks of a lazy matrix by indexing, with the meaning that indexing a tensor has."""
+"""Indexing: blocks of a lazy matrix, with the meaning that the same index has for a tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import index
+from operator import index as as_int
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from regard.engine.tiles import Problem, head_slices
@@ -15,25 +16,25 @@ from regard.errors import ChoiceError, PositionError
 from regard.operands import Axis, Operand, Span, Tile
 
 Entry = int | slice | Tensor
-NARROW = 4  # a block has few columns if it has less than one in so many: exp(s - lse) costs more than a softmax
+NARROW = 4  # a block with fewer than 1/4 of the columns is computed as exp(s - lse), which costs more than a softmax
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Picked:
-    """An index into a matrix of the given shape, one entry a dimension."""
+class ParsedIndex:
+    """An index into a matrix of the given shape, with one checked entry for each dimension."""
 
     entries: tuple[Entry, ...]
     shape: tuple[int, ...]
 
     def numel(self) -> int:
-        """How many weights the block holds."""
+        """The number of weights that the index picks."""
         meta = torch.empty(self.shape, device="meta")
         return meta[tuple(e.to("meta") if isinstance(e, Tensor) else e for e in self.entries)].numel()
 
 
-def full(picked: Any, dims: int) -> tuple[Any, ...]:
-    """One entry a dimension."""
-    parts = picked if isinstance(picked, tuple) else (picked,)
+def full(index: Any, dims: int) -> tuple[Any, ...]:
+    """The index with one entry for each dimension, without an ellipsis."""
+    parts = index if isinstance(index, tuple) else (index,)
     if any(part is None or isinstance(part, bool) for part in parts):
         msg = "weights are indexed by ints, slices and tensors of positions, not by None or a single bool"
         raise ChoiceError(msg)
@@ -46,10 +47,10 @@ def full(picked: Any, dims: int) -> tuple[Any, ...]:
     return (*parts[:at], *[slice(None)] * (dims - given), *parts[at + len(dots) :])
 
 
-def parse(picked: Any, shape: tuple[int, ...], device: torch.device) -> Picked:
-    """An index, checked against the shape."""
-    parts = zip(full(picked, len(shape)), shape, strict=True)
-    return Picked(tuple(_entry(part, length, device) for part, length in parts), shape)
+def parse(index: Any, shape: tuple[int, ...], device: torch.device) -> ParsedIndex:
+    """An index, checked against the shape of a matrix."""
+    parts = zip(full(index, len(shape)), shape, strict=True)
+    return ParsedIndex(tuple(_entry(part, length, device) for part, length in parts), shape)
 
 
 def _entry(part: Any, length: int, device: torch.device) -> Entry:
@@ -69,7 +70,7 @@ def _entry(part: Any, length: int, device: torch.device) -> Entry:
             raise PositionError(msg)
         return torch.where(part < 0, part + length, part).to(device)
     try:
-        at = index(part)  # pyright: ignore[reportArgumentType]
+        at = as_int(part)  # pyright: ignore[reportArgumentType]
     except TypeError:
         msg = f"weights are indexed by ints, slices and tensors of positions, not by {part!r}"
         raise ChoiceError(msg) from None
@@ -79,8 +80,8 @@ def _entry(part: Any, length: int, device: torch.device) -> Entry:
     return at % length
 
 
-def _positions(part: Tensor, length: int) -> Tensor:
-    """A tensor of whole numbers; of booleans, the places of those that are true."""
+def _positions(part: Shaped[Tensor, "..."], length: int) -> Int[Tensor, "..."]:
+    """A tensor of positions; for a boolean tensor, the positions that are True."""
     if part.is_floating_point() or part.is_complex():
         msg = f"weights are indexed by ints, slices and tensors of positions, not by a tensor of {part.dtype}"
         raise ChoiceError(msg)
@@ -93,36 +94,39 @@ def _positions(part: Tensor, length: int) -> Tensor:
 
 
 @torch.no_grad()
-def block(problem: Problem, picked: Picked, cap: int, *, turned: bool = False, known: bool = False) -> Tensor:
-    """The block that an index picks, from rows that are computed whole, since a weight needs its row.
+def block(
+    problem: Problem, picked: ParsedIndex, tile_scores: int, *, transposed: bool = False, has_statistic: bool = False
+) -> Float[Tensor, "..."]:
+    """The weights that an index picks, from whole rows, because a weight needs its row.
 
-    `known` says that the problem's last operand is the row statistic: then a weight needs its own score alone, and of
-    long rows only the wanted columns are made. `turned` says that the index is one into the transposed matrix.
+    With `has_statistic` the last operand of the problem is the row statistic: then a weight needs its own score alone,
+    and of long rows only the wanted columns are computed. `transposed`: the index is one into the transposed matrix.
     """
     *lead, rows, cols = picked.entries
-    rows, cols = (cols, rows) if turned else (rows, cols)
+    rows, cols = (cols, rows) if transposed else (rows, cols)
     if any(isinstance(e, Tensor) for e in lead) and sum(isinstance(e, Tensor) for e in picked.entries) > 1:
-        return _points(problem, picked, cap, turned=turned)
+        return _points(problem, picked, tile_scores, transposed=transposed)
     if isinstance(rows, Tensor) and isinstance(cols, Tensor):
-        return _pairs(some_heads(problem, lead), rows, cols, cap)[tuple(_again(e) for e in lead)]
+        return _pairs(select_heads(problem, lead), rows, cols, tile_scores)[tuple(_relative(e) for e in lead)]
     # The smallest box that holds the block; the entries, made relative to it, then pick as they do from a tensor.
-    some, span = some_heads(problem, lead), _span(rows, problem.size.device)
+    heads, span = select_heads(problem, lead), _span(rows, problem.size.device)
     columns = _span(cols, problem.size.device)
-    if known and len(columns) <= problem.size.m // NARROW:
-        box = _cells(some, span, columns, cap)
+    if has_statistic and len(columns) <= problem.size.m // NARROW:
+        box = _cells(heads, span, columns, tile_scores)
     else:
-        box = _rows(some, span, cols if not isinstance(cols, Tensor) else cols.unique(), cap)
-    return (box.mT if turned else box)[tuple(_again(e) for e in picked.entries)]
+        box = _rows(heads, span, cols if not isinstance(cols, Tensor) else cols.unique(), tile_scores)
+    return (box.mT if transposed else box)[tuple(_relative(e) for e in picked.entries)]
 
 
-def _again(entry: Entry) -> Entry:
-    """The same entry, relative to the box of what it picks."""
+def _relative(entry: Entry) -> Entry:
+    """The entry of an index, relative to the box of what it picks."""
     if isinstance(entry, int):
         return 0
     return slice(None) if isinstance(entry, slice) else entry.unique(return_inverse=True)[1]
 
 
 def _span(entry: Entry, device: torch.device) -> Span:
+    """The positions of an entry, each once and in order."""
     if isinstance(entry, int):
         return Span(entry, entry + 1)
     if isinstance(entry, slice):
@@ -132,8 +136,8 @@ def _span(entry: Entry, device: torch.device) -> Span:
     return Span(0, 0, entry.unique())
 
 
-def some_heads(problem: Problem, lead: Sequence[Entry]) -> Problem:
-    """The same problem for some of its heads."""
+def select_heads(problem: Problem, lead: Sequence[Entry]) -> Problem:
+    """The problem of some heads, picked by one entry for each leading dimension."""
     spans = [_span(entry, problem.size.device) for entry in lead]
     if [len(span) for span in spans] == list(problem.lead):
         return problem
@@ -147,12 +151,12 @@ def some_heads(problem: Problem, lead: Sequence[Entry]) -> Problem:
         return Operand(tensor, operand.axis)
 
     operands = tuple(pick(operand) for operand in problem.operands)
-    some = tuple(len(span) for span in spans)
-    return Problem(problem.spec, some, problem.size, problem.dtype, problem.careful, operands)
+    selected = tuple(len(span) for span in spans)
+    return Problem(problem.spec, selected, problem.size, problem.dtype, problem.nan_safe, operands)
 
 
-def _points(problem: Problem, picked: Picked, cap: int, *, turned: bool) -> Tensor:
-    """Index tensors for heads and for something else, which go together: head after head, the points that are in it."""
+def _points(problem: Problem, picked: ParsedIndex, tile_scores: int, *, transposed: bool) -> Float[Tensor, "..."]:
+    """The weights for index tensors on heads and on other dimensions, which go together: computed head by head."""
     dims = [dim for dim, entry in enumerate(picked.entries) if isinstance(entry, Tensor)]
     tensors = torch.broadcast_tensors(*(picked.entries[dim] for dim in dims))  # pyright: ignore[reportArgumentType]
     points = {dim: tensor.reshape(-1) for dim, tensor in zip(dims, tensors, strict=True)}
@@ -163,57 +167,59 @@ def _points(problem: Problem, picked: Picked, cap: int, *, turned: bool) -> Tens
     plain = [len(range(e.start, e.stop, e.step)) for e in picked.entries if isinstance(e, slice)]
     out = torch.zeros((len(head), *plain), dtype=problem.dtype, device=problem.size.device)
     for number in head.unique().tolist():
-        here = (head == number).nonzero().squeeze(-1)
+        in_head = (head == number).nonzero().squeeze(-1)
         entries = list(picked.entries)
         for dim in dims:
-            entries[dim] = int(points[dim][here[0]]) if dim in leading else points[dim][here]
-        part = block(problem, Picked(tuple(entries), picked.shape), cap, turned=turned)
+            entries[dim] = int(points[dim][in_head[0]]) if dim in leading else points[dim][in_head]
+        part = block(problem, ParsedIndex(tuple(entries), picked.shape), tile_scores, transposed=transposed)
         if len(dims) > len(leading):
-            part = part.movedim(_place(entries), 0)
-        out[here] = part
-    at = _place(picked.entries)
+            part = part.movedim(_index_dim(entries), 0)
+        out[in_head] = part
+    at = _index_dim(picked.entries)
     out = out.movedim(0, at)
     return out.reshape(*out.shape[:at], *tensors[0].shape, *out.shape[at + 1 :])
 
 
-def _place(entries: Sequence[Entry]) -> int:
-    """The dimension of an indexed tensor at which index tensors leave theirs: in front, unless they stand together."""
+def _index_dim(entries: Sequence[Entry]) -> int:
+    """The dimension of the result that belongs to the index tensors: the first, unless they are adjacent."""
     kept = [isinstance(entry, Tensor) for entry in entries if not isinstance(entry, int)]
     first, last = kept.index(True), len(kept) - kept[::-1].index(True)
     return first if all(kept[first:last]) else 0
 
 
-def _pairs(problem: Problem, rows: Tensor, cols: Tensor, cap: int) -> Tensor:
-    """Weights at (rows[p], cols[p]): (..., *shape of the two broadcast)."""
+def _pairs(
+    problem: Problem, rows: Int[Tensor, "..."], cols: Int[Tensor, "..."], tile_scores: int
+) -> Float[Tensor, "..."]:
+    """The weights at the pairs (rows, cols), of shape (*lead, *broadcast shape of rows and cols)."""
     rows, cols = torch.broadcast_tensors(rows, cols)
-    unique, number = rows.reshape(-1).unique(return_inverse=True)  # each row is made once, however many pairs it is in
+    unique, number = rows.reshape(-1).unique(return_inverse=True)  # each row is computed once
     order = number.argsort()
     number, at = number[order], cols.reshape(-1)[order]
     out = torch.zeros((*problem.lead, at.numel()), dtype=problem.dtype, device=problem.size.device)
-    for heads, low, part, whole in _row_blocks(problem, Span(0, 0, unique), cap):
+    for heads, low, part, whole in _row_blocks(problem, Span(0, 0, unique), tile_scores):
         first, last = torch.searchsorted(number, torch.tensor([low, low + len(part)], device=number.device)).tolist()
         out[(*heads, order[first:last])] = whole[..., number[first:last] - low, at[first:last]]
     return out.reshape(*problem.lead, *rows.shape)
 
 
-def _rows(problem: Problem, rows: Span, cols: Entry, cap: int) -> Tensor:
-    """Rows of which only the wanted columns are kept: (..., rows, cols)."""
+def _rows(problem: Problem, rows: Span, cols: Entry, tile_scores: int) -> Float[Tensor, "*batch rows cols"]:
+    """Some columns of rows, which are computed whole."""
     pick = slice(cols, cols + 1) if isinstance(cols, int) else cols
     width = len(range(pick.start, pick.stop, pick.step or 1)) if isinstance(pick, slice) else pick.numel()
     out = torch.zeros((*problem.lead, len(rows), width), dtype=problem.dtype, device=problem.size.device)
-    for heads, low, part, whole in _row_blocks(problem, rows, cap):
+    for heads, low, part, whole in _row_blocks(problem, rows, tile_scores):
         out[(*heads, slice(low, low + len(part)))] = whole[..., pick]
     return out
 
 
-def _cells(problem: Problem, rows: Span, cols: Span, cap: int) -> Tensor:
-    """The weights of rows and columns, from their scores and the row statistic: (..., rows, cols)."""
+def _cells(problem: Problem, rows: Span, cols: Span, tile_scores: int) -> Float[Tensor, "*batch rows cols"]:
+    """Some columns of rows, from their scores and the row statistic alone."""
     out = torch.zeros((*problem.lead, len(rows), len(cols)), dtype=problem.dtype, device=problem.size.device)
     if not out.numel():
         return out
     masked = () if problem.spec.mask is None else ((0, len(cols)),)
-    step = max(1, min(len(rows), cap // len(cols)))
-    for heads in head_slices(problem.lead, max(1, cap // (step * len(cols)))):
+    step = max(1, min(len(rows), tile_scores // len(cols)))
+    for heads in head_slices(problem.lead, max(1, tile_scores // (step * len(cols)))):
         for low in range(0, len(rows), step):
             part = rows.part(low, min(low + step, len(rows)))
             tile = Tile(heads, part, cols, masked)
@@ -225,14 +231,16 @@ def _cells(problem: Problem, rows: Span, cols: Span, cap: int) -> Tensor:
     return out
 
 
-def _row_blocks(problem: Problem, rows: Span, cap: int) -> Iterator[tuple[tuple[slice, ...], int, Span, Tensor]]:
-    """(heads, number of the first row, rows, their weights in full) for block after block of at most `cap` scores."""
+def _row_blocks(
+    problem: Problem, rows: Span, tile_scores: int
+) -> Iterator[tuple[tuple[slice, ...], int, Span, Tensor]]:
+    """(heads, number of the first row, rows, weights of the whole rows) for blocks of at most `tile_scores` scores."""
     m = problem.size.m
     if 0 in problem.lead or not m:
         return
-    cap = cap * 4 // problem.dtype.itemsize  # a cap counts scores of four bytes
-    step = max(1, min(len(rows), cap // m))
-    for heads in head_slices(problem.lead, max(1, cap // (step * m))):
+    tile_scores = tile_scores * 4 // problem.dtype.itemsize  # so many scores of four bytes
+    step = max(1, min(len(rows), tile_scores // m))
+    for heads in head_slices(problem.lead, max(1, tile_scores // (step * m))):
         lead = [cut.stop - cut.start for cut in heads]
         for low in range(0, len(rows), step):
             part = rows.part(low, min(low + step, len(rows)))

@@ -1,4 +1,4 @@
-"""What may be given: shapes, dtypes and devices, checked once, with messages that say what would be right."""
+"""Checks of the inputs of a call: shapes, dtypes and devices, with messages that say what would be right."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numbers import Real
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from regard.errors import ChoiceError, DeviceError, DtypeError, MaskError, ShapeError
@@ -14,41 +15,43 @@ from regard.normalisers import Normaliser, softmax
 from regard.scores import Score, scaled_dot
 from regard.spec import Spec
 
-BUDGET = 64 << 20
+BUDGET = 64 << 20  # bytes of scratch memory, if the caller does not say
 GROUPED_FROM = 4  # dimensions a tensor needs for its heads (axis -3) to be grouped
 
 
 @dataclass(frozen=True, slots=True)
 class MatrixShape:
-    """Sizes that fit together."""
+    """The shape (*lead, n, m) of a matrix of weights, and how its key heads are shared."""
 
-    lead: tuple[int, ...]  # of the weights
-    n: int
-    m: int
+    lead: tuple[int, ...]  # batch, heads
+    n: int  # queries
+    m: int  # keys
     group: int  # query heads that share one key head
 
 
 def make_spec(score: Score | None, mask: Mask | None, normaliser: Normaliser | None) -> Spec:
-    """The three words, with their defaults."""
+    """Score, mask and normaliser as one spec, with defaults for those that are None."""
     if score is not None and not isinstance(score, Score):
-        msg = f"score is one of regard.scores, such as scores.scaled_dot(), but it is {_kind(score)}"
+        msg = f"score is one of regard.scores, such as scores.scaled_dot(), but it is {_describe(score)}"
         raise DtypeError(msg)
     if mask is not None and not isinstance(mask, Mask):
         msg = (
-            f"mask is one of regard.masks, but it is {_kind(mask)}: say what True means with "
+            f"mask is one of regard.masks, but it is {_describe(mask)}: say what True means with "
             f"masks.allow(t) (True is seen) or masks.hide(t) (True is hidden)"
         )
         if isinstance(mask, Tensor) and mask.is_floating_point():
             msg += "; numbers to add to the scores go to scores.bias(t)"
         raise MaskError(msg)
     if normaliser is not None and not isinstance(normaliser, Normaliser):
-        msg = f"normaliser is one of regard.normalisers, such as normalisers.softmax(), but it is {_kind(normaliser)}"
+        msg = (
+            f"normaliser is one of regard.normalisers, such as normalisers.softmax(), but it is {_describe(normaliser)}"
+        )
         raise DtypeError(msg)
     return Spec(score or scaled_dot(), mask, normaliser or softmax())
 
 
 def check(query: Tensor, key: Tensor, value: Tensor | None, spec: Spec) -> MatrixShape:
-    """All that must hold of the inputs, or an error that says what does not."""
+    """The shape of the weights, after a check of all inputs. Without a value only query, key and spec are checked."""
     named = {"query": query, "key": key} | ({} if value is None else {"value": value})
     _check_tensors(named)
     if value is not None and key.shape[-2] != value.shape[-2]:
@@ -68,7 +71,7 @@ def check(query: Tensor, key: Tensor, value: Tensor | None, spec: Spec) -> Matri
 
 
 def check_options(dropout_p: float, plan: str, budget: int | None) -> int:
-    """The budget in bytes, if the options are among those that exist."""
+    """The budget in bytes, after a check of the options of `attend`."""
     if plan not in ("auto", "dense", "tiled", "fused"):
         msg = f"plan is 'auto', 'dense', 'tiled' or 'fused', not {plan!r}"
         raise ChoiceError(msg)
@@ -81,18 +84,18 @@ def check_options(dropout_p: float, plan: str, budget: int | None) -> int:
     return BUDGET if budget is None else int(budget)
 
 
-def working(tensor: Tensor) -> Tensor:
-    """float16 and bfloat16 are computed with in float32."""
+def upcast(tensor: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """The tensor in float32 if it is float16 or bfloat16: those are only stored, never computed with."""
     return tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
 
 
-def ungrouped(tensor: Tensor, group: int) -> Tensor:
-    """One key head for each query head."""
+def repeat_key_heads(tensor: Shaped[Tensor, "*batch keys dim"], group: int) -> Shaped[Tensor, "... keys dim"]:
+    """The tensor with every head (axis -3) repeated `group` times: one key head for each query head."""
     return tensor if group == 1 else tensor.repeat_interleave(group, -3)
 
 
-def together(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The shape that two leading shapes broadcast to, or None if they do not."""
+def broadcast_lead(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape to which two leading shapes broadcast, or None if they do not."""
     try:
         return tuple(torch.broadcast_shapes(one, two))
     except RuntimeError:
@@ -102,7 +105,7 @@ def together(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...] | No
 def _check_tensors(named: dict[str, Tensor]) -> None:
     for name, tensor in named.items():
         if not isinstance(tensor, Tensor):
-            msg = f"{name} must be a torch tensor, but it is {_kind(tensor)}"
+            msg = f"{name} must be a torch tensor, but it is {_describe(tensor)}"
             raise DtypeError(msg)
         if not tensor.is_floating_point():
             msg = f"{name} must hold floating point numbers, but its dtype is {tensor.dtype}"
@@ -132,7 +135,7 @@ def _shape(query: Tensor, key: Tensor) -> MatrixShape:
             raise ShapeError(msg)
         group = q_lead[-1] // k_lead[-1]
         k_lead = (*k_lead[:-1], q_lead[-1])
-    lead = together(q_lead, k_lead)
+    lead = broadcast_lead(q_lead, k_lead)
     if lead is None:
         msg = (
             f"leading dimensions of query and key must be equal or 1 (heads, on axis -3 of four or more dimensions, "
@@ -149,7 +152,7 @@ def _check_value_lead(shape: MatrixShape, key: Tensor, value: Tensor) -> None:
             msg = f"keys and values must have the same heads: key {tuple(key.shape)}, value {tuple(value.shape)}"
             raise ShapeError(msg)
         lead = (*lead[:-1], shape.lead[-1])
-    if together(shape.lead, lead) is None:
+    if broadcast_lead(shape.lead, lead) is None:
         msg = (
             f"leading dimensions of value must be equal to those of the weights, {shape.lead}, or 1: "
             f"value {tuple(value.shape)}"
@@ -157,12 +160,12 @@ def _check_value_lead(shape: MatrixShape, key: Tensor, value: Tensor) -> None:
         raise ShapeError(msg)
 
 
-def has_own_heads(shape: MatrixShape, value: Tensor) -> bool:
-    """Whether the values have leading dimensions that the weights do not have."""
+def has_extra_lead(shape: MatrixShape, value: Tensor) -> bool:
+    """True if the values have leading dimensions that the weights do not have."""
     lead = tuple(value.shape[:-2])
     if shape.group > 1:
         lead = (*lead[:-1], shape.lead[-1])
-    return together(shape.lead, lead) != shape.lead
+    return broadcast_lead(shape.lead, lead) != shape.lead
 
 
 def _check_score_tensors(spec: Spec, shape: MatrixShape, query: Tensor) -> None:
@@ -171,12 +174,12 @@ def _check_score_tensors(spec: Spec, shape: MatrixShape, query: Tensor) -> None:
             msg = f"{name} must be on the device of query, {query.device}, but it is on {tensor.device}"
             raise DeviceError(msg)
     for name, lead in spec.score.leading_shapes():
-        if together(shape.lead, lead) != shape.lead:
+        if broadcast_lead(shape.lead, lead) != shape.lead:
             msg = f"{name} has leading shape {lead}, which does not broadcast to that of the weights, {shape.lead}"
             raise ShapeError(msg)
 
 
-def _kind(value: object) -> str:
+def _describe(value: object) -> str:
     return f"a tensor of {value.dtype}" if isinstance(value, Tensor) else f"{type(value).__name__} ({value!r:.40})"
 
 

@@ -10,12 +10,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from regard.engine import index, inputs, plan_cache, pooling, questions, versions
+from regard.engine import (
+    compiled_causal,  # noqa: F401  registers the operator that `pooling` calls in compiled code
+    index,
+    inputs,
+    plan_cache,
+    pooling,
+    questions,
+    versions,
+)
 from regard.engine.fold import survey
 from regard.engine.fused import row_statistics
-from regard.engine.plan import BUFFERS, TILE, Plan, tile_size
+from regard.engine.plan import BUFFERS, TILE_SCORES, Plan, scores_per_tile
 from regard.engine.plan_cache import PlannedCall
 from regard.engine.reducers import Reducer
 from regard.engine.tiles import Problem
@@ -24,7 +33,7 @@ from regard.operands import Axis, Operand, Size
 from regard.spec import Spec
 from regard.tracing import is_tracing, without_autocast
 
-FEW_DIGITS = 48.0  # scores above this leave fewer than five digits of a weight in float32
+FLOAT64_FROM_SCORE = 48.0  # scores above this leave fewer than five digits of a weight in float32
 
 
 @dataclass(slots=True, eq=False)
@@ -34,27 +43,27 @@ class LazyMatrix:
     Calling the class only stores what it is given. `build` checks the inputs and plans; `of_call` starts from a plan.
     """
 
-    query: Tensor
-    key: Tensor
+    query: Float[Tensor, "... queries dim_q"]
+    key: Float[Tensor, "... keys dim_k"]
     call: PlannedCall  # formula, shape, plan and budget
     versions: versions.Versions | None  # of the caller's tensors, to notice a change in place; None while compiling
-    lse: Tensor | None = None  # the log-sum-exp of each row (*lead, n), if the fused kernel returned it
+    lse: Float[Tensor, "*batch queries"] | None = None  # log-sum-exp of each row, if the fused kernel returned it
     drawn: tuple[Operand, ...] | None = None  # random numbers of the normaliser, later the keys that it chose
     answers: dict[str, Any] | None = None  # of `questions.overview`, once somebody has asked
 
     @classmethod
     def of_call(
         cls,
-        query: Tensor,
-        key: Tensor,
+        query: Float[Tensor, "... queries dim_q"],
+        key: Float[Tensor, "... keys dim_k"],
         call: PlannedCall,
-        lse: Tensor | None = None,
+        lse: Float[Tensor, "*batch queries"] | None = None,
         drawn: tuple[Operand, ...] | None = None,
     ) -> LazyMatrix:
         """The matrix of a call that has been checked and planned. Without `drawn`, the normaliser draws now."""
         normaliser, shape = call.spec.normaliser, call.shape
         if drawn is None and normaliser.arity:
-            drawn = normaliser.operands(shape.lead, shape.n, inputs.working(query))
+            drawn = normaliser.operands(shape.lead, shape.n, inputs.upcast(query))
         named = {"query": query, "key": key, **call.spec.tensors()}
         seen = None if torch.compiler.is_compiling() else versions.versions(named)
         return cls(query, key, call, seen, lse, drawn)
@@ -68,12 +77,12 @@ class LazyMatrix:
         plan: str = "auto",
         budget: int | None = None,
         *,
-        lse: Tensor | None = None,
-        chosen: Tensor | None = None,
+        lse: Float[Tensor, "*batch queries"] | None = None,
+        chosen: Int[Tensor, "*batch queries 1"] | None = None,
     ) -> LazyMatrix:
-        """Check the inputs and plan. `lse` is the log-sum-exp of each row, `chosen` the key that each row took.
+        """The matrix of inputs that are checked and planned here.
 
-        Both are (*lead, n), `chosen` with a last dimension of 1, and both may be left out.
+        `lse` is the log-sum-exp of each row, `chosen` the key that each row took, if that is known from before.
         """
         call = plan_cache.make(query, key, None, spec, 0.0, plan, budget)
         drawn = None if chosen is None else questions.chosen_operands(chosen, key.shape[-2])
@@ -83,11 +92,11 @@ class LazyMatrix:
         """A detached copy that no longer depends on the caller's tensors."""
         self.check_fresh()
         copies: dict[int, Tensor] = {}
-        spec = versions.copied(self.spec, copies)
-        query, key = (versions.copy(t, copies) for t in (self.query, self.key))
+        spec = versions.copy_tensors(self.spec, copies)
+        query, key = (versions.copy_once(t, copies) for t in (self.query, self.key))
         draws = self.draws
         if draws is not None:
-            draws = tuple(Operand(versions.copy(o.tensor, copies), o.axis) for o in draws)
+            draws = tuple(Operand(versions.copy_once(o.tensor, copies), o.axis) for o in draws)
         twin = LazyMatrix.of_call(query, key, self.call._replace(spec=spec), self.lse, draws)
         twin.answers = self.answers
         return twin
@@ -117,12 +126,12 @@ class LazyMatrix:
     @property
     def answer_dtype(self) -> torch.dtype:
         """The dtype of answers: that of the inputs, float32 at least."""
-        return inputs.working(self.query).dtype
+        return inputs.upcast(self.query).dtype
 
     def check_fresh(self) -> None:
         """Raise StaleWeightsError if a tensor behind the weights has been changed in place."""
         if not is_tracing():
-            versions.check(self.versions)
+            versions.check_unchanged(self.versions)
 
     def wants_gradient(self) -> bool:
         """True if autograd is recording and a tensor behind the weights requires a gradient."""
@@ -131,11 +140,11 @@ class LazyMatrix:
 
     # Tiles
 
-    def operands(self) -> tuple[Tensor, Tensor]:
+    def operands(self) -> tuple[Float[Tensor, "... queries dim_q"], Float[Tensor, "... keys dim_k"]]:
         """Query and key as they are computed with: float32 at least, one key head for each query head."""
-        return inputs.working(self.query), inputs.ungrouped(inputs.working(self.key), self.call.shape.group)
+        return inputs.upcast(self.query), inputs.repeat_key_heads(inputs.upcast(self.key), self.call.shape.group)
 
-    def precise_operands(self) -> tuple[Tensor, Tensor]:
+    def precise_operands(self) -> tuple[Float[Tensor, "... queries dim_q"], Float[Tensor, "... keys dim_k"]]:
         """Query and key, in float64 where float32 would leave too few digits of a weight."""
         query, key = self.operands()
         if query.dtype == torch.float32 and not is_tracing() and self._has_large_scores(query, key):
@@ -144,83 +153,90 @@ class LazyMatrix:
 
     @torch.no_grad()
     def _has_large_scores(self, query: Tensor, key: Tensor) -> bool:
-        return not bool(self.spec.score.magnitude(query, key) <= FEW_DIGITS)
+        return not bool(self.spec.score.magnitude(query, key) <= FLOAT64_FROM_SCORE)
 
-    def problem(self, *, careful: bool = False) -> Problem:
-        """The operands from which tiles are made, with the digits that questions need."""
+    def problem(self, *, nan_safe: bool = False) -> Problem:
+        """The operands from which tiles are computed, with the digits that questions need."""
         query, key = self.precise_operands()
-        return Problem.build(self.spec, query, key, self.lead, careful=careful, draws=self.draws)
+        return Problem.build(self.spec, query, key, self.lead, nan_safe=nan_safe, draws=self.draws)
 
-    def tile_cap(self, problem: Problem) -> int:
-        """How many scores a pass of questions may hold at a time, in all its workers together."""
+    def survey_scores(self, problem: Problem) -> int:
+        """The number of scores that a pass of questions may hold at a time, in all its workers together."""
         if self.plan.executor == "dense":
-            return self.plan.tile
+            return self.plan.tile_scores
         # For every worker 256 queries, 64 where rows are long: with fewer, a product waits for its keys. Not more than
         # a small part of the matrix, though, unless that is so small that the fixed cost of a tile counts.
         n, m = self.call.shape.n, self.call.shape.m
-        scores = torch.get_num_threads() * max(TILE // 2, min(256 * m, 2 * TILE, n * m // 24), 64 * m)
+        scores = torch.get_num_threads() * max(TILE_SCORES // 2, min(256 * m, 2 * TILE_SCORES, n * m // 24), 64 * m)
         return max(1, min(scores, self.call.budget // (BUFFERS * problem.dtype.itemsize)))
 
     @property
     def draws(self) -> tuple[Operand, ...] | None:
-        """What the normaliser has drawn; keys that it chose stay chosen, in whatever digits one asks later."""
+        """The random operands of the normaliser. If it chooses keys, they are chosen once, for all later questions."""
         raw = self.spec.normaliser.arity if self.drawn is None else len(self.drawn)
         if self.spec.normaliser.chooses and raw == self.spec.normaliser.arity and not is_tracing():
             # Not in inference mode: a later question may want gradients.
             with torch.inference_mode(False), torch.no_grad(), without_autocast():
                 problem = Problem.build(self.spec, *self.operands(), self.lead, draws=self.drawn)
-                self.drawn = questions.chosen(problem, self.tile_cap(problem))
+                self.drawn = questions.choose_keys(problem, self.survey_scores(problem))
         return self.drawn
 
-    def chosen_keys(self) -> Tensor | None:
-        """The key that each row took, (*lead, n, 1), or None if the normaliser does not choose keys."""
+    def chosen_keys(self) -> Int[Tensor, "*batch queries 1"] | None:
+        """The key that each row took, or None if the normaliser does not choose keys."""
         draws = self.draws if self.spec.normaliser.chooses else None
         return draws[0].tensor if draws and len(draws) == 2 else None
 
     # Products
 
-    def pool(self, x: Tensor) -> Tensor:
-        """weights @ x: (*lead, n, m) @ (*lead, m, d) -> (*lead, n, d). Differentiable."""
+    def pool(self, x: Float[Tensor, "... keys dim"]) -> Float[Tensor, "... queries dim"]:
+        """weights @ x. Differentiable."""
         query, key = self.operands()
         group = self.call.shape.group
         if group > 1 and x.dim() > 2 and x.shape[-3] == self.key.shape[-3]:
-            x = inputs.ungrouped(x, group)  # values as `attend` takes them, one head for a group
+            x = inputs.repeat_key_heads(x, group)  # values as `attend` takes them, one head for a group
         return self._pool(query, key, x)
 
-    def pool_precisely(self, x: Tensor) -> Tensor:
+    def pool_precisely(self, x: Shaped[Tensor, "... keys dim"]) -> Float[Tensor, "... queries dim"]:
         """weights @ x, in float64 where float32 would leave too few digits. Differentiable."""
         query, key = self.precise_operands()
         return self._pool(query, key, x.to(query.dtype))
 
-    def _pool(self, query: Tensor, key: Tensor, x: Tensor) -> Tensor:
+    def _pool(
+        self,
+        query: Float[Tensor, "... queries dim_q"],
+        key: Float[Tensor, "... keys dim_k"],
+        x: Float[Tensor, "... keys dim"],
+    ) -> Float[Tensor, "... queries dim"]:
         # Planned anew: there is no dropout here, gradients may be wanted or not, and numbers may be wider.
         plan = plan_cache.plan_for(query, key, self.spec, self.call.shape, self.plan.forced, self.call.budget)
         return pooling.pool(self.spec, query, key, x, self.lead, plan, draws=self.draws)[0]
 
-    def spread(self, x: Tensor) -> Tensor:
-        """weights.mT @ x: (*lead, m, n) @ (*lead, n, d) -> (*lead, m, d). Differentiable."""
+    def spread(self, x: Float[Tensor, "... queries dim"]) -> Float[Tensor, "... keys dim"]:
+        """weights.mT @ x. Differentiable."""
         query, key = self.operands()
         return pooling.spread(self.spec, query, key, x, self.lead, self.plan, self.draws)
 
     # Parts of the matrix
 
-    def block(self, picked: index.Picked, *, turned: bool = False) -> Tensor:
-        """The weights that an index picks; `turned` if it is an index into the transposed matrix."""
+    def block(self, picked: index.ParsedIndex, *, transposed: bool = False) -> Float[Tensor, "..."]:
+        """The weights that an index picks; `transposed` if it is an index into the transposed matrix."""
         problem, lse = self.problem(), self.lse
-        known = lse is not None and lse.dtype == problem.dtype and isinstance(self.spec.normaliser, Softmax)
-        if lse is not None and known:
+        has_statistic = lse is not None and lse.dtype == problem.dtype and isinstance(self.spec.normaliser, Softmax)
+        if lse is not None and has_statistic:
             statistic = Operand(lse.detach().unsqueeze(-1), Axis.QUERY)
             problem = replace(problem, operands=(*problem.operands, statistic))
-        return index.block(problem, picked, self.tile_cap(problem), turned=turned, known=known)
+        return index.block(
+            problem, picked, self.survey_scores(problem), transposed=transposed, has_statistic=has_statistic
+        )
 
-    def dense_with_graph(self) -> Tensor:
-        """The whole matrix (*lead, n, m), differentiable, for layers that return it as torch's do."""
+    def dense_with_graph(self) -> Float[Tensor, "*batch queries keys"]:
+        """The whole matrix, differentiable, for layers that return it as torch's layers do."""
         self.check_fresh()
-        careful = pooling.must_be_careful(self.spec, self.query, self.key, self.key)
+        nan_safe = pooling.needs_nan_safety(self.spec, self.query, self.key, self.key)
         with without_autocast():
-            problem = self.problem(careful=careful)
-            cap = tile_size(self.call.budget, problem.dtype.itemsize, grad=True)
-            return questions.dense(problem, cap).to(self.query.dtype)
+            problem = self.problem(nan_safe=nan_safe)
+            tile_scores = scores_per_tile(self.call.budget, problem.dtype.itemsize, grad=True)
+            return questions.dense_with_graph(problem, tile_scores).to(self.query.dtype)
 
     # Questions
 
@@ -230,22 +246,22 @@ class LazyMatrix:
         self.check_fresh()
         with without_autocast():
             problem = self.problem()
-            return survey(problem, reducers, self.tile_cap(problem))
+            return survey(problem, reducers, self.survey_scores(problem))
 
     @torch.no_grad()
     def overview(self, question: str) -> Any:
-        """The answer to a question of `questions.overview`, whose one pass answers them all and is remembered."""
+        """The answer to one question of `questions.overview`. One pass answers them all, and is remembered."""
         self.check_fresh()
         if self.answers is None:
             with without_autocast():
                 problem = self.problem()
-                self.answers = questions.overview(problem, self.tile_cap(problem))
+                self.answers = questions.overview(problem, self.survey_scores(problem))
         answer = self.answers[question]
         # Copied on the way out (`top` does it itself): what is remembered must not change under an in-place operation.
         return answer.to(self.answer_dtype, copy=True) if isinstance(answer, Tensor) else answer
 
-    def logsumexp_of_kernel(self) -> Tensor | None:
-        """A copy of the log-sum-exp (*lead, n) of the fused kernel, or None if it is missing or not good enough.
+    def logsumexp_of_kernel(self) -> Float[Tensor, "*batch queries"] | None:
+        """A copy of the log-sum-exp that the fused kernel returned, or None if it is missing or not good enough.
 
         It has no gradient, and few digits where scores are large.
         """
@@ -254,19 +270,21 @@ class LazyMatrix:
         self.check_fresh()
         return self.lse.detach().clone()
 
-    def row_question(self, question: str, extra: tuple[Operand, ...] = ()) -> Tensor:
-        """The answer (*lead, n) to one of `questions.ROW_QUESTIONS`, differentiable where a gradient is wanted."""
+    def row_question(self, question: str, extra: tuple[Operand, ...] = ()) -> Float[Tensor, "*batch queries"]:
+        """The answer to one of `questions.ROW_QUESTIONS`, differentiable where a gradient is wanted."""
         if not self.wants_gradient() and not is_tracing():
             return self.overview(question).to(self.answer_dtype)
         self.check_fresh()
-        careful = pooling.must_be_careful(self.spec, self.query, self.key, self.key)
+        nan_safe = pooling.needs_nan_safety(self.spec, self.query, self.key, self.key)
         query, key = self.precise_operands()
-        cap = tile_size(self.call.budget, query.dtype.itemsize, grad=True)
+        tile_scores = scores_per_tile(self.call.budget, query.dtype.itemsize, grad=True)
         answer = None
         with without_autocast():
-            if self.plan.executor == "fused" and not careful and not is_tracing():
-                answer = row_statistics.differentiable(self.spec, query, key, self.lead, question, self.plan.tile, cap)
+            if self.plan.executor == "fused" and not nan_safe and not is_tracing():
+                answer = row_statistics.row_question_with_graph(
+                    self.spec, query, key, self.lead, question, self.plan.tile_scores, tile_scores
+                )
             if answer is None:
-                problem = self.problem(careful=careful)
-                answer = questions.differentiable(problem, question, cap, extra)
+                problem = self.problem(nan_safe=nan_safe)
+                answer = questions.row_question_with_graph(problem, question, tile_scores, extra)
         return answer.to(self.answer_dtype)

@@ -1,4 +1,7 @@
-"""Which executor serves a request, and why: a pure function of sizes and kinds, never of numbers in tensors."""
+"""The plan of a call: which executor serves it, and why, from sizes and terms alone, never from numbers in tensors.
+
+Sizes are counted in scores (entries of the n x m matrix, over all heads); a budget is in bytes.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,20 @@ from regard.errors import PlanError
 Executor = Literal["dense", "tiled", "fused"]
 Form = Literal["whole", "causal", "keys", "pairs", "blocks"]  # how the fused kernel would be called
 
-TILE = 1 << 20  # scores in a tile: two buffers of them stay in the cache
-DENSE = 1 << 20  # up to here one tile holds everything
-BUFFERS = 3  # tiles alive at once
-BUFFERS_WITH_GRADIENT = 8
-FEWEST_FUSED_KEYS = 16
+TILE_SCORES = 1 << 20  # scores in a tile at most: two buffers of them stay in the processor's cache
+DENSE_SCORES = 1 << 20  # up to so many scores, one tile holds the whole matrix
+BUFFERS = 3  # tiles in memory at once
+BUFFERS_WITH_GRADIENT = 8  # the same while autograd records a tile
+MIN_FUSED_KEYS = 16  # with fewer keys torch's kernel turns NaN into numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """All that a plan may depend on."""
 
-    forced: str
+    forced: str  # the caller's `plan`
     formula: str
-    obstacle: str | None  # why the score is not for a fused kernel
+    obstacle: str | None  # why the fused kernel cannot compute this score, or None
     form: Form
     softmax: bool
     lead: tuple[int, ...]
@@ -35,20 +38,21 @@ class Request:
     grad: bool
     dropout: bool
     device: str
-    traced: Literal["no", "compile", "transform"] = "no"
-    plain: bool = True  # whether the score is q . k itself
+    tracing: Literal["no", "compile", "transform"] = "no"
+    plain: bool = True  # True if the score is q . k itself
 
     @property
     def scores(self) -> int:
+        """The number of scores in the whole matrix."""
         return math.prod(self.lead) * self.n * self.m
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An executor, the scores a tile may hold, and the reason in words."""
+    """An executor, how many scores a tile may hold, and the reason in words."""
 
     executor: Executor
-    tile: int
+    tile_scores: int
     reason: str
     forced: str = "auto"  # the caller's choice
     form: Form | None = None  # how the fused kernel is called; None for the other executors
@@ -58,33 +62,33 @@ class Plan:
 
 
 def plan(request: Request) -> Plan:
-    """Choose the executor."""
-    tile = tile_size(request.budget, request.itemsize, grad=request.grad)
+    """The executor for a request; raises PlanError if the caller forces one that cannot serve it."""
+    tile_scores = scores_per_tile(request.budget, request.itemsize, grad=request.grad)
     obstacle = fused_obstacle(request)
     if request.forced == "fused":
         if obstacle is not None:
             msg = f"plan='fused' cannot serve {request.formula}: {obstacle}; plan='auto' would"
             raise PlanError(msg)
-        return Plan("fused", tile, _fused_reason(request), "fused", request.form)
+        return Plan("fused", tile_scores, _fused_reason(request), "fused", request.form)
     if request.forced == "dense":
         return Plan("dense", max(1, request.scores), f"asked for; one tile of {_sizes(request)} scores", "dense")
     if request.forced == "tiled":
-        return Plan("tiled", tile, f"asked for; {_tiles(request, tile)}", "tiled")
+        return Plan("tiled", tile_scores, f"asked for; {_tiles(request, tile_scores)}", "tiled")
     if obstacle is None:
-        return Plan("fused", tile, _fused_reason(request), form=request.form)
-    if request.scores <= min(DENSE, tile):
+        return Plan("fused", tile_scores, _fused_reason(request), form=request.form)
+    if request.scores <= min(DENSE_SCORES, tile_scores):
         return Plan("dense", max(1, request.scores), f"{_sizes(request)} scores are one tile ({obstacle})")
-    return Plan("tiled", tile, f"{_tiles(request, tile)}, because {obstacle}")
+    return Plan("tiled", tile_scores, f"{_tiles(request, tile_scores)}, because {obstacle}")
 
 
-def tile_size(budget: int, itemsize: int, *, grad: bool) -> int:
-    """How many scores of `itemsize` bytes a tile may hold within a budget of bytes."""
+def scores_per_tile(budget: int, itemsize: int, *, grad: bool) -> int:
+    """The number of scores of `itemsize` bytes that a tile may hold within a budget of bytes."""
     buffers = BUFFERS_WITH_GRADIENT if grad else BUFFERS
-    return max(1, min(TILE, budget // (buffers * itemsize)))
+    return max(1, min(TILE_SCORES, budget // (buffers * itemsize)))
 
 
 def fused_obstacle(request: Request) -> str | None:
-    """Why the fused kernel cannot run this, or None if it can."""
+    """The reason why the fused kernel cannot serve a request, or None if it can."""
     if request.device != "cpu":
         return f"the fused path has not been tried on {request.device}"
     if not request.scores:
@@ -95,24 +99,24 @@ def fused_obstacle(request: Request) -> str | None:
         return request.obstacle
     if request.dropout:
         return "the fused kernel takes no dropout"
-    if request.m < FEWEST_FUSED_KEYS:
-        return f"with fewer than {FEWEST_FUSED_KEYS} keys the fused kernel hides NaN"
-    if request.traced == "transform":
+    if request.m < MIN_FUSED_KEYS:
+        return f"with fewer than {MIN_FUSED_KEYS} keys the fused kernel hides NaN"
+    if request.tracing == "transform":
         return "function transforms do not see through the fused kernel"
-    if request.traced == "compile" and not (request.plain and request.form in ("whole", "causal")):
+    if request.tracing == "compile" and not (request.plain and request.form in ("whole", "causal")):
         return "torch.compile cannot look at the numbers that this needs"
     return None
 
 
 def _sizes(request: Request) -> str:
-    if request.traced == "compile":  # there a size may be a symbol, which torch.compile cannot spell
+    if request.tracing == "compile":  # there a size may be a symbol, which torch.compile cannot print
         return "the compiled"
     return " x ".join(str(length) for length in (*request.lead, request.n, request.m))
 
 
-def _tiles(request: Request, tile: int) -> str:
-    mib = tile * request.itemsize / 2**20
-    return f"{_sizes(request)} scores in tiles of at most {tile:,} ({mib:.2g} MiB)"
+def _tiles(request: Request, tile_scores: int) -> str:
+    mib = tile_scores * request.itemsize / 2**20
+    return f"{_sizes(request)} scores in tiles of at most {tile_scores:,} ({mib:.2g} MiB)"
 
 
 def _fused_reason(request: Request) -> str:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.engine import inputs
 from regard.engine.fused.kernel import form
-from regard.engine.plan import Plan, Request, tile_size
+from regard.engine.plan import Plan, Request, scores_per_tile
 from regard.engine.plan import plan as choose
 from regard.normalisers import Softmax
 from regard.scores import Dot
@@ -84,14 +84,14 @@ def plan_for(
     grad = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     itemsize = max(4, query.element_size())
     obstacle = spec.score.obstacle(grad=grad)
-    if value is not None and inputs.has_own_heads(shape, value):
+    if value is not None and inputs.has_extra_lead(shape, value):
         obstacle = "the values have leading dimensions of their own"
     return choose(
         Request(
             forced=forced,
             formula=repr(spec),
             obstacle=obstacle,
-            form=form(spec, shape.lead, shape.n, shape.m, tile_size(budget, itemsize, grad=grad)),
+            form=form(spec, shape.lead, shape.n, shape.m, scores_per_tile(budget, itemsize, grad=grad)),
             softmax=isinstance(spec.normaliser, Softmax),
             lead=shape.lead,
             n=shape.n,
@@ -102,6 +102,6 @@ def plan_for(
             dropout=dropout_p > 0,
             device=query.device.type,
             plain=isinstance(spec.score, Dot),
-            traced="compile" if torch.compiler.is_compiling() else "transform" if is_tracing() else "no",
+            tracing="compile" if torch.compiler.is_compiling() else "transform" if is_tracing() else "no",
         )
     )

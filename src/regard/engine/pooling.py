@@ -1,101 +1,112 @@
-"""Pooling by plan: dense, tiled and fused are one tile, many tiles, and somebody else's step."""
+"""Products with the matrix of weights, by plan: dense is one tile, tiled many tiles, fused torch's kernel."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import torch
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.engine.fold import Job, Output, run, survey
+from regard.engine.fold import Output, TileJob, run_job, survey
 from regard.engine.fused import kernel
 from regard.engine.plan import Plan
 from regard.engine.reducers import Pool
-from regard.engine.tiles import Problem, all_finite, replaced, zero_filled
-from regard.masks import causal as causal_mask
-from regard.normalisers import Softmax, softmax
+from regard.engine.tiles import Problem, all_finite, replace_values, zero_non_finite
+from regard.normalisers import Softmax
 from regard.operands import NEVER, Axis, Operand, Span, Tile
 from regard.scores import Dot, Score
 from regard.scores._compose import Bias
 from regard.spec import Spec
 from regard.tracing import is_tracing
 
-with ThreadPoolExecutor(1) as new_thread:  # what torch's dispatcher leaves out in ordinary code, as it sees it
-    OUTSIDE = new_thread.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
-
 
 def pool(
     spec: Spec,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
+    query: Float[Tensor, "... queries dim_q"],
+    key: Float[Tensor, "... keys dim_k"],
+    value: Float[Tensor, "... keys dim_v"],
     lead: tuple[int, ...],
     plan: Plan,
     *,
     dropout_p: float = 0.0,
     draws: tuple[Operand, ...] | None = None,
-) -> tuple[Tensor, Tensor | None]:
-    """(output, log-sum-exp if it came for free). The inputs are of one dtype, at least float32."""
-    careful = must_be_careful(spec, query, key, value)
+) -> tuple[Float[Tensor, "... queries dim_v"], Float[Tensor, "... queries"] | None]:
+    """weights @ value, and the log-sum-exp of each row if the fused kernel returned it, else None.
+
+    The inputs have one dtype, float32 at least. `lead` are the leading dimensions of the weights; `draws` are the
+    random operands of the normaliser, if they were drawn before.
+    """
+    nan_safe = needs_nan_safety(spec, query, key, value)
     out_lead = tuple(torch.broadcast_shapes(lead, value.shape[:-2]))
     form = plan.form if out_lead == lead else None  # values with heads of their own are for tiles
-    if form is not None and not careful:
-        return kernel.pool(spec, query, key, value, lead, form, plan.tile)
+    if form is not None and not nan_safe:
+        return kernel.pool(spec, query, key, value, lead, form, plan.tile_scores)
     if form is not None and torch.compiler.is_compiling() and isinstance(spec.score, Dot):
         q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
-        return causal(q, k, v, spec.score.scale_for(key.shape[-1]), plan.tile)[0], None
-    problem = Problem.build(spec, query, key, lead, careful=careful, draws=draws)
+        # see compiled_causal
+        return torch.ops.regard.causal(q, k, v, spec.score.scale_for(key.shape[-1]), plan.tile_scores)[0], None
+    problem = Problem.build(spec, query, key, lead, nan_safe=nan_safe, draws=draws)
     tiles = _tiles(problem, out_lead, plan)
     if out_lead == lead and _rows_are_cut(problem, tiles, plan, dropout_p) and not _needs_gradient(problem, value):
-        return survey(problem, [Pool(value)], plan.tile)[0], None
-    return _rows(problem, value, out_lead, tiles, dropout_p), None
+        return survey(problem, [Pool(value)], plan.tile_scores)[0], None
+    return _pool_tiles(problem, value, out_lead, tiles, dropout_p), None
 
 
 def spread(
     spec: Spec,
-    query: Tensor,
-    key: Tensor,
-    x: Tensor,
+    query: Float[Tensor, "... queries dim_q"],
+    key: Float[Tensor, "... keys dim_k"],
+    x: Float[Tensor, "... queries dim"],
     lead: tuple[int, ...],
     plan: Plan,
     draws: tuple[Operand, ...] | None,
-) -> Tensor:
-    """The transposed product: what each key gets of x, one row a query: (..., m, d)."""
-    careful = must_be_careful(spec, query, key, x)
-    problem = Problem.build(spec, query, key, lead, careful=careful, draws=draws)
+) -> Float[Tensor, "... keys dim"]:
+    """weights.mT @ x, the transposed product."""
+    nan_safe = needs_nan_safety(spec, query, key, x)
+    problem = Problem.build(spec, query, key, lead, nan_safe=nan_safe, draws=draws)
     out_lead = tuple(torch.broadcast_shapes(lead, x.shape[:-2]))
     count = len(problem.operands)
-    operands = (*problem.operands, *_values(x, Axis.QUERY, careful=careful))
+    operands = (*problem.operands, *_values(x, Axis.QUERY, nan_safe=nan_safe))
 
     def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
         scores = problem.scores(tensors[:count], tile)
         out = problem.weights(scores, tensors[:count], tile).mT @ tensors[count]
-        if not careful:
+        if not nan_safe:
             return (out,)
-        seen, broken = scores.mT != NEVER, problem.broken(tensors[:count], tile, scores)
-        return (_restore(out, seen, tensors[count + 1 :], (seen & broken.mT).any(-1, keepdim=True)),)
+        seen, rows_with_nan = scores.mT != NEVER, problem.rows_with_nan(tensors[:count], tile, scores)
+        return (_restore_non_finite(out, seen, tensors[count + 1 :], (seen & rows_with_nan.mT).any(-1, keepdim=True)),)
 
     outputs = (Output(Axis.KEY, x.shape[-1]),)
-    return run(Job(program, operands, outputs, _tiles(problem, out_lead, plan), out_lead, problem.size, x.dtype))[0]
+    return run_job(
+        TileJob(program, operands, outputs, _tiles(problem, out_lead, plan), out_lead, problem.size, x.dtype)
+    )[0]
 
 
-def must_be_careful(spec: Spec, query: Tensor, key: Tensor, value: Tensor) -> bool:
-    """Whether something hidden may be NaN or inf, or nobody can tell. A kernel that ends hides, and -inf in a bias."""
+def needs_nan_safety(
+    spec: Spec,
+    query: Float[Tensor, "... queries dim_q"],
+    key: Float[Tensor, "... keys dim_k"],
+    value: Float[Tensor, "... rows dim_v"],
+) -> bool:
+    """True if a hidden number may be NaN or inf, or if that cannot be known, as under torch.compile.
+
+    Not only masks hide keys: kernels of finite reach do, and -inf in a bias.
+    """
     if not spec.hides_keys:
         return False
     if is_tracing():
         return True
-    # A NaN query reaches gradients of keys hidden from it, and a fused kernel hides it where it sees few keys.
-    return not all_finite(query, key, value) or not all(_hides_at_most(leaf) for leaf in spec.score.leaves())
+    # A NaN query reaches the gradients of keys hidden from it; with few keys the fused kernel returns numbers for it.
+    return not all_finite(query, key, value) or not all(_has_safe_bias(leaf) for leaf in spec.score.leaves())
 
 
-def _hides_at_most(score: Score) -> bool:
-    """Whether a bias is made of numbers and -inf: where a mask hides NaN or +inf, adding -inf would not.
+def _has_safe_bias(score: Score) -> bool:
+    """True unless the score is a bias with NaN or +inf, which stays where a mask adds -inf.
 
-    One that learns goes into the features of the kernel, which then cannot tell a row that sees only -inf.
+    A learned bias must not hold -inf either: it becomes a feature of the kernel, which then does not notice a row that
+    sees no key.
     """
     if not isinstance(score, Bias) or not score.t.numel():
         return True
@@ -105,16 +116,16 @@ def _hides_at_most(score: Score) -> bool:
 
 def _tiles(problem: Problem, lead: tuple[int, ...], plan: Plan) -> tuple[Tile, ...]:
     if plan.executor != "dense":
-        return tuple(problem.tiles(plan.tile, lead=lead))
+        return tuple(problem.tiles(plan.tile_scores, lead=lead))
     tile = None if 0 in lead else problem.tile(tuple(slice(0, length) for length in lead), Span(0, problem.size.n))
     return () if tile is None else (tile,)
 
 
 def _rows_are_cut(problem: Problem, tiles: tuple[Tile, ...], plan: Plan, dropout_p: float) -> bool:
-    """Whether a single row is longer than a tile, and softmax can be merged from parts of it."""
+    """True if a row is longer than a tile, and its softmax can be merged from parts."""
     longest = max([0, *[len(tile.cols) for tile in tiles]])
-    plain = isinstance(problem.spec.normaliser, Softmax) and not dropout_p and not problem.careful
-    return plan.executor != "dense" and plain and longest > plan.tile
+    plain = isinstance(problem.spec.normaliser, Softmax) and not dropout_p and not problem.nan_safe
+    return plan.executor != "dense" and plain and longest > plan.tile_scores
 
 
 def _needs_gradient(problem: Problem, value: Tensor) -> bool:
@@ -122,107 +133,71 @@ def _needs_gradient(problem: Problem, value: Tensor) -> bool:
     return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
 
 
-def _rows(problem: Problem, value: Tensor, lead: tuple[int, ...], tiles: tuple[Tile, ...], dropout_p: float) -> Tensor:
+def _pool_tiles(
+    problem: Problem,
+    value: Float[Tensor, "... keys dim_v"],
+    lead: tuple[int, ...],
+    tiles: tuple[Tile, ...],
+    dropout_p: float,
+) -> Float[Tensor, "*batch queries dim_v"]:
+    """weights @ value from tiles of whole rows; differentiable."""
     count = len(problem.operands)
-    values = _values(value, Axis.KEY, careful=problem.careful)
+    values = _values(value, Axis.KEY, nan_safe=problem.nan_safe)
     last = count + len(values)
-    coins = _dropout_operands(lead, value.device) if dropout_p else []
+    random = _dropout_operands(lead, value.device) if dropout_p else []
 
     def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
         scores = problem.scores(tensors[:count], tile)
         weights = problem.weights(scores, tensors[:count], tile)
         if dropout_p:
-            weights = weights * _kept(tensors[last], tensors[last + 1], tile, problem, dropout_p)
+            weights = weights * _dropout_factors(tensors[last], tensors[last + 1], tile, problem, dropout_p)
         out = weights @ tensors[count]
-        if not problem.careful:
+        if not problem.nan_safe:
             return (out,)
-        broken = problem.broken(tensors[:count], tile, scores)
-        return (_restore(out, scores != NEVER, tensors[count + 1 : last], broken),)
+        rows_with_nan = problem.rows_with_nan(tensors[:count], tile, scores)
+        return (_restore_non_finite(out, scores != NEVER, tensors[count + 1 : last], rows_with_nan),)
 
     outputs = (Output(Axis.QUERY, value.shape[-1]),)
-    operands = (*problem.operands, *values, *coins)
-    return run(Job(program, operands, outputs, tiles, lead, problem.size, value.dtype))[0]
+    operands = (*problem.operands, *values, *random)
+    return run_job(TileJob(program, operands, outputs, tiles, lead, problem.size, value.dtype))[0]
 
 
-def _values(value: Tensor, axis: Axis, *, careful: bool) -> list[Operand]:
-    """What is pooled; if careful, without NaN and inf, followed by marks of where they were."""
-    if not careful:
+def _values(value: Float[Tensor, "... rows dim"], axis: Axis, *, nan_safe: bool) -> list[Operand]:
+    """The values as operands; if NaN-safe, with 0 for NaN and inf, and with marks of where they were."""
+    if not nan_safe:
         return [Operand(value, axis)]
-    found = value.detach()
-    marks = (found.isnan(), found == math.inf, found == NEVER)
-    return [Operand(zero_filled(value), axis), *(Operand(mark.to(value.dtype), axis) for mark in marks)]
+    detached = value.detach()
+    marks = (detached.isnan(), detached == math.inf, detached == NEVER)
+    return [Operand(zero_non_finite(value), axis), *(Operand(mark.to(value.dtype), axis) for mark in marks)]
 
 
-def _restore(out: Tensor, seen: Tensor, marks: Sequence[Tensor], broken: Tensor) -> Tensor:
-    """Pooling left NaN and inf out, so that hidden ones do no harm; those that are seen come back here."""
-    seen = seen.to(out.dtype)
-    nan, plus, minus = ((seen @ mark) > 0 for mark in marks)
-    nan = nan | (plus & minus) | broken
+def _restore_non_finite(
+    out: Float[Tensor, "*batch rows dim"],
+    seen: Bool[Tensor, "... rows cols"],
+    marks: Sequence[Tensor],
+    rows_with_nan: Bool[Tensor, "... rows 1"],
+) -> Float[Tensor, "*batch rows dim"]:
+    """The output with NaN and inf again where a row sees such values; hidden ones did no harm."""
+    counted = seen.to(out.dtype)
+    nan, plus, minus = ((counted @ mark) > 0 for mark in marks)
+    nan = nan | (plus & minus) | rows_with_nan
     value = torch.where(nan, math.nan, torch.where(plus, math.inf, NEVER)).to(out.dtype)
-    return replaced(out, nan | plus | minus, value)
+    return replace_values(out, nan | plus | minus, value)
 
 
 def _dropout_operands(lead: tuple[int, ...], device: torch.device) -> list[Operand]:
+    """The number of each head, and a random seed."""
     heads = torch.arange(math.prod(lead), device=device).reshape(*lead, 1, 1)
     return [Operand(heads, Axis.PAIR), Operand(torch.randint(1 << 62, (1,), device=device), Axis.FIXED)]
 
 
-def _kept(heads: Tensor, seed: Tensor, tile: Tile, problem: Problem, p: float) -> Tensor:
-    """0 or 1 / (1 - p), from a hash of seed and position: the same in whatever tile a weight falls."""
+def _dropout_factors(
+    heads: Int[Tensor, "... 1 1"], seed: Int[Tensor, " 1"], tile: Tile, problem: Problem, p: float
+) -> Float[Tensor, "... rows cols"]:
+    """0 or 1 / (1 - p) for each weight, from a hash of seed and position, so that it does not depend on the tiles."""
     rows = tile.rows.positions(heads.device)[:, None]
     bits = (heads * problem.size.n + rows) * problem.size.m + tile.cols.positions(heads.device) + seed
     for factor in (-49064778989728563, -4265267296055464877):  # the finaliser of MurmurHash3
         bits = (bits ^ ((bits >> 33) & 0x7FFFFFFF)) * factor
     bits = (bits ^ (bits >> 33)) & 0xFFFFFF
     return (bits >= round(p * (1 << 24))).to(problem.dtype) / (1 - p)
-
-
-@torch.library.custom_op("regard::causal", mutates_args=())
-def causal(query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int) -> tuple[Tensor, Tensor]:
-    """Causal attention for torch.compile, which cannot branch on whether a number is NaN; in here one can."""
-    spec = Spec(Dot(scale), causal_mask("top-left"), softmax())
-    lead = tuple(query.shape[:-2])
-    out, lse = pool(spec, query, key, value, lead, Plan("fused", tile, "compiled", form="causal"))
-    return out.contiguous(), query.new_zeros(query.shape[:-1]) if lse is None else lse.contiguous()
-
-
-@causal.register_fake
-def _(query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int) -> tuple[Tensor, Tensor]:
-    del key, scale, tile
-    return query.new_empty(*query.shape[:-1], value.shape[-1]), query.new_empty(query.shape[:-1])
-
-
-@torch.library.custom_op("regard::causal_backward", mutates_args=())
-def causal_backward(
-    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The same computation again, with a graph."""
-    leaves = [t.detach().requires_grad_() for t in (query, key, value)]
-    spec = Spec(Dot(scale), causal_mask("top-left"), softmax())
-    # Inside an operator torch records no graph; the dispatcher's ordinary state brings recording back.
-    with torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), OUTSIDE), torch.enable_grad():  # noqa: SLF001
-        plan = Plan("fused", tile, "compiled", form="causal")
-        out, _ = pool(spec, leaves[0], leaves[1], leaves[2], tuple(query.shape[:-2]), plan)
-        found = torch.autograd.grad(out, leaves, grad)
-    return tuple(part.contiguous() for part in found)  # pyright: ignore[reportReturnType]
-
-
-@causal_backward.register_fake
-def _(
-    grad: Tensor, query: Tensor, key: Tensor, value: Tensor, scale: float, tile: int
-) -> tuple[Tensor, Tensor, Tensor]:
-    del grad, scale, tile
-    return tuple(t.new_empty(t.shape) for t in (query, key, value))  # pyright: ignore[reportReturnType]
-
-
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    del output
-    ctx.save_for_backward(*inputs[:3])
-    ctx.scale, ctx.tile = inputs[3:]
-
-
-def _gradient(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    return (*causal_backward(grad.contiguous(), *ctx.saved_tensors, ctx.scale, ctx.tile), None, None)
-
-
-causal.register_autograd(_gradient, setup_context=_save)

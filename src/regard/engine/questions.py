@@ -1,4 +1,4 @@
-"""Questions about a matrix of weights, each in one pass over its tiles."""
+"""Questions about a matrix of weights: one shared pass for those asked most, row questions with a gradient, checks."""
 
 from __future__ import annotations
 
@@ -7,82 +7,86 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
 import torch
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from regard.engine.fold import Job, Output, run, survey
-from regard.engine.plan import TILE
+from regard.engine.fold import Output, TileJob, run_job, survey
+from regard.engine.plan import TILE_SCORES
 from regard.engine.reducers import (
+    Entropy,
     Heatmap,
     MeanScore,
     PeakScore,
     Received,
     Reducer,
     SquaredWeight,
-    Surprise,
     Top,
 )
-from regard.engine.tiles import Problem, replaced
+from regard.engine.tiles import Problem, replace_values
 from regard.errors import ChoiceError, DeviceError, DtypeError, ShapeError
 from regard.normalisers import Normaliser, Softmax
 from regard.operands import NEVER, Axis, Operand, Size, Span, Tile
 from regard.term import type_name
 
-BINS, TOP = 256, 8  # what a pass answers without being asked
-DIGITS = 8e-6  # of an entropy: where the scores of a row round by more, it is not to be had from their mean
+BINS, TOP = 256, 8  # of the heatmap and of the top keys that `overview` computes
+ENTROPY_ERROR = 8e-6  # where scores round by more, entropy is not computed as log-sum-exp - mean score
 
 
-def overview(problem: Problem, cap: int) -> dict[str, Any]:
-    """One pass for the questions that people ask together: they share the tile, which is what costs."""
-    wanted: dict[str, Reducer[Any]] = {
-        "top": top(problem.spec.normaliser, TOP),
+def overview(problem: Problem, tile_scores: int) -> dict[str, Any]:
+    """Top keys, heatmap, received weight and row statistics from one pass: the tiles cost more than the reducers."""
+    reducers: dict[str, Reducer[Any]] = {
+        "top": top_reducer(problem.spec.normaliser, TOP),
         "heatmap": Heatmap(BINS, "sum", problem.size),
         "received": Received(),
     }
     if problem.spec.normaliser.normalised:
-        wanted["saturation"] = SquaredWeight()
+        reducers["saturation"] = SquaredWeight()
         if isinstance(problem.spec.normaliser, Softmax):
-            wanted |= {"peak": PeakScore(), "mean": MeanScore()}
+            reducers |= {"peak": PeakScore(), "mean": MeanScore()}
         else:
-            wanted["entropy"] = Surprise()
-    answers = dict(zip(wanted, survey(problem, list(wanted.values()), cap), strict=True))
+            reducers["entropy"] = Entropy()
+    answers = dict(zip(reducers, survey(problem, list(reducers.values()), tile_scores), strict=True))
     if "mean" in answers:
         peak, weight = answers.pop("peak"), answers["top"][0][..., 0]
         answers["logsumexp"] = lse = torch.where(peak == NEVER, NEVER, peak - weight.log())
         entropy = torch.where(lse == NEVER, 0.0, (lse - answers.pop("mean")).clamp_min(0))
-        cancelled = lse.abs() * torch.finfo(lse.dtype).eps > DIGITS
+        cancelled = lse.abs() * torch.finfo(lse.dtype).eps > ENTROPY_ERROR
         if bool((cancelled & (lse != NEVER)).any()):  # a bias of the lowest number there is, for one
-            (exact,) = survey(problem, [Surprise()], cap)
+            (exact,) = survey(problem, [Entropy()], tile_scores)
             entropy = torch.where(cancelled, exact, entropy)
         answers["entropy"] = entropy
     return answers
 
 
-def top(normaliser: Normaliser, k: int) -> Top:
-    """The k largest weights, by score wherever that is the same: weights of 0 have an order then too."""
+def top_reducer(normaliser: Normaliser, k: int) -> Top:
+    """The reducer for the k largest weights. It ranks by score if it can: then weights of 0 have an order too."""
     return Top(k, by_weight=not normaliser.monotone)
 
 
 @torch.no_grad()
-def unseen(problem: Problem) -> Tensor:
-    """Queries from which a mask hides every key, (..., n). No score is made."""
+def rows_without_keys(problem: Problem) -> Bool[Tensor, "*batch queries"]:
+    """True for queries from which the mask hides every key. No score is computed."""
     shape = (*problem.lead, problem.size.n)
     if problem.spec.mask is None:
         return torch.full(shape, not problem.size.m, device=problem.size.device)
-    found = torch.ones(shape, dtype=torch.bool, device=problem.size.device)
-    for tile in problem.tiles(4 * TILE, call=16 * TILE):  # bits are cheap, and a call is not
+    empty = torch.ones(shape, dtype=torch.bool, device=problem.size.device)
+    for tile in problem.tiles(4 * TILE_SCORES, overhead=16 * TILE_SCORES):  # a mask costs little, a tile costs much
         tensors = [tile.cut(o) for o in problem.operands]
-        seen = sum(high - low for low, high in tile.masked) < len(tile.cols)  # then a block is visible to all of them
+        seen = sum(high - low for low, high in tile.masked) < len(tile.cols)  # then all rows see a whole block
         for low, high in () if seen else tile.masked:
             seen = seen | problem.visible(tensors, tile, low, high).any(-1)
-        here = tile.rows.take(tile.heads(found, trailing=1), -1)
-        here.copy_(~torch.as_tensor(seen, device=found.device).expand(here.shape))
-    return found
+        part = tile.rows.take(tile.heads(empty, trailing=1), -1)
+        part.copy_(~torch.as_tensor(seen, device=empty.device).expand(part.shape))
+    return empty
 
 
+# (scores, weights, tile, extra operands) -> answer (*batch, rows, 1)
 RowQuestion = Callable[[Tensor, Tensor, Tile, Sequence[Tensor]], Tensor]
 
 
-def _entropy(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
+def _entropy(
+    scores: Float[Tensor, "... rows cols"], weights: Float[Tensor, "... rows cols"], tile: Tile, extra: Sequence[Tensor]
+) -> Float[Tensor, "... rows 1"]:
     del scores, tile, extra
     times_log: Any = WeightTimesLog if torch.compiler.is_compiling() else WeightTimesLogEagerly
     terms: Tensor = times_log.apply(weights)
@@ -90,9 +94,9 @@ def _entropy(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor
 
 
 class WeightTimesLog(torch.autograd.Function):
-    """p log p with log p for a derivative, not log p + 1: rows sum to 1, so the 1 does nothing.
+    """p log p with the derivative log p instead of log p + 1.
 
-    It does harm though: in a sharp row log p is so small that 1 would round it away.
+    Rows sum to 1, so the 1 changes nothing in exact arithmetic; in a sharp row it would round log p away.
     """
 
     generate_vmap_rule = True
@@ -113,7 +117,7 @@ class WeightTimesLog(torch.autograd.Function):
 
 
 class WeightTimesLogEagerly(WeightTimesLog):
-    """The same with a forward derivative, which torch.compile does not take."""
+    """WeightTimesLog with a forward derivative, which torch.compile does not support."""
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
@@ -126,26 +130,32 @@ class WeightTimesLogEagerly(WeightTimesLog):
         return tangent * _log(weights)
 
 
-def _log(weights: Tensor) -> Tensor:
-    """log p, and a finite number where p is 0: it is only ever multiplied by p."""
+def _log(weights: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+    """log p, and a finite number where p is 0; the result is only multiplied by p."""
     return weights.clamp_min(torch.finfo(weights.dtype).tiny).log()
 
 
-def _saturation(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
+def _saturation(
+    scores: Float[Tensor, "... rows cols"], weights: Float[Tensor, "... rows cols"], tile: Tile, extra: Sequence[Tensor]
+) -> Float[Tensor, "... rows 1"]:
     del scores, tile, extra
     return weights.square().sum(-1, keepdim=True)
 
 
-def _logsumexp(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
+def _logsumexp(
+    scores: Float[Tensor, "... rows cols"], weights: Float[Tensor, "... rows cols"], tile: Tile, extra: Sequence[Tensor]
+) -> Float[Tensor, "... rows 1"]:
     del weights, tile, extra
     empty = (scores.detach() == NEVER).all(-1, keepdim=True)
     return torch.where(empty, NEVER, torch.logsumexp(scores.masked_fill(empty, 0), -1, keepdim=True))
 
 
-def _distance(scores: Tensor, weights: Tensor, tile: Tile, extra: Sequence[Tensor]) -> Tensor:
+def _distance(
+    scores: Float[Tensor, "... rows cols"], weights: Float[Tensor, "... rows cols"], tile: Tile, extra: Sequence[Tensor]
+) -> Float[Tensor, "... rows 1"]:
     del scores
-    gap = (extra[0] - tile.cols.positions(weights.device)).abs().to(weights.dtype)
-    return (weights * gap).sum(-1, keepdim=True)
+    distance = (extra[0] - tile.cols.positions(weights.device)).abs().to(weights.dtype)
+    return (weights * distance).sum(-1, keepdim=True)
 
 
 ROW_QUESTIONS: dict[str, RowQuestion] = {
@@ -156,30 +166,30 @@ ROW_QUESTIONS: dict[str, RowQuestion] = {
 }
 
 
-def differentiable(
+def row_question_with_graph(
     problem: Problem,
     question: str,
-    cap: int,
+    tile_scores: int,
     extra: tuple[Operand, ...] = (),
     tiles: tuple[Tile, ...] | None = None,
-) -> Tensor:
-    """The answer (..., n) with a graph behind it; tiles are made again in the backward pass.
+) -> Float[Tensor, "*batch queries"]:
+    """The differentiable answer to one of ROW_QUESTIONS; tiles are computed again in the backward pass.
 
-    With `tiles` given, it is the answer for the rows in them alone.
+    `extra` are operands of the question itself. With `tiles`, only the rows in these tiles have an answer.
     """
-    ask, count = ROW_QUESTIONS[question], len(problem.operands)
+    formula, count = ROW_QUESTIONS[question], len(problem.operands)
 
     def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
         scores = problem.scores(tensors[:count], tile)
-        answer = ask(scores, problem.weights(scores, tensors[:count], tile), tile, tensors[count:])
-        if problem.careful:
-            broken = problem.broken(tensors[:count], tile, scores)
-            answer = replaced(answer, broken, torch.full_like(answer, math.nan))
+        answer = formula(scores, problem.weights(scores, tensors[:count], tile), tile, tensors[count:])
+        if problem.nan_safe:
+            rows_with_nan = problem.rows_with_nan(tensors[:count], tile, scores)
+            answer = replace_values(answer, rows_with_nan, torch.full_like(answer, math.nan))
         return (answer,)
 
     fill = NEVER if question == "logsumexp" else 0.0
-    tiles = tuple(problem.tiles(cap)) if tiles is None else tiles
-    job = Job(
+    tiles = tuple(problem.tiles(tile_scores)) if tiles is None else tiles
+    job = TileJob(
         program,
         (*problem.operands, *extra),
         (Output(Axis.QUERY, 1, fill),),
@@ -188,52 +198,54 @@ def differentiable(
         problem.size,
         problem.dtype,
     )
-    return run(job)[0].squeeze(-1)
+    return run_job(job)[0].squeeze(-1)
 
 
-def dense(problem: Problem, cap: int) -> Tensor:
-    """All weights (..., n, m) with a graph behind them; tiles are made again in the backward pass."""
+def dense_with_graph(problem: Problem, tile_scores: int) -> Float[Tensor, "*batch queries keys"]:
+    """The whole matrix, differentiable; tiles are computed again in the backward pass."""
     m = problem.size.m
 
     def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
         scores = problem.scores(tensors, tile)
         weights = problem.weights(scores, tensors, tile)
-        if problem.careful:
-            broken = problem.broken(tensors, tile, scores) & (scores != NEVER)
-            weights = replaced(weights, broken, torch.full_like(weights, math.nan))
-        return (_among_all(weights, tile.cols, m),)
+        if problem.nan_safe:
+            rows_with_nan = problem.rows_with_nan(tensors, tile, scores) & (scores != NEVER)
+            weights = replace_values(weights, rows_with_nan, torch.full_like(weights, math.nan))
+        return (_scatter_columns(weights, tile.cols, m),)
 
     outputs = (Output(Axis.QUERY, m),)
-    tiles = tuple(problem.tiles(cap))
-    return run(Job(program, problem.operands, outputs, tiles, problem.lead, problem.size, problem.dtype))[0]
+    tiles = tuple(problem.tiles(tile_scores))
+    return run_job(TileJob(program, problem.operands, outputs, tiles, problem.lead, problem.size, problem.dtype))[0]
 
 
-def _among_all(weights: Tensor, cols: Span, m: int) -> Tensor:
-    """The weights of some columns at their places among all m, 0 elsewhere."""
+def _scatter_columns(weights: Float[Tensor, "*rows cols"], cols: Span, m: int) -> Float[Tensor, "*rows {m}"]:
+    """The weights of some columns at their places among all m, and 0 in the others."""
     if cols.index is None:
         return torch.nn.functional.pad(weights, (cols.start, m - cols.stop))
     return weights.new_zeros(*weights.shape[:-1], m).index_add(-1, cols.index, weights)
 
 
-def chosen(problem: Problem, cap: int) -> tuple[Operand, ...]:
-    """The keys that a normaliser takes, found once: whoever looks again, in other tiles or digits, sees the same."""
+def choose_keys(problem: Problem, tile_scores: int) -> tuple[Operand, ...]:
+    """The keys that a normaliser takes, as operands: later passes, in other tiles or digits, take the same keys."""
     count, normaliser = len(problem.operands) - problem.spec.normaliser.arity, problem.spec.normaliser
 
     def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
         return (normaliser.chosen(problem.scores(tensors, tile), tile.cols, tensors[count:]),)
 
     outputs = (Output(Axis.QUERY, 1, -1),)
-    if 0 < math.prod((*problem.lead, problem.size.n, problem.size.m)) <= cap:  # many heads of few rows are one tile too
+    if (
+        0 < math.prod((*problem.lead, problem.size.n, problem.size.m)) <= tile_scores
+    ):  # many heads of few rows are one tile too
         whole = problem.tile(tuple(slice(0, length) for length in problem.lead), Span(0, problem.size.n))
         tiles = () if whole is None else (whole,)
     else:
-        tiles = tuple(problem.tiles(cap))
-    (keys,) = run(Job(program, problem.operands, outputs, tiles, problem.lead, problem.size, torch.int64))
+        tiles = tuple(problem.tiles(tile_scores))
+    (keys,) = run_job(TileJob(program, problem.operands, outputs, tiles, problem.lead, problem.size, torch.int64))
     return chosen_operands(keys, problem.size.m)
 
 
-def chosen_operands(keys: Tensor, m: int) -> tuple[Operand, ...]:
-    """Operands of a normaliser that took these keys, (..., n, 1), among m."""
+def chosen_operands(keys: Int[Tensor, "*batch queries 1"], m: int) -> tuple[Operand, ...]:
+    """The operands of a normaliser that took one of m keys for each query."""
     positions = torch.arange(m, device=keys.device).unsqueeze(-1)
     return Operand(keys, Axis.QUERY), Operand(positions, Axis.KEY)
 
@@ -250,8 +262,10 @@ def _same_device(name: str, tensor: Tensor, device: torch.device) -> None:
         raise DeviceError(msg)
 
 
-def positions(given: Tensor | None, lead: tuple[int, ...], size: Size) -> Tensor:
-    """Where the queries stand among the keys, (..., n)."""
+def check_query_positions(
+    given: Shaped[Tensor, "..."] | None, lead: tuple[int, ...], size: Size
+) -> Float[Tensor, "... queries"]:
+    """The position of each query among the keys, after a check; 0, 1, 2, ... if none were given."""
     if given is None:
         if size.n != size.m:
             msg = (
@@ -274,8 +288,10 @@ def positions(given: Tensor | None, lead: tuple[int, ...], size: Size) -> Tensor
     return given.to(torch.float64)
 
 
-def membership(groups: Tensor, lead: tuple[int, ...], size: Size) -> Tensor:
-    """One column a group, 1 where a key belongs to it: (..., m, g)."""
+def group_indicators(
+    groups: Shaped[Tensor, "..."], lead: tuple[int, ...], size: Size
+) -> Bool[Tensor, "... keys groups"]:
+    """One column for each group of keys, True where a key belongs to it."""
     m = size.m
     if not _integers(groups):
         msg = f"groups must be a tensor of integer ids, one a key, but it is {type_name(groups)}"

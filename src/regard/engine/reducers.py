@@ -1,7 +1,7 @@
-"""Questions as mergeable states: what is learned of one part of the matrix combines with what is learned of another.
+"""Reducers: questions about the weights whose states can be merged, so that tiles, workers and machines can share them.
 
-Every reducer has ``empty() -> step(state, block) -> merge(state, state) -> finish(state)``, and `merge` is
-associative with `empty` as its identity. That is the whole contract between tiles, workers and machines.
+Every reducer has ``empty() -> step(state, block) -> merge(state, state) -> finish(state)``. `merge` is associative, and
+`empty` is its identity. Nothing else is needed to divide a question between tiles, workers and machines.
 """
 
 from __future__ import annotations
@@ -12,56 +12,57 @@ from itertools import pairwise
 from typing import Generic, TypeVar
 
 import torch
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 from torch.nn.functional import pad
 
 from regard.errors import ChoiceError
 from regard.operands import NEVER, Size, Span, Tile
 
-CHUNK = 64  # neighbouring keys of which first only the largest is looked at, in search of the top k
-LOOKED_AT = 1 << 17  # scores of the best chunks that are held at a time
+CHUNK = 64  # neighbouring keys: top-k first compares the maxima of such chunks
+CANDIDATES = 1 << 17  # scores of the best chunks in memory at a time
 State = TypeVar("State")
 
 
 @dataclass(eq=False)
 class Block:
-    """A tile as questions see it: scores (-inf where hidden), weights, and where it lies."""
+    """The scores (-inf where hidden) and weights of a tile, or of some of its columns, and where it lies."""
 
-    scores: Tensor  # (..., rows, cols)
-    weights: Tensor  # the same shape
+    scores: Float[Tensor, "*batch rows cols"]
+    weights: Float[Tensor, "*batch rows cols"]
     rows: Span
     cols: Span
     size: Size
     gaps: tuple[tuple[int, int], ...] = ()  # ranges of columns in which a score may be -inf
-    partial: bool = False  # whether the rows go on in another block
-    spendable: bool = False  # whether the scores may be written over
+    partial: bool = False  # True if the rows go on in another block
+    writable: bool = False  # True if a reducer may overwrite the scores
     lead: tuple[slice, ...] = ()  # which heads
 
-    def heads(self, tensor: Tensor, trailing: int) -> Tensor:
-        """The block's heads of a tensor that has all of them."""
+    def heads(self, tensor: Shaped[Tensor, "..."], trailing: int) -> Shaped[Tensor, "..."]:
+        """The block's heads of a tensor of all heads, with `trailing` dimensions after them."""
         return Tile(self.lead, self.rows, self.cols).heads(tensor, trailing)
 
-    def mean_score(self) -> Tensor:
-        """sum_j p_j s_j, (..., rows), where 0 times -inf is 0. Scores that may be spent are: ask this last."""
-        scores = self.scores if self.spendable else self.scores.clone()
+    def mean_score(self) -> Float[Tensor, "*batch rows"]:
+        """sum_j p_j s_j, where 0 times -inf is 0. It overwrites writable scores, so it has to be the last question."""
+        scores = self.scores if self.writable else self.scores.clone()
         for low, high in self.gaps:
             part = scores[..., low:high]
             part.masked_fill_(part == NEVER, 0)
         return scores.mul_(self.weights).sum(-1)
 
     @cached_property
-    def peak(self) -> tuple[Tensor, Tensor]:
-        """The best score of each row and its weight, (..., rows) both."""
+    def peak(self) -> tuple[Float[Tensor, "*batch rows"], Float[Tensor, "*batch rows"]]:
+        """The largest score of each row and the largest weight."""
         return self.scores.amax(-1), self.weights.amax(-1)
 
     @cached_property
-    def column_sums(self) -> Tensor:
-        """sum_i p_ij over the block's rows, (..., cols)."""
+    def column_sums(self) -> Float[Tensor, "*batch cols"]:
+        """sum_i p_ij over the rows of the block."""
         return self.weights.sum(-2)
 
     @cached_property
-    def logsumexp(self) -> Tensor:
-        """(..., rows) of this block alone; for whole rows from the best score and its weight, without an exp."""
+    def logsumexp(self) -> Float[Tensor, "*batch rows"]:
+        """log sum_j exp(s_j) over the block. For whole rows it is max s - log(max p), which needs no exp."""
         if self.partial:
             return torch.logsumexp(self.scores, -1)
         best, weight = self.peak
@@ -69,12 +70,12 @@ class Block:
 
 
 class Reducer(Generic[State]):
-    """One question."""
+    """A question about the weights, answered block by block."""
 
-    by_row = True  # the answer has one entry a query; otherwise the state spans the whole matrix
+    by_row = True  # the state has one entry for each query; otherwise it belongs to the whole matrix
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> State:
-        """What is known before anything has been seen."""
+        """The state before any block, for `rows` queries; the identity of `merge`."""
         raise NotImplementedError
 
     def step(self, state: State, block: Block) -> State:
@@ -82,23 +83,24 @@ class Reducer(Generic[State]):
         raise NotImplementedError
 
     def first(self, block: Block) -> State:
-        """The state after the first block of a row, which is mostly the only one: `step` from nothing, for less."""
+        """The state after the first block of some rows, mostly the only one: `step` from `empty`, at less cost."""
         lead, rows = block.weights.shape[:-2], block.weights.shape[-2]
         return self.step(self.empty(tuple(lead), rows, block.size, block.weights.dtype), block)
 
     def merge(self, one: State, two: State) -> State:
-        """What is known of two parts together."""
+        """The state of two parts of the matrix together."""
         raise NotImplementedError
 
     def finish(self, state: State) -> Tensor | tuple[Tensor, ...]:
-        """The answer."""
+        """The answer from the state of the whole matrix."""
         raise NotImplementedError
 
 
 class RowSum(Reducer[Tensor]):
-    """A sum over the keys of a row."""
+    """A sum over the keys of a row; subclasses define its value for one block."""
 
-    def of(self, block: Block) -> Tensor:
+    def of(self, block: Block) -> Float[Tensor, "*batch rows"]:
+        """The sum over the keys of one block."""
         raise NotImplementedError
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
@@ -118,37 +120,37 @@ class RowSum(Reducer[Tensor]):
 
 
 class SquaredWeight(RowSum):
-    """sum_j p_j^2."""
+    """Saturation of each row, sum_j p_j^2."""
 
-    def of(self, block: Block) -> Tensor:
+    def of(self, block: Block) -> Float[Tensor, "*batch rows"]:
         return torch.linalg.vector_norm(block.weights, dim=-1).square()
 
 
-class Surprise(RowSum):
-    """sum_j -p_j log p_j."""
+class Entropy(RowSum):
+    """Entropy of each row in nats, -sum_j p_j log p_j."""
 
-    def of(self, block: Block) -> Tensor:
+    def of(self, block: Block) -> Float[Tensor, "*batch rows"]:
         return torch.special.entr(block.weights).sum(-1).clamp_min(0)  # a weight may round to above 1
 
 
 class VisibleKeys(RowSum):
-    """How many keys a query sees."""
+    """Number of keys that each query sees."""
 
-    def of(self, block: Block) -> Tensor:
+    def of(self, block: Block) -> Float[Tensor, "*batch rows"]:
         return (block.scores != NEVER).sum(-1).to(block.scores.dtype)
 
 
 class MeanScore(RowSum):
-    """sum_j p_j s_j: what entropy needs beside the log-sum-exp, at the price of a product instead of a log."""
+    """Mean score of each row, sum_j p_j s_j. Entropy is log-sum-exp minus this, and needs no log of each weight."""
 
-    def of(self, block: Block) -> Tensor:
+    def of(self, block: Block) -> Float[Tensor, "*batch rows"]:
         return block.mean_score()
 
 
 class PeakScore(RowSum):
-    """max_j s_j: with its weight p it tells the log-sum-exp, s - log p, of all rows at once when they are all known."""
+    """Largest score of each row, max_j s_j. With its weight p, the log-sum-exp of the row is max s - log p."""
 
-    def of(self, block: Block) -> Tensor:
+    def of(self, block: Block) -> Float[Tensor, "*batch rows"]:
         return block.peak[0]
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
@@ -163,18 +165,18 @@ class PeakScore(RowSum):
 
 @dataclass
 class MeanDistance(RowSum):
-    """sum_j p_j |i - j|, for queries at the given positions (..., n)."""
+    """Mean distance of each row, sum_j p_j |i - j|, where query i stands at positions[i]."""
 
-    positions: Tensor
+    positions: Float[Tensor, "... queries"]
 
-    def of(self, block: Block) -> Tensor:
+    def of(self, block: Block) -> Float[Tensor, "*batch rows"]:
         rows = block.rows.take(block.heads(self.positions, 1), -1).unsqueeze(-1)
         gap = (rows - block.cols.positions(self.positions.device)).abs()
         return (block.weights * gap).sum(-1).to(block.weights.dtype)
 
 
 class LogSumExp(Reducer[Tensor]):
-    """log sum_j exp(s_j), the row statistic of softmax."""
+    """log sum_j exp(s_j) of each row, the row statistic of softmax."""
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
         return torch.full((*lead, rows), NEVER, dtype=dtype, device=size.device)
@@ -193,9 +195,9 @@ class LogSumExp(Reducer[Tensor]):
 
 
 class Pool(Reducer[tuple[Tensor, Tensor]]):
-    """sum_j p_j v_j of a softmax whose rows are seen in parts: (log-sum-exp, pooled so far)."""
+    """Softmax attention sum_j p_j v_j for rows that are seen in parts. The state is (log-sum-exp, output so far)."""
 
-    def __init__(self, values: Tensor) -> None:
+    def __init__(self, values: Float[Tensor, "... keys dim"]) -> None:
         self.values = values
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -205,7 +207,7 @@ class Pool(Reducer[tuple[Tensor, Tensor]]):
     def step(self, state: tuple[Tensor, Tensor], block: Block) -> tuple[Tensor, Tensor]:
         lse = block.logsumexp
         weights = block.weights
-        if block.partial:  # then weights are shares of the whole row, and here shares of the block are needed
+        if block.partial:  # its weights are normalised over the whole row, and here they must be over the block
             weights = torch.exp(block.scores - torch.where(lse == NEVER, 0.0, lse).unsqueeze(-1))
         return self.merge(state, (lse, weights @ block.cols.take(block.heads(self.values, 2), -2)))
 
@@ -220,33 +222,34 @@ class Pool(Reducer[tuple[Tensor, Tensor]]):
 
 
 class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
-    """The k best scores of a row, with their weights and where they are; -1 where there are fewer."""
+    """The k largest scores of each row, their weights and their keys; key -1 where the row sees fewer keys."""
 
     def __init__(self, k: int, *, by_weight: bool = False) -> None:
         self.k = k
-        self.by_weight = by_weight  # for a draw the best score need not have the largest weight
+        self.by_weight = by_weight  # with random draws the largest score need not have the largest weight
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         shape = (*lead, rows, self.k)
         scores = torch.full(shape, NEVER, dtype=dtype, device=size.device)
-        # Half the width is enough for a position, and of all answers this is the largest.
-        kind = torch.int32 if size.m < 1 << 31 else torch.int64
-        return scores, torch.zeros_like(scores), torch.full(shape, -1, dtype=kind, device=size.device)
+        # int32 is enough for a position, and of all answers this is the largest.
+        dtype_of_keys = torch.int32 if size.m < 1 << 31 else torch.int64
+        return scores, torch.zeros_like(scores), torch.full(shape, -1, dtype=dtype_of_keys, device=size.device)
 
     def step(self, state: tuple[Tensor, Tensor, Tensor], block: Block) -> tuple[Tensor, Tensor, Tensor]:
         return self.merge(state, self._of(block))
 
     def first(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
-        found = self._of(block)
+        state = self._of(block)
+        scores, weights, _ = state
         if not (self.by_weight or block.partial):
-            block.peak = found[0][..., 0], found[1][..., 0]  # found anyway, and the next question may need it
-        if found[0].shape[-1] == self.k:
-            return found
-        return self.merge(self.empty(tuple(found[0].shape[:-2]), found[0].shape[-2], block.size, found[0].dtype), found)
+            block.peak = scores[..., 0], weights[..., 0]  # the next reducer may need it
+        if scores.shape[-1] == self.k:
+            return state
+        return self.merge(self.empty(tuple(scores.shape[:-2]), scores.shape[-2], block.size, scores.dtype), state)
 
     def _of(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
         ranks = block.weights.masked_fill(block.scores == NEVER, NEVER) if self.by_weight else block.scores
-        scores, at = best_of(ranks, min(self.k, block.scores.shape[-1]))
+        scores, at = top_k(ranks, min(self.k, block.scores.shape[-1]))
         weights = block.weights.gather(-1, at)
         where = at if block.cols.index is None else block.cols.index[at]
         if block.cols.index is None and block.cols.start:
@@ -268,7 +271,7 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
 
     def finish(self, state: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         scores = state[0]
-        # Where a row sees fewer keys than k, the rest is -inf and nowhere: no order is wrong there.
+        # Where a row sees fewer keys than k, the rest is -inf: any order is right there.
         tied = ((scores[..., 1:] == scores[..., :-1]) & (scores[..., 1:] != NEVER)).any(-1)
         if bool(tied.any()):
             one, two, three = (part[tied] for part in state)
@@ -277,16 +280,16 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
         return state[1], state[2]
 
 
-def best_of(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """torch.topk over the last dimension, for long rows by way of maxima: the k best lie in the k best chunks."""
+def top_k(scores: Float[Tensor, "*rows cols"], k: int) -> tuple[Float[Tensor, "*rows {k}"], Int[Tensor, "*rows {k}"]]:
+    """torch.topk over the last dimension. Long rows are cut into chunks: the k largest lie in the k best chunks."""
     if scores.shape[-1] // CHUNK < 2 * k:
         return torch.topk(scores, k)
-    parts = [_best_of_chunks(rows, k) for rows in scores.flatten(0, -2).split(max(1, LOOKED_AT // (k * CHUNK)))]
+    parts = [_top_k_by_chunks(rows, k) for rows in scores.flatten(0, -2).split(max(1, CANDIDATES // (k * CHUNK)))]
     best, at = parts[0] if len(parts) == 1 else (torch.cat(part) for part in zip(*parts, strict=True))
     return best.unflatten(0, scores.shape[:-1]), at.unflatten(0, scores.shape[:-1])
 
 
-def _best_of_chunks(flat: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def _top_k_by_chunks(flat: Tensor, k: int) -> tuple[Tensor, Tensor]:
     chunks = flat.shape[-1] // CHUNK
     cut = chunks * CHUNK
     body = flat[:, :cut].unflatten(-1, (chunks, CHUNK))
@@ -303,7 +306,7 @@ def _best_of_chunks(flat: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 class Received(Reducer[Tensor]):
-    """sum_i p_ij: what each key gets."""
+    """Weight that each key receives from all queries, sum_i p_ij."""
 
     by_row = False
 
@@ -323,7 +326,7 @@ class Received(Reducer[Tensor]):
 
 
 class Heatmap(Reducer[Tensor]):
-    """The matrix in bins x bins cells: bin b holds the rows floor(b n / bins) to floor((b + 1) n / bins)."""
+    """The matrix pooled into bins x bins cells: bin b holds the rows floor(b n / bins) to floor((b + 1) n / bins)."""
 
     by_row = False
 
@@ -334,11 +337,12 @@ class Heatmap(Reducer[Tensor]):
         self.bins, self.pool, self.size = bins, pool, size
         self.row_bins, self.col_bins = (self._bins_of(length) for length in (size.n, size.m))
 
-    def edges(self, length: int) -> Tensor:
+    def edges(self, length: int) -> Int[Tensor, " edges"]:
+        """The first position of each bin, and the end of the last."""
         bins = min(self.bins, length)
         return torch.arange(bins + 1) * length // max(bins, 1)
 
-    def _bins_of(self, length: int) -> Tensor:
+    def _bins_of(self, length: int) -> Int[Tensor, " {length}"]:
         """The bin of every position."""
         counts = self.edges(length).diff()
         return torch.repeat_interleave(torch.arange(len(counts)), counts).to(self.size.device)
@@ -352,7 +356,7 @@ class Heatmap(Reducer[Tensor]):
         first, strips = self._strips(block)
         target = state.narrow(-2, first, strips.shape[-2])
         if self.pool != "max":
-            block.column_sums = strips.sum(-2)  # found anyway, and the next question may need it
+            block.column_sums = strips.sum(-2)  # the next reducer may need it
         bins = _whole_bins(block.cols, self.size.m, self.bins)
         if bins is not None:
             low, high, side = bins
@@ -367,8 +371,8 @@ class Heatmap(Reducer[Tensor]):
             target.index_add_(-1, cols, strips)
         return state
 
-    def _strips(self, block: Block) -> tuple[int, Tensor]:
-        """The block's rows pooled into the bins they fall into, (..., strips, cols), and the first of these bins."""
+    def _strips(self, block: Block) -> tuple[int, Float[Tensor, "*batch strips cols"]]:
+        """The first bin into which the block's rows fall, and the rows pooled into bins."""
         bins = _whole_bins(block.rows, self.size.n, self.bins)
         if bins is not None:
             low, high, side = bins
@@ -396,7 +400,7 @@ class Heatmap(Reducer[Tensor]):
 
 
 def _whole_bins(span: Span, length: int, bins: int) -> tuple[int, int, int] | None:
-    """The bins (first, last + 1) that a span fills exactly and their size, if all bins have the same."""
+    """(first, last + 1, size) of the bins that a span fills exactly; None if it does not, or if bins differ in size."""
     bins = min(bins, length)
     side = length // bins
     if span.index is not None or length % bins or span.start % side or span.stop % side:

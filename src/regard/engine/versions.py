@@ -1,4 +1,4 @@
-"""Tensors that change later: noticing it, and being safe from it."""
+"""Versions of tensors: noticing that a tensor was changed in place, and copying it so that this does no harm."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+from jaxtyping import Shaped
 from torch import Tensor
 
 from regard.errors import StaleWeightsError
 from regard.spec import Spec
 from regard.term import Term
 
-Versions = tuple[tuple[str, Tensor, int], ...]
+Versions = tuple[tuple[str, Tensor, int], ...]  # (name, tensor, torch's count of changes in place)
 ANSWER = (
     "since these weights were made, so an answer would be about other numbers; "
     "take weights.snapshot() before the change, or make the weights anew"
@@ -24,32 +25,33 @@ GRADIENT = (
 
 
 def versions(named: Mapping[str, Tensor]) -> Versions:
-    """How often each tensor has been changed so far; those made in inference mode keep no count."""
+    """The current version of each tensor; those made in inference mode have none and are left out."""
     return tuple((name, t, t._version) for name, t in named.items() if not t.is_inference())  # noqa: SLF001
 
 
-def copy(tensor: Tensor, copies: dict[int, Tensor]) -> Tensor:
+def check_unchanged(versions: Versions | None, harm: str = ANSWER) -> None:
+    """Raise StaleWeightsError if a tensor was changed in place since; `harm` says what would go wrong."""
+    name = changed_tensor(versions)
+    if name is not None:
+        raise StaleWeightsError(f"{name} has been changed in place {harm}")
+
+
+def changed_tensor(versions: Versions | None) -> str | None:
+    """The name of a tensor that was changed in place since, or None."""
+    return next((name for name, tensor, version in versions or () if tensor._version != version), None)  # noqa: SLF001
+
+
+def copy_once(tensor: Shaped[Tensor, "*shape"], copies: dict[int, Tensor]) -> Shaped[Tensor, "*shape"]:
+    """A detached copy of a tensor; `copies` holds those made before, by the id of the original."""
     if id(tensor) not in copies:
         copies[id(tensor)] = tensor.detach().clone()
     return copies[id(tensor)]
 
 
-def copied(words: Any, copies: dict[int, Tensor]) -> Any:
-    """A spec or a word with every tensor in it copied."""
-    if isinstance(words, Tensor):
-        return copy(words, copies)
-    if isinstance(words, Spec | Term):
-        return replace(words, **{f.name: copied(getattr(words, f.name), copies) for f in fields(words) if f.init})  # pyright: ignore[reportArgumentType, reportCallIssue]
-    return words
-
-
-def changed(versions: Versions | None) -> str | None:
-    """The name of a tensor that has been written over since."""
-    return next((name for name, tensor, version in versions or () if tensor._version != version), None)  # noqa: SLF001
-
-
-def check(versions: Versions | None, harm: str = ANSWER) -> None:
-    """Raise where a tensor has been written over since, and say what harm that does."""
-    name = changed(versions)
-    if name is not None:
-        raise StaleWeightsError(f"{name} has been changed in place {harm}")
+def copy_tensors(term: Any, copies: dict[int, Tensor]) -> Any:
+    """A spec or a term with every tensor in it copied."""
+    if isinstance(term, Tensor):
+        return copy_once(term, copies)
+    if isinstance(term, Spec | Term):
+        return replace(term, **{f.name: copy_tensors(getattr(term, f.name), copies) for f in fields(term) if f.init})  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return term

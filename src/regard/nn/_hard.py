@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from regard import scores
 from regard.attention import Attention, attend
-from regard.engine.inputs import working
+from regard.engine.inputs import upcast
 from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError
 from regard.masks import Mask
 from regard.nn import _parameters
@@ -183,8 +183,8 @@ class HardAttention(nn.Module):
         total = _soft(weights).logsumexp()
         drawn = total.detach() != -math.inf
         # Where nothing was drawn all is 0 before the score, not after: there the gradient might be NaN already.
-        query = torch.where(drawn.unsqueeze(-1), working(weights.query), 0)
-        score = weights.spec.score.rowwise(query, working(weights @ weights.key))
+        query = torch.where(drawn.unsqueeze(-1), upcast(weights.query), 0)
+        score = weights.spec.score.rowwise(query, upcast(weights @ weights.key))
         return torch.where(drawn, score - torch.where(drawn, total, 0), 0), drawn
 
     def _expected(self, weights: Weights, reward: Tensor) -> Tensor:

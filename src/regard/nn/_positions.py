@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from regard.engine.inputs import working
+from regard.engine.inputs import upcast
 from regard.errors import ChoiceError, ShapeError
 from regard.scores import Score, alibi
 
@@ -59,7 +59,7 @@ class Rotary(Positions):
         if x.shape[-1] < self.dim:
             msg = f"Rotary({self.dim}) turns {self.dim} features, but there are {x.shape[-1]}: {tuple(x.shape)}"
             raise ShapeError(msg)
-        wide = working(x)
+        wide = upcast(x)
         turning, rest = wide[..., : self.dim], wide[..., self.dim :]
         cos, sin = (t.to(wide.dtype) for t in self._angles(x.shape[-2], x.device))
         even, odd = turning[..., 0::2], turning[..., 1::2]
@@ -98,7 +98,7 @@ class Alibi(Positions):
 
     def bend(self, score: Score, query: Tensor) -> Score:
         """The score with the bias added."""
-        return score + alibi(torch.tensor(self.slopes, dtype=working(query).dtype, device=query.device))
+        return score + alibi(torch.tensor(self.slopes, dtype=upcast(query).dtype, device=query.device))
 
     def extra_repr(self) -> str:
         """The formula and its sizes."""

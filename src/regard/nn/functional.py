@@ -12,7 +12,7 @@ from torch.overrides import handle_torch_function, has_torch_function_variadic
 
 from regard import masks, scores
 from regard.attention import attend
-from regard.engine.fused.row_statistics import Once
+from regard.engine.fused.row_statistics import SecondOrderFallback
 from regard.errors import CallError, RegardError
 from regard.masks import Mask
 from regard.scores import Score
@@ -123,7 +123,7 @@ def _twice_differentiable(
     if attn_mask is not None and attn_mask.requires_grad:
         variables, constants = (query, key, value, attn_mask), ()
     fast, slow = (lambda *x, plan=plan: _attend(call, plan, *x, *constants) for plan in (plan, "tiled"))
-    return Once.apply(fast, slow, *variables)  # pyright: ignore[reportReturnType]
+    return SecondOrderFallback.apply(fast, slow, *variables)  # pyright: ignore[reportReturnType]
 
 
 def _attend(call: Arguments, plan: str, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from regard.engine.inputs import together
+from regard.engine.inputs import broadcast_lead
 from regard.errors import AxisError, CallError, DtypeError, UnsupportedError
 from regard.term import type_name
 
@@ -150,7 +150,7 @@ def expand_heads(query: Tensor, key: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     lead, other = tuple(query.shape[:-2]), tuple(key.shape[:-2])
     if lead == other:
         return query, lead
-    joined = together(lead, other)
+    joined = broadcast_lead(lead, other)
     if joined is None:
         msg = (
             f"leading dimensions of query and key must be equal or 1 (or heads be grouped, with enable_gqa=True): "

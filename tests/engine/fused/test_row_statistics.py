@@ -25,7 +25,7 @@ TINY = Sizes((2,), 5, 17, 3, 2, 2)
 @pytest.fixture
 def no_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """With this a question that goes back to tiles fails."""
-    monkeypatch.setattr(questions_module, "differentiable", lambda *_, **__: pytest.fail("tiles"))
+    monkeypatch.setattr(questions_module, "row_question_with_graph", lambda *_, **__: pytest.fail("tiles"))
 
 
 def finite(answer: Tensor) -> Tensor:
@@ -151,13 +151,13 @@ def test_a_padded_batch_with_empty_rows(question: str) -> None:
 
 def test_only_tiles_with_sharp_rows_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    plain = questions_module.differentiable
+    plain = questions_module.row_question_with_graph
 
     def spy(problem: Any, question: str, cap: int, tiles: Any = None) -> Tensor:
         made.append(tiles)
         return plain(problem, question, cap, tiles=tiles)
 
-    monkeypatch.setattr(questions_module, "differentiable", spy)
+    monkeypatch.setattr(questions_module, "row_question_with_graph", spy)
     q, k = (normal(seeded(i), 4, 1024, 8, dtype=torch.float32) for i in range(2))
     rg.Weights(q.requires_grad_(), k, mask=masks.causal(), budget=1 << 20).entropy()  # the first row sees one key
     (tiles,) = made

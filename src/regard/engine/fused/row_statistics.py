@@ -1,14 +1,15 @@
-"""Questions about rows that carry a gradient, by torch's kernel: the mean score is attention with the keys as values.
+"""Entropy and log-sum-exp of each row with a gradient, by torch's fused kernel instead of tiles.
 
-With s = scale q . k, E[s] = scale q . E[k] and the log-sum-exp, which the kernel gives away without a gradient:
+With s_j = scale q . k_j and the weights p, the mean score is attention with the keys as values: E[s] = scale q . E[k].
+The kernel also returns the log-sum-exp, without a gradient. Then
 
     entropy = lse - E[s],  d entropy / d s_j = -p_j (s_j - E[s]),  d lse / d s_j = p_j
 
-The first derivative is that of E[s] while what is averaged stands still; the second lets the weights stand still.
+For the first derivative, E[s] is differentiated with the averaged scores held fixed; for the second, with the weights
+held fixed.
 
-Two questions stay with tiles. Saturation, exp(lse(2 s) - 2 lse(s)), and distance, from a full and a causal call,
-take two calls of the kernel and two of its backward pass, which is no faster than tiles are. Under a causal mask one
-call would do for distance, but i - E[j] loses the digits of heads that look nearby, and nothing tells which they are.
+Saturation and distance stay with tiles. Each would take two calls of the kernel forward and two backward, which is no
+faster. Under a causal mask one call would do for distance, but i - E[j] loses the digits of heads that look nearby.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.engine import questions
@@ -31,97 +33,123 @@ from regard.spec import Spec
 from regard.tracing import without_autocast
 
 QUESTIONS = ("entropy", "logsumexp")
-SHARP = 3e4  # an entropy below so many roundings of a score has cancelled: four digits of its gradient are not left
+SHARP_ROUNDINGS = 3e4  # an entropy below so many roundings of a score has cancelled: its gradient lacks four digits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Asked:
-    """A question about softmax(scale q . k), and how to cut the matrix for the kernel and for tiles."""
+class KernelQuestion:
+    """A question about softmax(scale q . k), and the size of tiles for the kernel and for the loop over tiles."""
 
-    question: str
+    name: str
     spec: Spec
     scale: float
     lead: tuple[int, ...]
-    kernel_tile: int
-    cap: int
+    kernel_tile_scores: int
+    tile_scores: int
 
-    def problem(self, q: Tensor, k: Tensor) -> Problem:
+    def problem(self, q: Float[Tensor, "... queries dim"], k: Float[Tensor, "... keys dim"]) -> Problem:
+        """The problem for the loop over tiles."""
         return Problem.build(self.spec, q, k, self.lead)
 
-    def by_tiles(self, q: Tensor, k: Tensor) -> Tensor:
-        return questions.differentiable(self.problem(q, k), self.question, self.cap)
+    def by_tiles(
+        self, q: Float[Tensor, "... queries dim"], k: Float[Tensor, "... keys dim"]
+    ) -> Float[Tensor, "*batch queries"]:
+        """The answer from the loop over tiles; it can be differentiated twice."""
+        return questions.row_question_with_graph(self.problem(q, k), self.name, self.tile_scores)
 
-    def pool(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        form = kernel.form(self.spec, self.lead, q.shape[-2], k.shape[-2], self.kernel_tile)
-        return kernel.pool(self.spec, q, k, v, self.lead, form, self.kernel_tile)
+    def pool(
+        self,
+        q: Float[Tensor, "... queries dim"],
+        k: Float[Tensor, "... keys dim"],
+        v: Float[Tensor, "... keys dim"],
+    ) -> tuple[Float[Tensor, "*batch queries dim"], Float[Tensor, "*batch queries"]]:
+        """Weights @ v and the log-sum-exp, from the kernel."""
+        form = kernel.form(self.spec, self.lead, q.shape[-2], k.shape[-2], self.kernel_tile_scores)
+        return kernel.pool(self.spec, q, k, v, self.lead, form, self.kernel_tile_scores)
 
 
-def differentiable(
-    spec: Spec, query: Tensor, key: Tensor, lead: tuple[int, ...], question: str, kernel_tile: int, cap: int
-) -> Tensor | None:
-    """The answer (..., n) with a graph behind it, or None where it is for tiles. The plan must be fused."""
-    if question not in QUESTIONS:
+def row_question_with_graph(
+    spec: Spec,
+    query: Float[Tensor, "... queries dim_q"],
+    key: Float[Tensor, "... keys dim_k"],
+    lead: tuple[int, ...],
+    name: str,
+    kernel_tile_scores: int,
+    tile_scores: int,
+) -> Float[Tensor, "*batch queries"] | None:
+    """The differentiable answer to a row question, or None if it has to come from tiles. The plan must be fused."""
+    if name not in QUESTIONS:
         return None
     features = spec.score.features(query, key)
     if features.query is None or features.rest or (features.key_bias is not None and features.row is None):
         return None  # a bias would have a mean of its own
-    q, k, _, scale = kernel.absorb(features, query, key)
+    q, k, _, scale = kernel.absorb_key_bias(features, query, key)
     if not all_finite(q, k):
         return None
-    asked = Asked(question, Spec(Dot(scale), spec.mask, softmax()), scale, lead, kernel_tile, cap)
-    fast = _entropy if question == "entropy" else _logsumexp
-    answer: Any = Once.apply(lambda *x: fast(asked, *x), asked.by_tiles, q, k)
-    return answer if features.row is None or question == "entropy" else answer + features.row
+    question = KernelQuestion(
+        name, Spec(Dot(scale), spec.mask, softmax()), scale, lead, kernel_tile_scores, tile_scores
+    )
+    by_kernel = _entropy if name == "entropy" else _logsumexp
+    answer: Any = SecondOrderFallback.apply(lambda *x: by_kernel(question, *x), question.by_tiles, q, k)
+    return answer if features.row is None or name == "entropy" else answer + features.row
 
 
-def _entropy(asked: Asked, q: Tensor, k: Tensor) -> Tensor:
-    mean, lse = asked.pool(q, k, k.detach())
-    gap = lse.detach() - asked.scale * (q.detach() * mean).sum(-1)
+def _entropy(
+    question: KernelQuestion, q: Float[Tensor, "... queries dim"], k: Float[Tensor, "... keys dim"]
+) -> Float[Tensor, "*batch queries"]:
+    mean, lse = question.pool(q, k, k.detach())
+    difference = lse.detach() - question.scale * (q.detach() * mean).sum(-1)
     empty = lse == NEVER
-    answer = torch.where(empty, 0.0, gap)
-    sharp = (answer.detach() < _rounding(asked, q, k) * SHARP) & ~empty
-    return _redone(asked, q, k, answer, sharp) if bool(sharp.any()) else answer
+    answer = torch.where(empty, 0.0, difference)
+    sharp = (answer.detach() < _score_rounding(question, q, k) * SHARP_ROUNDINGS) & ~empty
+    return _recompute_sharp_rows(question, q, k, answer, sharp) if bool(sharp.any()) else answer
 
 
-def _logsumexp(asked: Asked, q: Tensor, k: Tensor) -> Tensor:
-    mean, lse = asked.pool(q.detach(), k.detach(), k)
-    score = asked.scale * (q * mean).sum(-1)
+def _logsumexp(
+    question: KernelQuestion, q: Float[Tensor, "... queries dim"], k: Float[Tensor, "... keys dim"]
+) -> Float[Tensor, "*batch queries"]:
+    mean, lse = question.pool(q.detach(), k.detach(), k)
+    score = question.scale * (q * mean).sum(-1)
     return torch.where(lse == NEVER, NEVER, lse.detach() + (score - score.detach()))
 
 
 @torch.no_grad()
-def _rounding(asked: Asked, q: Tensor, k: Tensor) -> Tensor:
-    """How far a score of each row may be off, (..., n)."""
+def _score_rounding(
+    question: KernelQuestion, q: Float[Tensor, "... queries dim"], k: Float[Tensor, "... keys dim"]
+) -> Float[Tensor, "... queries"]:
+    """A bound of the rounding error of the scores in each row."""
     longest = k.norm(dim=-1).amax(-1, keepdim=True)
-    return q.norm(dim=-1) * longest * abs(asked.scale) * torch.finfo(q.dtype).eps
+    return q.norm(dim=-1) * longest * abs(question.scale) * torch.finfo(q.dtype).eps
 
 
-def _redone(asked: Asked, q: Tensor, k: Tensor, answer: Tensor, sharp: Tensor) -> Tensor:
-    """The same with tiles wherever a row is sharp; with tiles alone if there are many."""
-    problem = asked.problem(q, k)
-    tiles = tuple(problem.tiles(asked.cap))
-    hit = tuple(tile for tile in tiles if bool(_rows(tile, sharp).any()))
-    if 2 * _scores(hit) > _scores(tiles):
-        return questions.differentiable(problem, asked.question, asked.cap)
-    exact = questions.differentiable(problem, asked.question, asked.cap, tiles=hit)
+def _recompute_sharp_rows(
+    question: KernelQuestion,
+    q: Float[Tensor, "... queries dim"],
+    k: Float[Tensor, "... keys dim"],
+    answer: Float[Tensor, "*batch queries"],
+    sharp: Bool[Tensor, "*batch queries"],
+) -> Float[Tensor, "*batch queries"]:
+    """The answer with sharp rows computed by tiles; all rows, if tiles with a sharp row are more than half."""
+    problem = question.problem(q, k)
+    tiles = tuple(problem.tiles(question.tile_scores))
+    hit = tuple(tile for tile in tiles if bool(tile.rows.take(tile.heads(sharp, trailing=1), -1).any()))
+    if 2 * _n_scores(hit) > _n_scores(tiles):
+        return questions.row_question_with_graph(problem, question.name, question.tile_scores)
+    exact = questions.row_question_with_graph(problem, question.name, question.tile_scores, tiles=hit)
     return torch.where(sharp, exact, answer)
 
 
-def _rows(tile: Tile, found: Tensor) -> Tensor:
-    return tile.rows.take(tile.heads(found, trailing=1), -1)
-
-
-def _scores(tiles: tuple[Tile, ...]) -> int:
+def _n_scores(tiles: tuple[Tile, ...]) -> int:
     return sum(math.prod(cut.stop - cut.start for cut in t.lead) * len(t.rows) * len(t.cols) for t in tiles)
 
 
-def _graph_is_kept() -> bool:
-    """Whether this backward pass was asked for with `retain_graph`."""
+def _keeps_graph() -> bool:
+    """True if the running backward pass was called with `retain_graph`."""
     return torch._C._autograd._get_current_graph_task_keep_graph()  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue]
 
 
-class Once(torch.autograd.Function):
-    """A function whose graph can be differentiated once; a second derivative goes by way of another function."""
+class SecondOrderFallback(torch.autograd.Function):
+    """A fast function that can be differentiated once; a second derivative is taken of a slower equal one."""
 
     @staticmethod
     def forward(ctx: Any, fast: Callable[..., Tensor], slow: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
@@ -137,14 +165,14 @@ class Once(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         tensors = ctx.saved_tensors
-        again = torch.is_grad_enabled()
-        keep = again or _graph_is_kept()
+        second_order = torch.is_grad_enabled()
+        keep = second_order or _keeps_graph()
         answer, leaves = ctx.answer, ctx.leaves
         if not keep:  # as torch does with its own: the loss may live until the next step, and that needs the memory
             ctx.answer = ctx.leaves = None
         with without_autocast():
-            if again:
+            if second_order:
                 answer, leaves = ctx.slow(*tensors), tensors
             wanted = [t for t, needed in zip(leaves, ctx.needs_input_grad[2:], strict=True) if needed]
-            found = iter(torch.autograd.grad(answer, wanted, grad, create_graph=again, retain_graph=keep))
-        return (None, None, *(next(found) if needed else None for needed in ctx.needs_input_grad[2:]))
+            grads = iter(torch.autograd.grad(answer, wanted, grad, create_graph=second_order, retain_graph=keep))
+        return (None, None, *(next(grads) if needed else None for needed in ctx.needs_input_grad[2:]))

@@ -101,7 +101,9 @@ def _pool_by_inner_products(
     width = max(dim + 1, columns)
     left = torch.cat([query, query.new_ones(len(query), 1), query.new_zeros(len(query), width - dim - 1)], 1)
     right = torch.cat([x, bias, x.new_zeros(len(x), width - dim - 1)], 1)
-    mean, lse = kernel.whole(left, right, pad(values, (0, width - columns)), (), causal=False, scale=1.0, bias=UNBIASED)
+    mean, lse = kernel.call_kernel(
+        left, right, pad(values, (0, width - columns)), (), causal=False, scale=1.0, bias=UNBIASED
+    )
     return Pooled(lse - query.square().sum(1) * 0.5, mean[:, :columns], lse.new_zeros(len(lse)))
 
 

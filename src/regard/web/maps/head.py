@@ -13,8 +13,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.engine import index as index_module
-from regard.engine.fold import Buffers, survey_tiles, whole_rows
-from regard.engine.questions import top
+from regard.engine.fold import Buffers, survey_tiles, tile_block
+from regard.engine.questions import top_reducer
 from regard.engine.tiles import Problem
 from regard.errors import ChoiceError
 from regard.normalisers import Softmax
@@ -85,7 +85,7 @@ class HeadWeights:
     def rows(self, low: int, high: int, cols: slice | None = None) -> Float[Tensor, "rows cols"]:
         """Weights of rows low to high, computed from whole rows."""
         cols = slice(0, self.m) if cols is None else cols
-        picked = index_module.Picked(
+        picked = index_module.ParsedIndex(
             (0, 0, slice(low, high, 1), slice(cols.start, cols.stop, 1)), (1, 1, self.n, self.m)
         )
         return index_module.block(self.problem, picked, BOX_CELLS)
@@ -113,7 +113,7 @@ class HeadWeights:
         tile = self.problem.tile(SINGLE_HEAD, rows)
         if tile is None:
             return
-        weights = whole_rows(self.problem, tile, buffers).weights[0, 0]
+        weights = tile_block(self.problem, tile, buffers).weights[0, 0]
         for low, high, start in contiguous_runs(tile.cols):
             first, last = max(start, cols.start), min(start + high - low, cols.stop)
             if first < last:
@@ -125,8 +125,8 @@ class HeadWeights:
         tile = self.problem.tile(SINGLE_HEAD, Span(row, row + 1))
         if tile is None:
             return [], []
-        reducer = top(self.problem.spec.normaliser, k)
-        values, keys = reducer.finish(reducer.first(whole_rows(self.problem, tile)))
+        reducer = top_reducer(self.problem.spec.normaliser, k)
+        values, keys = reducer.finish(reducer.first(tile_block(self.problem, tile)))
         visible = keys.flatten() >= 0
         return keys.flatten()[visible].tolist(), values.flatten()[visible].tolist()
 
@@ -281,7 +281,7 @@ def lead_index(lead: tuple[int, ...], batch: int, head: int) -> tuple[int, ...]:
 
 def single_head_problem(problem: Problem, at: tuple[int, ...]) -> Problem:
     """The problem of one head, with leading dimensions (1, 1) and contiguous rows."""
-    one = index_module.some_heads(problem, at)
+    one = index_module.select_heads(problem, at)
 
     def own(operand: Operand) -> Operand:
         tensor, axis = operand
@@ -292,4 +292,4 @@ def single_head_problem(problem: Problem, at: tuple[int, ...]) -> Problem:
             tensor = tensor.clone(memory_format=torch.contiguous_format)
         return Operand(tensor, axis)
 
-    return Problem(one.spec, (1, 1), one.size, one.dtype, one.careful, tuple(own(o) for o in one.operands))
+    return Problem(one.spec, (1, 1), one.size, one.dtype, one.nan_safe, tuple(own(o) for o in one.operands))

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard.engine.questions import unseen
+from regard.engine.questions import rows_without_keys
 from regard.errors import ChoiceError
 from regard.operands import NEVER
 from regard.tracing import without_autocast
@@ -199,7 +199,7 @@ class AttentionMap:
             return self._empty
         head = self._head
         if not head.problem.spec.score.hides_keys:
-            self._empty = _runs(unseen(head.problem)[0, 0])
+            self._empty = _runs(rows_without_keys(head.problem)[0, 0])
             return self._empty
         known = torch.tensor(head.known_bands).repeat_interleave(BAND)[: self.n]
         empty = _runs(known & (head.statistic[0, 0].cpu() == NEVER))

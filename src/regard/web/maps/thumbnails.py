@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.engine.fold import Buffers, survey, whole_rows
-from regard.engine.index import some_heads
+from regard.engine.fold import Buffers, survey, tile_block
+from regard.engine.index import select_heads
 from regard.engine.reducers import Heatmap
 from regard.engine.tiles import Problem, head_slices
 from regard.errors import ChoiceError
@@ -55,7 +55,7 @@ def thumbnails(entry: Entry, batch: int = 0, side: int = 64) -> ArrayResult:
     lead = tuple(weights.shape[:-2])
     index = lead_index(lead, batch, 0)
     heads = (*index[:-1], slice(0, lead[-1], 1)) if len(lead) > 1 else index
-    problem = some_heads(matrix_of(weights).problem(), heads)
+    problem = select_heads(matrix_of(weights).problem(), heads)
     reducer = Heatmap(side, "mean", problem.size)
     if not problem.size.n or not problem.size.m:
         return ArrayResult(np.zeros((lead[-1] if len(lead) > 1 else 1, side, side), "<f4"))
@@ -80,7 +80,7 @@ def _from_sampled_rows(problem: Problem, reducer: Heatmap) -> Float[Tensor, "*le
             tile = problem.tile(cut, rows)
             if tile is None:
                 continue
-            weights = whole_rows(problem, tile, buffers).weights
+            weights = tile_block(problem, tile, buffers).weights
             target = out[(*cut, slice(low, low + step))]
             for first, last, start in contiguous_runs(tile.cols):
                 _add_columns(target, weights[..., first:last], start, reducer.edges(problem.size.m).tolist())
