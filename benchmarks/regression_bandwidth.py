@@ -14,7 +14,7 @@ from torch import Tensor
 from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes, Tensors, Work
 from regard.regression import NadarayaWatson
-from regard.regression.bandwidth.leave_one_out.fourier import Fast
+from regard.regression.bandwidth.leave_one_out.fourier import Fourier
 from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.bandwidth.rules import scott
 from regard.regression.kernel_sums import nufft
@@ -57,7 +57,7 @@ def statsmodels(x: Tensors) -> Tensor:
 def make_prepared(sizes: Sizes) -> Tensors:
     """Return inputs for which both sides have sorted points and made plans."""
     data = make(sizes)
-    fast = Fast(Problem.of(data.q, data.v))
+    fast = Fourier(Problem.of(data.q, data.v))
     h = scott(data.q) / 2
     fast(h)
     box = fast.box

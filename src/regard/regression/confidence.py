@@ -21,7 +21,7 @@ from jaxtyping import Float
 from scipy.special import stdtrit
 from torch import Tensor
 
-from regard.regression.local.squared_weights import Noise
+from regard.regression.local.data import Noise
 
 
 def standard_error(noise: Noise) -> Float[Tensor, "q outputs"]:

@@ -13,7 +13,7 @@ from regard.operands import NEVER
 from regard.regression.bandwidth import duplicates, objective, rules, search
 from regard.regression.kernel_sums.categorical import Kinds
 from regard.regression.local.constant import LocalConstant
-from regard.regression.local.data import Data, Mixed
+from regard.regression.local.data import Data, MixedData
 from regard.regression.local.linear import LocalLinear
 
 LocalFit = LocalConstant | LocalLinear
@@ -24,7 +24,7 @@ def select_bandwidth(
 ) -> tuple[Float[Tensor, " features"], Float[Tensor, "n outputs"] | None]:
     """Bandwidth by the rule "cv" or "scott", and the residuals if the rule has computed them."""
     data, sample = fit.data, fit.data.sample
-    rows = duplicates.merged(sample, _categories(fit))
+    rows = duplicates.merge_duplicates(sample, _categories(fit))
     if rule == "scott":
         return _in_column_order(data, _scott(rows, sample.kernel)), None
     listener = verbose if callable(verbose) else None
@@ -44,12 +44,12 @@ def select_bandwidth(
 
 
 def _categories(fit: LocalFit) -> Kinds | None:
-    return fit.data.kinds if isinstance(fit.data, Mixed) else None
+    return fit.data.kinds if isinstance(fit.data, MixedData) else None
 
 
 def _in_column_order(data: Data, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
     """Bandwidths in the order of the table's columns; a search has the lambdas of categories last."""
-    return data.joined(bandwidth) if isinstance(data, Mixed) else bandwidth
+    return data.in_column_order(bandwidth) if isinstance(data, MixedData) else bandwidth
 
 
 def _reorder(data: Data, listener: Callable[[search.Progress], None]) -> Callable[[search.Progress], None]:

@@ -14,9 +14,9 @@ from regard import kernels
 from regard.regression import encoding
 from regard.regression.bandwidth import objective, search
 from regard.regression.bandwidth.leave_one_out import pairwise
-from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
+from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise
 from regard.regression.bandwidth.leave_one_out.problem import Problem
-from regard.regression.bandwidth.optimise import Ways
+from regard.regression.bandwidth.optimise import Parametrisation
 from regard.regression.kernel_sums.categorical import Kinds
 from regard.regression.kernel_sums.sample import Sample
 
@@ -70,7 +70,7 @@ def test_residuals_are_refits_without_the_row(kernel, degree, chance):
     bandwidth = torch.cat(
         (of(2.0, 40.0) * kernels.get(kernel).canonical_bandwidth * (1.5 if degree else 0.4), of(*chance))
     )
-    found = Pairs(Problem.of(x, y, kernel, degree, weight.log(), kinds=Kinds(codes, COUNTS, of(0, 0))))(bandwidth)
+    found = Pairwise(Problem.of(x, y, kernel, degree, weight.log(), kinds=Kinds(codes, COUNTS, of(0, 0))))(bandwidth)
     expected = refits(x, y, codes, weight, bandwidth, kernel, degree)
     torch.testing.assert_close(found.residuals, expected, rtol=1e-7, atol=1e-8)
 
@@ -80,7 +80,7 @@ def test_residuals_are_refits_without_the_row(kernel, degree, chance):
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_gradient_is_the_derivative_in_log_widths_and_lambdas(kernel, degree, outputs):
     x, y, codes, weight = data(outputs=outputs, seed=3)
-    function = Pairs(Problem.of(x, y, kernel, degree, weight.log(), kinds=Kinds(codes, COUNTS, of(0, 0))))
+    function = Pairwise(Problem.of(x, y, kernel, degree, weight.log(), kinds=Kinds(codes, COUNTS, of(0, 0))))
     place = torch.cat(
         (of(2.0, 40.0) * kernels.get(kernel).canonical_bandwidth * (1.5 if degree else 0.5), of(0.2, 0.35))
     )
@@ -98,9 +98,9 @@ def test_gradient_is_the_derivative_in_log_widths_and_lambdas(kernel, degree, ou
 def test_the_same_a_few_rows_at_a_time(monkeypatch, degree):
     x, y, codes, weight = data()
     problem = Problem.of(x, y, "gaussian", degree, weight.log(), kinds=Kinds(codes, COUNTS, of(0, 0)))
-    whole = Pairs(problem)(of(1.0, 20.0, 0.1, 0.3))
+    whole = Pairwise(problem)(of(1.0, 20.0, 0.1, 0.3))
     monkeypatch.setattr(pairwise, "BLOCK", 7 * 43)
-    parts = Pairs(problem)(of(1.0, 20.0, 0.1, 0.3))
+    parts = Pairwise(problem)(of(1.0, 20.0, 0.1, 0.3))
     torch.testing.assert_close(parts.residuals, whole.residuals, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(parts.gradient, whole.gradient, rtol=1e-10, atol=1e-12)
 
@@ -111,8 +111,8 @@ def test_a_category_is_a_gaussian_of_ones():
     ones = torch.cat([torch.nn.functional.one_hot(column.long()) for column in codes.mT], 1).double()
     apart = torch.log((COUNTS - 1) * (1 - of(0.2, 0.3)) / of(0.2, 0.3))
     widths = torch.cat((of(0.7, 9.0), apart.rsqrt().repeat_interleave(COUNTS.long())))
-    plain = Pairs(Problem.of(torch.cat((x, ones), 1), y))(widths)
-    mixed = Pairs(Problem.of(x, y, kinds=Kinds(codes, COUNTS, of(0, 0))))(of(0.7, 9.0, 0.2, 0.3))
+    plain = Pairwise(Problem.of(torch.cat((x, ones), 1), y))(widths)
+    mixed = Pairwise(Problem.of(x, y, kinds=Kinds(codes, COUNTS, of(0, 0))))(of(0.7, 9.0, 0.2, 0.3))
     torch.testing.assert_close(mixed.residuals, plain.residuals, rtol=1e-9, atol=1e-10)
     steep = -1 / (of(0.2, 0.3) * (1 - of(0.2, 0.3)))  # dL / d lambda, and d log h = -dL / (2 L)
     by_width = torch.stack([part.sum() for part in plain.gradient[2:].split([3, 2])])
@@ -229,9 +229,9 @@ def test_a_descent_may_begin_at_the_largest_lambda(count):
     kinds = Kinds(codes, of(count), of(0.0))
     x = torch.linspace(0, 1, 2 * count, dtype=torch.float64).unsqueeze(1)
     problem = Problem.of(x, x.sin(), kinds=kinds)
-    ways = Ways.of(problem, torch.tensor([True, True]))
-    there = ways.there(torch.cat((of(0.3), problem.no_help[1:])))
-    assert not there.isnan().any() and there[1] > 10
+    logs = Parametrisation.of(problem, torch.tensor([True, True]))
+    log_widths = logs.to_log(torch.cat((of(0.3), problem.irrelevant[1:])))
+    assert not log_widths.isnan().any() and log_widths[1] > 10
 
 
 @pytest.mark.parametrize("degree", [0, 1])

@@ -1,4 +1,4 @@
-"""One pass from sums to residuals, pulls and the rows that are not certain, whatever the blocks."""
+"""Sweep over Fourier sums: residuals, derivatives and uncertain rows are those of a loop over rows."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from regard.regression.bandwidth.leave_one_out import fourier
-from regard.regression.bandwidth.leave_one_out.fourier import Certain, Rows, sweep
+from regard.regression.bandwidth.leave_one_out.fourier import Certainty, SweepRows, sweep
 
 N = 211
 
@@ -22,13 +22,15 @@ def problem(outputs, seed=0):
     sums = draw((outputs + 2) // 2, N, 2) * 3 - 1
     sums[0, :, 0] = 1 + 10 ** (-4 * draw(N))  # weights of the others, some of them faint
     deviation = 1 + draw(outputs)
-    rows = Rows(draw(N, outputs), torch.ones(N, dtype=torch.float64), draw(N) / N, deviation, (-deviation).tolist())
-    return sums, rows, Certain([1e-6] * len(sums), 1e-3)
+    rows = SweepRows(
+        draw(N, outputs), torch.ones(N, dtype=torch.float64), draw(N) / N, deviation, (-deviation).tolist()
+    )
+    return sums, rows, Certainty([1e-6] * len(sums), 1e-3)
 
 
-def by_rows(sums, rows, certain):
-    """Row by row, in plain numbers: residuals, pulls, poor rows."""
-    residuals, pull, poor = torch.zeros(N, rows.values.shape[1]).double(), torch.zeros_like(sums), []
+def by_rows(sums, rows, certainty):
+    """Residuals, derivatives by each sum and uncertain rows, by a loop over rows in plain numbers."""
+    residuals, by_sum, uncertain = torch.zeros(N, rows.values.shape[1]).double(), torch.zeros_like(sums), []
     for i in range(N):
         weight = sums[0, i, 0].item() - rows.left_out[i].item()
         good = True
@@ -37,15 +39,15 @@ def by_rows(sums, rows, certain):
             value = rows.values[i, column].item()
             fit = (sums[row, i, part].item() - rows.left_out[i].item() * value) / weight
             residuals[i, column] = deviation * (value - fit)
-            pulled = rows.pulls[column] * rows.share[i].item() * (value - fit) / weight
-            pull[row, i, part] = pulled
-            pull[0, i, 0] -= pulled * fit
-            bound = (certain.error[row] + certain.error[0] * abs(fit)) / (weight - certain.error[0])
-            good = good and weight > certain.error[0] and bound <= certain.tol
+            by_output = rows.by_residual[column] * rows.share[i].item() * (value - fit) / weight
+            by_sum[row, i, part] = by_output
+            by_sum[0, i, 0] -= by_output * fit
+            bound = (certainty.error[row] + certainty.error[0] * abs(fit)) / (weight - certainty.error[0])
+            good = good and weight > certainty.error[0] and bound <= certainty.tol
         if not good:
-            poor.append(i)
-            pull[:, i] = 0
-    return residuals, pull, poor
+            uncertain.append(i)
+            by_sum[:, i] = 0
+    return residuals, by_sum, uncertain
 
 
 @pytest.fixture(params=[1, 2])
@@ -60,30 +62,30 @@ def threads(request):
 @pytest.mark.parametrize("outputs", [1, 2, 3])
 @pytest.mark.parametrize("block", [7, 64, 1000])
 def test_any_block_is_row_by_row(monkeypatch, outputs, block):
-    monkeypatch.setattr(fourier, "BLOCK", block)
-    sums, rows, certain = problem(outputs)
-    found = sweep(sums, rows, certain, gradient=True)
-    residuals, pull, poor = by_rows(sums, rows, certain)
-    assert 0 < len(poor) < N
-    assert found.poor.tolist() == poor
-    assert torch.equal(found.least, sums[0, poor, 0] - rows.left_out[poor] - certain.error[0])
-    torch.testing.assert_close(found.residuals, residuals)
-    torch.testing.assert_close(torch.view_as_real(found.pull), pull)
+    monkeypatch.setattr(fourier, "ROW_BLOCK", block)
+    sums, rows, certainty = problem(outputs)
+    swept = sweep(sums, rows, certainty, gradient=True)
+    residuals, by_sum, uncertain = by_rows(sums, rows, certainty)
+    assert 0 < len(uncertain) < N
+    assert swept.uncertain.tolist() == uncertain
+    assert torch.equal(swept.least_weight, sums[0, uncertain, 0] - rows.left_out[uncertain] - certainty.error[0])
+    torch.testing.assert_close(swept.residuals, residuals)
+    torch.testing.assert_close(torch.view_as_real(swept.by_sum), by_sum)
 
 
 def test_what_is_nan_is_not_certain():
-    sums, rows, certain = problem(1)
-    certain = Certain(certain.error, 1e9)
+    sums, rows, certainty = problem(1)
+    certainty = Certainty(certainty.error, 1e9)
     sums[0, 3] = sums[0, 100, 1] = torch.nan
-    found = sweep(sums, rows, certain, gradient=True)
-    assert found.poor.tolist() == [3, 100]
-    assert torch.isfinite(torch.view_as_real(found.pull)).all()
+    swept = sweep(sums, rows, certainty, gradient=True)
+    assert swept.uncertain.tolist() == [3, 100]
+    assert torch.isfinite(torch.view_as_real(swept.by_sum)).all()
 
 
-def test_the_weight_of_a_row_left_out_whole_is_poor():
-    sums, rows, certain = problem(1)
+def test_the_weight_of_a_row_left_out_whole_is_uncertain():
+    sums, rows, certainty = problem(1)
     sums[0, 5, 0] = rows.left_out[5]
-    assert 5 in sweep(sums, rows, certain, gradient=False).poor.tolist()
+    assert 5 in sweep(sums, rows, certainty, gradient=False).uncertain.tolist()
 
 
 @pytest.mark.parametrize("asked", [None, "17"])

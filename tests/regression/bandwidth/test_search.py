@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from regard import kernels
 from regard.regression.bandwidth import objective
-from regard.regression.bandwidth.leave_one_out.fourier import Fast
-from regard.regression.bandwidth.leave_one_out.pairwise import Pairs
+from regard.regression.bandwidth.leave_one_out.fourier import Fourier
+from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise
 from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.bandwidth.objective import Objective
 from regard.regression.bandwidth.rules import scott
@@ -83,7 +83,7 @@ def test_residuals_are_refits_without_the_point(kernel, degree, outputs):
     weight = weights_of(41)
     # A line needs points in reach: the flat edges of a compact kernel are another test.
     h = unit * kernels.get(kernel).canonical_bandwidth * (3.0 if degree else 0.5)
-    found = Pairs(Problem.of(x, y, kernel, degree, weight.log()))(h)
+    found = Pairwise(Problem.of(x, y, kernel, degree, weight.log()))(h)
     expected = refits(x, y, h, kernel, degree, weight)
     torch.testing.assert_close(found.residuals, expected, rtol=1e-8, atol=1e-9)
     squares = (weight / weight.sum()) @ expected.square()
@@ -99,15 +99,15 @@ def test_residuals_are_refits_without_the_point(kernel, degree, outputs):
 def test_gradient_is_the_derivative(kernel, degree, outputs):
     x, y, unit = data(53, outputs=outputs, seed=3)
     h = unit * kernels.get(kernel).canonical_bandwidth * (2.0 if degree else 0.7)
-    function = Pairs(Problem.of(x, y, kernel, degree, weights_of(53).log()))
+    function = Pairwise(Problem.of(x, y, kernel, degree, weights_of(53).log()))
     torch.testing.assert_close(function(h).gradient, by_differences(function, h), rtol=2e-5, atol=1e-7)
 
 
 def test_an_infinite_width_is_a_feature_less():
     x, y, unit = data(37, d=3)
     h = unit * torch.tensor([0.5, INF, 0.8], dtype=torch.float64)
-    whole = Pairs(Problem.of(x, y))(h)
-    without = Pairs(Problem.of(x[:, [0, 2]], y))(h[[0, 2]])
+    whole = Pairwise(Problem.of(x, y))(h)
+    without = Pairwise(Problem.of(x[:, [0, 2]], y))(h[[0, 2]])
     torch.testing.assert_close(whole.residuals, without.residuals)
     torch.testing.assert_close(whole.gradient[[0, 2]], without.gradient)
     assert whole.gradient[1] == 0
@@ -118,7 +118,7 @@ def test_all_widths_infinite(degree):
     x, y, _ = data(37, d=2, outputs=3)
     problem = Problem.of(x, y, "gaussian", degree, weights_of(37).log())
     h = torch.full((2,), INF, dtype=torch.float64)
-    torch.testing.assert_close(Objective(problem)(h).residuals, Pairs(problem)(h).residuals)
+    torch.testing.assert_close(Objective(problem)(h).residuals, Pairwise(problem)(h).residuals)
 
 
 def test_far_from_all_others_the_nearest_decides():
@@ -126,13 +126,13 @@ def test_far_from_all_others_the_nearest_decides():
     y = torch.tensor([[1.0], [2.0], [5.0]], dtype=torch.float64)
     h = torch.tensor([0.01], dtype=torch.float64)
     for kernel in KERNELS:
-        found = Pairs(Problem.of(x, y, kernel))(h)
+        found = Pairwise(Problem.of(x, y, kernel))(h)
         torch.testing.assert_close(found.residuals, torch.tensor([[-1.0], [1.0], [3.0]], dtype=torch.float64))
 
 
 def test_a_compact_kernel_gains_nothing_by_isolating_points():
     x, y, unit = data(31, d=1)
-    function = Pairs(Problem.of(x, y, "epanechnikov"))
+    function = Pairwise(Problem.of(x, y, "epanechnikov"))
     nearest = refits(x, y, unit * 1e-9, "epanechnikov")
     torch.testing.assert_close(function(unit * 1e-9).residuals, nearest)
     # The value has no jump where the last neighbour goes out of reach.
@@ -148,8 +148,8 @@ def test_weights_that_are_counts_are_copies(seed, twice):
     count[:twice] = 2
     h = unit * 0.5
     copies = torch.cat((torch.arange(11), torch.arange(twice)))
-    one = Pairs(Problem.of(x, y, "gaussian", 0, count.log(), torch.ones(11, dtype=torch.float64)))(h)
-    many = Pairs(Problem.of(x[copies], y[copies]))(h)
+    one = Pairwise(Problem.of(x, y, "gaussian", 0, count.log(), torch.ones(11, dtype=torch.float64)))(h)
+    many = Pairwise(Problem.of(x[copies], y[copies]))(h)
     assert one.value == pytest.approx(many.value, rel=1e-10)
     torch.testing.assert_close(one.residuals, many.residuals[:11])
     torch.testing.assert_close(one.gradient, many.gradient, rtol=1e-8, atol=1e-12)
@@ -179,20 +179,20 @@ def test_the_fast_sum_is_all_pairs(d, outputs, factor):
     x[0] += 9 * unit  # far from all others: not certain, so redone
     problem = Problem.of(x, y, "gaussian", 0, weights_of(601).log())
     h = unit * factor * (0.4 if d > 1 else 0.3)
-    exact, fast = Pairs(problem)(h), Fast(problem, tol=1e-6)
+    exact, fast = Pairwise(problem)(h), Fourier(problem, tol=1e-6)
     assert fast.series(h) is not None
     found = fast(h)
     torch.testing.assert_close(found.residuals, exact.residuals, rtol=0, atol=1e-6)
     assert found.value == pytest.approx(exact.value, rel=1e-8)
     torch.testing.assert_close(found.gradient, exact.gradient, rtol=1e-6, atol=1e-9)
-    assert fast.near is not None, "nothing was uncertain: the test misses its point"
+    assert fast.radius is not None, "nothing was uncertain: the test misses its point"
 
 
 def test_the_fast_sum_in_three_dimensions():
     x, y, unit = data(401, d=3)
     problem = Problem.of(x, y)
     h = unit * 2.0
-    torch.testing.assert_close(Fast(problem)(h).gradient, Pairs(problem)(h).gradient, rtol=1e-6, atol=1e-9)
+    torch.testing.assert_close(Fourier(problem)(h).gradient, Pairwise(problem)(h).gradient, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("d", [1, 2])
@@ -200,14 +200,14 @@ def test_rows_redone_nearby(d, monkeypatch):
     """All rows through the points near them, as if the fast sum were certain of none."""
     from regard.regression.bandwidth.leave_one_out import radius
 
-    monkeypatch.setattr(radius, "FEW_PAIRS", 0)
+    monkeypatch.setattr(radius, "MAX_DIRECT_PAIRS", 0)
     x, y, unit = data(307, d=d, outputs=2)
     x[7] = x[8]  # a twin
     x[0] += 30 * unit
     problem = Problem.of(x, y, "gaussian", 0, weights_of(307).log())
     h = unit * 0.2
-    exact = Pairs(problem).rows(h, torch.arange(307), gradient=True)
-    near = radius.Near(problem, tuple(range(d)))
+    exact = Pairwise(problem).rows(h, torch.arange(307), gradient=True)
+    near = radius.Radius(problem, tuple(range(d)))
     nothing_known = torch.full((307,), -INF, dtype=torch.float64)
     residuals, gradient = near.rows(h / problem.unit, torch.arange(307), nothing_known, 1e-9)
     torch.testing.assert_close(residuals, exact[0], rtol=0, atol=1e-8)
@@ -221,7 +221,7 @@ def test_rows_redone_nearby(d, monkeypatch):
 def test_nothing_near_by_is_better(kernel):
     x, y, _ = data(61, d=1)
     found = select(x, y, kernel)
-    function = Pairs(Problem.of(x, y, kernel))
+    function = Pairwise(Problem.of(x, y, kernel))
     assert found.value == pytest.approx(function(found.bandwidth).value, rel=1e-9)
     torch.testing.assert_close(found.residuals, function(found.bandwidth).residuals, rtol=1e-6, atol=1e-6)
     grid = found.bandwidth * torch.logspace(-0.3, 0.3, 21, dtype=torch.float64).unsqueeze(1)
@@ -270,7 +270,7 @@ def test_with_too_many_points_the_width_is_carried_over(monkeypatch):
     monkeypatch.setattr(search, "LONGEST_SECONDS", 1e-3)
     carried = select(x, y, "laplace")
     assert carried.residuals.shape == direct.residuals.shape
-    expected = Pairs(Problem.of(x, y, "laplace"))(carried.bandwidth)
+    expected = Pairwise(Problem.of(x, y, "laplace"))(carried.bandwidth)
     assert carried.value == pytest.approx(expected.value, rel=1e-6)
     assert carried.value <= direct.value * 1.05
 
@@ -437,7 +437,7 @@ def not_worse_than_statsmodels(x, y, degree, *, lonely=False):
     peer: Any = KernelReg(y, x, "c" * x.shape[1], reg_type=kind, bw="cv_ls")
     theirs = float(np.squeeze(peer.cv_loo(peer.bw, peer.est[kind])))
     tx, ty = torch.tensor(x), torch.tensor(y).unsqueeze(1)
-    here = Pairs(Problem.of(tx, ty, "gaussian", degree))(torch.from_numpy(np.abs(peer.bw))).value
+    here = Pairwise(Problem.of(tx, ty, "gaussian", degree))(torch.from_numpy(np.abs(peer.bw))).value
     if not lonely:
         assert here == pytest.approx(theirs, rel=1e-7)
     assert select(tx, ty, "gaussian", degree).value <= (here if lonely else theirs) * (1 + 1e-9)
@@ -471,5 +471,5 @@ def test_a_hundred_thousand_points(d):
     found = select(x, y)
     problem = Problem.of(x, y)
     rows = torch.arange(0, len(x), 997)
-    exact = Pairs(problem).rows(found.bandwidth, rows, gradient=False)[0]
+    exact = Pairwise(problem).rows(found.bandwidth, rows, gradient=False)[0]
     torch.testing.assert_close(found.residuals[problem.order[rows]], exact, rtol=0, atol=1e-6)

@@ -9,7 +9,7 @@ import torch
 import regard as rg
 from regard.regression.kernel_sums import engine, fourier_gradient
 from regard.regression.kernel_sums.sample import Sample, scale_of
-from regard.regression.local import moments
+from regard.regression.local import constant
 
 
 def data(n, d, outputs=2, seed=0):
@@ -60,7 +60,7 @@ def test_the_estimator_takes_the_fast_sum_and_redoes_the_rest(monkeypatch):
     x, y, unit = data(4001, 1, outputs=1)
     query = torch.cat([x, x[:7] + 40 * unit])
     asked = []
-    covariance = moments.covariance
+    covariance = constant.covariance
     monkeypatch.setattr(
         "regard.regression.local.constant.covariance", lambda data, q: asked.append(len(q)) or covariance(data, q)
     )

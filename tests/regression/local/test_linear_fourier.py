@@ -153,8 +153,8 @@ def test_every_sum_is_within_what_it_may_be_off_by(dim):
         corners = torch.cat([torch.ones_like(away[:1]), away])
         matrix = torch.einsum("qn,aqn,bqn->abq", kernel, corners, corners)
         right = torch.einsum("qn,aqn,nc->acq", kernel, corners, data.values)
-        assert ((got.matrix - matrix).abs() <= got.off_matrix).all()
-        assert ((got.right - right).abs() <= got.off_right).all()
+        assert ((got.matrix - matrix).abs() <= got.matrix_error).all()
+        assert ((got.right - right).abs() <= got.right_error).all()
 
 
 @given(
@@ -181,7 +181,7 @@ def test_what_sums_may_be_off_by_bounds_the_line(k, size, narrow, seed):
         filled(1, size).expand(k, k, 1) + 1e-14 * matrix.abs().amax(),
         filled(1, size).expand(k, 2, 1) + 1e-14 * right.abs().amax(),
     )
-    value, error = linear_fourier._solved(sums)
+    value, error = linear_fourier._solve(sums)
     assert ((value - exact).abs().amax(1) <= error + 1e-11).all()
 
 
@@ -218,7 +218,7 @@ def test_the_estimator_takes_the_fast_sum_and_redoes_the_rest(dim, monkeypatch):
 
 
 def from_points(sample, query):
-    return relative_weights.for_neighbourhoods(sample, query, linear_exact.value(sample.values))[1]
+    return relative_weights.for_neighbourhoods(sample, query, linear_exact.value_at(sample.values))[1]
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])

@@ -13,7 +13,7 @@ import torch
 import regard as rg
 from regard.errors import OutsideError, UnsupportedError
 from regard.regression.kernel_sums.state import Pooled, empty, merge
-from regard.regression.local import moments
+from regard.regression.local import least_squares
 from regard.regression.out_of_core import average, source
 from regard.regression.out_of_core import fit as fit_module
 from regard.regression.out_of_core.average import LinearAverages
@@ -181,7 +181,7 @@ class TestFastSum:
     @staticmethod
     def _seen_from(lines, query, mean):
         dim, at = lines.dim, lines.frame.place(query)
-        v, y, vy, vv = moments.split(mean, dim, len(lines.frame.level))
+        v, y, vy, vv = least_squares.split_columns(mean, dim, len(lines.frame.level))
         u = v - at
         uu = (
             vv - at.unsqueeze(2) * v.unsqueeze(1) - v.unsqueeze(2) * at.unsqueeze(1) + at.unsqueeze(2) * at.unsqueeze(1)

@@ -1,4 +1,4 @@
-"""Which way to leave-one-out is quicker at a bandwidth: all pairs, or the fast sum where there is one."""
+"""Leave-one-out at one bandwidth, by the cheapest route: the criterion of a search, and residuals of a fit."""
 
 from __future__ import annotations
 
@@ -9,86 +9,76 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression.bandwidth.leave_one_out.fourier import ROOM, SUREST, Fast
-from regard.regression.bandwidth.leave_one_out.pairwise import (
-    FIRM,
-    Pairs,
-    lines_of_moments,
-    moments,
-    scaled,
-    split_moments,
-)
+from regard.regression.bandwidth.leave_one_out.fourier import RANGE, SEARCH_TOL, Fourier
+from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise, lines_of_moments, scaled
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.kernel_sums import engine, relative_weights
 from regard.regression.kernel_sums.categorical import Kinds
-from regard.regression.kernel_sums.fourier import Series
 from regard.regression.kernel_sums.plan import LEAVE_ONE_OUT_CALLS, LEAVE_ONE_OUT_PAIR, transform_seconds
 from regard.regression.kernel_sums.relative_weights import LeaveOut
 from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local import linear_exact, linear_from_averages
+from regard.regression.local.least_squares import Moments, moment_columns
 from regard.regression.local.linear_fourier import lines_if_cheapest
 
-MOST = 0.99  # of all weight: without a point that has more, moments of all say little of the others
+LARGEST_OWN_SHARE = 0.99  # of a row in all weights: above, moments without it have lost 2 digits
+LEAST_OTHERS = 1e-6  # share of the other points at a row: below, the average without the row has lost 6 digits
 
 
 @dataclass(eq=False)
 class Objective:
-    """Leave-one-out of a problem, each bandwidth by the way that is quicker for it."""
+    """Leave-one-out criterion of a problem: each bandwidth by Fourier series or all pairs, whichever is faster."""
 
     problem: Problem
-    tol: float = SUREST
+    tol: float = SEARCH_TOL
 
     def __post_init__(self) -> None:
-        self.pairs = Pairs(self.problem)
-        self.fast = Fast(self.problem, tol=self.tol)
+        self.pairwise = Pairwise(self.problem)
+        self.fourier = Fourier(self.problem, tol=self.tol)
 
     def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
-        if self._all_alike(bandwidth):
-            return self.problem.answer(_of_all_alike(self.problem), bandwidth.new_zeros(len(bandwidth)))
-        way = self.fast if self.seconds(bandwidth) < self._seconds_of_pairs() else self.pairs
-        return way(bandwidth, gradient=gradient)
+        """CV, gradient and residuals at a bandwidth in the caller's units."""
+        if self._is_flat(bandwidth):
+            return self.problem.evaluation(_flat_residuals(self.problem), bandwidth.new_zeros(len(bandwidth)))
+        route = self.fourier if self.seconds(bandwidth) < self._pairwise_seconds() else self.pairwise
+        return route(bandwidth, gradient=gradient)
 
     def seconds(self, bandwidth: Float[Tensor, " features"]) -> float:
-        """What an evaluation costs, roughly, by the quicker way."""
-        if self._all_alike(bandwidth):
+        """Rough cost of an evaluation, by the faster route."""
+        if self._is_flat(bandwidth):
             return 0.0
-        series = self.fast.series(bandwidth)
-        slow = self._seconds_of_pairs()
-        return slow if series is None else min(slow, self._seconds_of(series))
+        pairwise, series = self._pairwise_seconds(), self.fourier.series(bandwidth)
+        if series is None:
+            return pairwise
+        (n, outputs), dim = self.problem.y.shape, len(series.modes)
+        transform = transform_seconds(series, n, larger_grid=RANGE[dim] ** dim)
+        return min(pairwise, LEAVE_ONE_OUT_CALLS + (outputs + 2) // 2 * 2 * transform)
 
-    def _all_alike(self, bandwidth: Float[Tensor, " features"]) -> bool:
-        kinds, dim = self.problem.kinds, self.problem.x.shape[1]
-        apart = kinds is not None and bool(self.problem.matters(bandwidth[dim:]).any())
-        return not apart and not self.fast.axes(bandwidth)
+    def _is_flat(self, bandwidth: Float[Tensor, " features"]) -> bool:
+        """True where no feature matters: all points have the same weight."""
+        problem = self.problem
+        by_category = problem.kinds is not None and problem.relevant_categories(bandwidth[problem.x.shape[1] :]).any()
+        return not bool(by_category) and not self.fourier.axes(bandwidth)
 
-    def _seconds_of_pairs(self) -> float:
+    def _pairwise_seconds(self) -> float:
         n, dim = self.problem.x.shape
         return LEAVE_ONE_OUT_PAIR * n * n * (1 + self.problem.degree * dim / 2)
 
-    def _seconds_of(self, series: Series) -> float:
-        n, outputs = self.problem.y.shape
-        dim = len(series.modes)
-        transform = transform_seconds(series, n, larger_grid=ROOM[dim] ** dim)
-        return LEAVE_ONE_OUT_CALLS + (outputs + 2) // 2 * 2 * transform
 
-
-def _of_all_alike(problem: Problem) -> Float[Tensor, "n outputs"]:
-    """Every width infinite: each point predicted by the mean of the others, or by one line through them."""
-    columns = moments(problem.x, problem.y) if problem.degree else problem.y
-    left = problem.share * torch.exp(problem.log_left_out - problem.log_weights)
-    mean = (problem.share @ columns - left.unsqueeze(1) * columns) / (1 - left).unsqueeze(1)
+def _flat_residuals(problem: Problem) -> Float[Tensor, "n outputs"]:
+    """Residuals where all bandwidths are infinite: of the mean of the other rows, or of one line through them."""
+    columns = moment_columns(problem.x, problem.y) if problem.degree else problem.y
+    left_out = problem.share * torch.exp(problem.log_left_out - problem.log_weights)
+    mean = (problem.share @ columns - left_out.unsqueeze(1) * columns) / (1 - left_out).unsqueeze(1)
     if not problem.degree:
         return problem.y - mean
-    parts = split_moments(mean, problem.x.shape[1], problem.y.shape[1])
-    line = lines_of_moments(problem.x, *parts)
-    found, weak = problem.y - line.fit, ~(line.firm >= FIRM) | (left > MOST)
-    if bool(weak.any()):
-        found[weak] = Pairs(problem).rows(problem.no_help, weak.nonzero().flatten(), gradient=False)[0]
-    return found
-
-
-OWN = 1e-6  # a row where the others together weigh less than this part is computed without its own point
+    lines, weak = lines_of_moments(Moments.of(problem.x, mean, problem.y.shape[1]))
+    residuals, redo = problem.y - lines.fit, left_out > LARGEST_OWN_SHARE
+    redo[weak] = True
+    if bool(redo.any()):
+        residuals[redo] = Pairwise(problem).rows(problem.irrelevant, redo.nonzero().flatten(), gradient=False)[0]
+    return residuals
 
 
 def residuals(
@@ -99,88 +89,84 @@ def residuals(
     tol: float = 1e-6,
     kinds: Kinds | None = None,
 ) -> Float[Tensor, "n outputs"]:
-    """y_i - f_{-i}(x_i): each point predicted by all the others, with an error of at most `tol` standard deviations.
+    """Leave-one-out residuals y_i - f_{-i}(x_i) of any number of rows, within `tol` standard deviations of y.
 
     `left_out` is how much of each weight is left out, all of it by default (see `Problem`).
 
-    A point's share in its own average is p_ii = s_i / sum_j s_j K_ij, so the average of the others is
-    (mean_i - p_ii v_i) / (1 - p_ii). Where p_ii is near 1 nothing would be left of the digits: such rows are done again
-    with their own point left out from the start.
+    A row's share in its own average is p_ii = s_i / sum_j s_j K_ij, so the average of the others is
+    (mean_i - p_ii y_i) / (1 - p_ii). Where p_ii is near 1 no digits would be left: such rows are computed from the
+    other points alone. With up to EXACT_PAIRS pairs all rows are.
     """
     problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out, kinds)
     bandwidth = sample.bandwidth if kinds is None else torch.cat((sample.bandwidth, kinds.chance))
     if degree:
-        return _of_lines(sample, problem, bandwidth, tol, kinds)
+        return _line_residuals(sample, problem, bandwidth, tol, kinds)
     if len(problem.x) ** 2 <= EXACT_PAIRS:
-        return Pairs(problem)(bandwidth, gradient=False).residuals
-    return problem.back(_from_all(problem, bandwidth, tol))
+        return Pairwise(problem)(bandwidth, gradient=False).residuals
+    return problem.in_caller_order(_residuals_from_averages(problem, bandwidth, tol))
 
 
-def _of_lines(
-    sample: Sample, problem: Problem, bandwidth: Tensor, tol: float, kinds: Kinds | None
-) -> Float[Tensor, "n outputs"]:
-    """Quickly where rows are many, and from the points what is in doubt; a row that sees no other by the nearest."""
-    log_kept = None if problem.log_kept is None else problem.back(problem.log_kept)
-    if len(sample.x) ** 2 <= EXACT_PAIRS:
-        value, again = torch.empty_like(sample.values), torch.arange(len(sample.x), device=sample.x.device)
-    else:
-        value, doubt = _quickly(sample, problem.back(problem.log_left_out), tol, kinds)
-        again = doubt.nonzero().flatten()
-    if not len(again):
-        return sample.values - value
-    middle = sample.values.mean(0)
-    leave_out, value_at = (
-        LeaveOut(again, None if log_kept is None else log_kept[again]),
-        linear_exact.value(sample.values - middle),
-    )
-    query = sample.x[again]
-    if kinds is None:
-        lse, line = relative_weights.for_neighbourhoods(sample, query, value_at, leave_out)
-    else:
-        lse, line = relative_weights.for_neighbourhoods_by_category(
-            sample, kinds, query, kinds.codes[again], value_at, leave_out
-        )
-    value[again] = line + middle
-    found = sample.values - value
-    alone = again[lse == NEVER]
-    if len(alone):
-        found[alone] = Pairs(problem).rows(bandwidth, torch.argsort(problem.order)[alone], gradient=False)[0]
-    return found
-
-
-def _quickly(
-    sample: Sample, log_left_out: Float[Tensor, " n"], tol: float, kinds: Kinds | None
-) -> tuple[Float[Tensor, "n outputs"], Bool[Tensor, " n"]]:
-    """The line at each row through the others, and the rows where that is in doubt."""
-    fast = None
-    if kinds is None:
-        fast = lines_if_cheapest(sample, sample.x, tol=tol, left_out=torch.exp(log_left_out))
-    if fast is not None:
-        return fast.value, ~(fast.error <= tol)
-
-    def pool(columns: Tensor, tol: float) -> Pooled:
-        some = replace(sample, values=columns)
-        if kinds is None:
-            return engine.pool(some, sample.x, tol=tol)
-        return engine.pool_by_category(some, kinds, sample.x, kinds.codes, tol=tol)
-
-    return linear_from_averages.left_out(sample, pool, tol, log_left_out)
-
-
-def _from_all(problem: Problem, bandwidth: Tensor, tol: float) -> Float[Tensor, "n outputs"]:
-    """Degree 0."""
-    _, _, x, _, _, kinds = scaled(problem, bandwidth)
-    sample = Sample(x, problem.y, x.new_ones(x.shape[1]), problem.kernel, problem.log_weight)
-    lse, mean, error = (
-        engine.pool(sample, x, tol=tol)
-        if kinds is None
-        else engine.pool_by_category(sample, kinds, x, kinds.codes, tol=tol)
-    )
+def _residuals_from_averages(problem: Problem, bandwidth: Tensor, tol: float) -> Float[Tensor, "n outputs"]:
+    """Residuals of degree 0 from the averages of all points, in the order of the problem."""
+    at = scaled(problem, bandwidth)
+    sample = Sample(at.x, problem.y, at.x.new_ones(at.x.shape[1]), problem.kernel, problem.log_weight)
+    lse, mean, error = _pool(sample, at.kinds, tol)
     own = torch.exp(problem.log_left_out - lse).clamp_max(1.0)
     others = 1 - own
-    poor = (error > tol * others) | (others < OWN)
-    found = problem.y - (mean - own.unsqueeze(1) * problem.y) / torch.where(poor, 1.0, others).unsqueeze(1)
-    again = poor.nonzero().flatten()
-    if len(again):
-        found[again] = Pairs(problem).rows(bandwidth, again, gradient=False)[0]
-    return found
+    poor = (error > tol * others) | (others < LEAST_OTHERS)
+    result = problem.y - (mean - own.unsqueeze(1) * problem.y) / torch.where(poor, 1.0, others).unsqueeze(1)
+    redo = poor.nonzero().flatten()
+    if len(redo):
+        result[redo] = Pairwise(problem).rows(bandwidth, redo, gradient=False)[0]
+    return result
+
+
+def _line_residuals(
+    sample: Sample, problem: Problem, bandwidth: Tensor, tol: float, kinds: Kinds | None
+) -> Float[Tensor, "n outputs"]:
+    """Residuals of degree 1: by a fast route if pairs are many, and from the points where that is in doubt."""
+    log_kept = None if problem.log_kept is None else problem.in_caller_order(problem.log_kept)
+    if len(sample.x) ** 2 <= EXACT_PAIRS:
+        value, redo = torch.empty_like(sample.values), torch.arange(len(sample.x), device=sample.x.device)
+    else:
+        value, doubt = _fast_lines(sample, problem.in_caller_order(problem.log_left_out), tol, kinds)
+        redo = doubt.nonzero().flatten()
+    if not len(redo):
+        return sample.values - value
+    middle, query = sample.values.mean(0), sample.x[redo]
+    statistic = linear_exact.value_at(sample.values - middle)
+    leave_out = LeaveOut(redo, None if log_kept is None else log_kept[redo])
+    if kinds is None:
+        lse, line = relative_weights.for_neighbourhoods(sample, query, statistic, leave_out)
+    else:
+        lse, line = relative_weights.for_neighbourhoods_by_category(
+            sample, kinds, query, kinds.codes[redo], statistic, leave_out
+        )
+    value[redo] = line + middle
+    result = sample.values - value
+    alone = redo[lse == NEVER]
+    if len(alone):  # no other point in reach: predicted by the nearest
+        result[alone] = Pairwise(problem).rows(bandwidth, torch.argsort(problem.order)[alone], gradient=False)[0]
+    return result
+
+
+def _fast_lines(
+    sample: Sample, log_left_out: Float[Tensor, " n"], tol: float, kinds: Kinds | None
+) -> tuple[Float[Tensor, "n outputs"], Bool[Tensor, " n"]]:
+    """Value of the line through the other rows at each row, and the rows where it is in doubt."""
+    if kinds is None:
+        lines = lines_if_cheapest(sample, sample.x, tol=tol, left_out=torch.exp(log_left_out))
+        if lines is not None:
+            return lines.value, ~(lines.error <= tol)
+
+    def pool(columns: Tensor, tol: float) -> Pooled:
+        return _pool(replace(sample, values=columns), kinds, tol)
+
+    return linear_from_averages.leave_one_out_value(sample, pool, tol, log_left_out)
+
+
+def _pool(sample: Sample, kinds: Kinds | None, tol: float) -> Pooled:
+    """Kernel average at the points of the sample."""
+    if kinds is None:
+        return engine.pool(sample, sample.x, tol=tol)
+    return engine.pool_by_category(sample, kinds, sample.x, kinds.codes, tol=tol)

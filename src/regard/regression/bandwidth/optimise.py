@@ -1,4 +1,4 @@
-"""Two ways down: L-BFGS where there is a gradient, and trying both directions where a kernel is flat with steps."""
+"""Minimisers of the leave-one-out criterion: L-BFGS where it has a gradient, compass search where it has steps."""
 
 from __future__ import annotations
 
@@ -6,108 +6,113 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard import kernels
 from regard.regression.bandwidth.leave_one_out.problem import Problem
 
-LOOSE, TIGHT = 1e-5, 1e-10  # a step that gains less than this part ends a descent
-STEPS = (0.5, 0.25, 0.12, 0.06, 0.03, 0.015)
+LOOSE, TIGHT = 1e-5, 1e-10  # relative gain of a step below which a descent ends: on the way, and at the end
+LBFGS_STEPS = {LOOSE: 30, TIGHT: 100}  # largest number of iterations
+COMPASS_STEPS = (0.5, 0.25, 0.12, 0.06, 0.03, 0.015)  # in log h: from a factor of 1.6 to 1.5 %
+LOOSE_COMPASS_STEPS = COMPASS_STEPS[:3]
 
-Function = Callable[..., tuple[float, Tensor]]
-LogWidths = Float[Tensor, " finite"]
+Function = Callable[..., tuple[float, Tensor]]  # of log widths: value and, if wanted, gradient
+LogWidths = Float[Tensor, " moving"]
 
 
-class Ways(NamedTuple):
-    """The features over which a descent goes, each as a log width.
+class Parametrisation(NamedTuple):
+    """Bandwidths and lambdas of a descent as log widths, in which steps have about the same effect.
 
-    Another category has exp(-L) times the weight of one's own, as if it were sqrt(2) away in a feature of width
-    1 / sqrt(L): that is the width of categories. An infinite one is their largest lambda.
+    Another category has exp(-L) times the weight of the same one, with L = log((c - 1) (1 - lambda) / lambda), as if it
+    were sqrt(2) away in a feature of width 1 / sqrt(L). That is the width of categories; an infinite one is the largest
+    lambda.
     """
 
-    which: Tensor  # bool (features,)
-    widths: Tensor  # bool (ways,): those that are widths anyway
-    unit: Float[Tensor, " ways"]  # what a width is for a Gaussian; for categories, how many others there are
-    plain: bool  # no categories: a search takes hundreds of these small steps
+    moving: Bool[Tensor, " features"]
+    is_width: Bool[Tensor, " moving"]  # False: a lambda
+    unit: Float[Tensor, " moving"]  # the kernel's canonical bandwidth; for categories c - 1
+    no_lambdas: bool  # a search takes hundreds of these small steps
 
     @classmethod
-    def of(cls, problem: Problem, which: Tensor) -> Ways:
-        largest = problem.no_help
-        unit = torch.where(
-            torch.isinf(largest), kernels.get(problem.kernel).canonical_bandwidth, largest / (1 - largest)
-        )
-        widths = torch.isinf(largest)[which]
-        return cls(which, widths, unit[which], bool(widths.all()))
+    def of(cls, problem: Problem, moving: Bool[Tensor, " features"]) -> Parametrisation:
+        largest = problem.irrelevant
+        canonical = kernels.get(problem.kernel).canonical_bandwidth
+        unit = torch.where(torch.isinf(largest), canonical, largest / (1 - largest))
+        is_width = torch.isinf(largest)[moving]
+        return cls(moving, is_width, unit[moving], bool(is_width.all()))
 
-    def there(self, bandwidth: Float[Tensor, " features"]) -> LogWidths:
-        one = bandwidth[self.which]
-        if self.plain:
-            return torch.log(one / self.unit)
-        apart = torch.log(self.unit * (1 - one) / one).clamp_min(0.0)  # L of a lambda; the largest may round below 0
-        return torch.where(self.widths, torch.log(one / self.unit), torch.log(apart) / -2)
+    def to_log(self, bandwidth: Float[Tensor, " features"]) -> LogWidths:
+        """Log widths of the moving features."""
+        moving = bandwidth[self.moving]
+        if self.no_lambdas:
+            return torch.log(moving / self.unit)
+        cost = torch.log(self.unit * (1 - moving) / moving).clamp_min(0.0)  # L; the largest lambda may round below 0
+        return torch.where(self.is_width, torch.log(moving / self.unit), torch.log(cost) / -2)
 
-    def back(self, place: LogWidths, others: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
-        """A whole bandwidth; `others` are the features that stay."""
-        found, place = others.clone(), place.to(others)
-        if self.plain:
-            found[self.which] = self.unit * place.exp()
-            return found
-        odds = self.unit * torch.exp(-torch.exp(-2 * place))
-        found[self.which] = torch.where(self.widths, self.unit * place.exp(), odds / (1 + odds))
-        return found
+    def from_log(self, log_widths: LogWidths, others: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
+        """Bandwidth with these log widths, and the other features of `others`."""
+        bandwidth, log_widths = others.clone(), log_widths.to(others)
+        widths = self.unit * log_widths.exp()
+        if not self.no_lambdas:
+            odds = self.unit * torch.exp(-torch.exp(-2 * log_widths))
+            widths = torch.where(self.is_width, widths, odds / (1 + odds))
+        bandwidth[self.moving] = widths
+        return bandwidth
 
-    def slopes(self, gradient: Float[Tensor, " features"], place: LogWidths) -> LogWidths:
-        """A gradient by log widths and lambdas, as one by log widths."""
-        if self.plain:
-            return gradient[self.which]
-        apart = torch.exp(-2 * place.to(gradient))
-        odds = self.unit * torch.exp(-apart)
-        steep = 2 * apart * odds / (1 + odds).square()
-        return gradient[self.which] * torch.where(self.widths, 1.0, steep)
+    def gradient(self, gradient: Float[Tensor, " features"], log_widths: LogWidths) -> LogWidths:
+        """Gradient by log widths, from one by log bandwidths and lambdas."""
+        if self.no_lambdas:
+            return gradient[self.moving]
+        cost = torch.exp(-2 * log_widths.to(gradient))
+        odds = self.unit * torch.exp(-cost)
+        by_lambda = 2 * cost * odds / (1 + odds).square()
+        return gradient[self.moving] * torch.where(self.is_width, 1.0, by_lambda)
 
 
-def by_gradient(at: Function, start: LogWidths, low: LogWidths, high: LogWidths, tolerance: float) -> None:
-    """L-BFGS between bounds. The function remembers what it has seen, so nothing is returned.
+def descend_by_gradient(
+    function: Function, start: LogWidths, low: LogWidths, high: LogWidths, tolerance: float
+) -> None:
+    """Minimise by L-BFGS between bounds; `function` keeps its best value, so nothing is returned.
 
-    It goes over t = log(1 + 1 / h^2) with h in units in which the data is about 1 wide. Where h is small that is
-    -2 log h; where it is large it is 1 / h^2, in which the value is nearly straight, while log h would have to grow
-    without end: a feature that does not help comes to its bound in a few steps.
+    The variable is t = log(1 + 1 / h^2). Where h is small that is -2 log h. Where h is large it is 1 / h^2, in which
+    the value is nearly linear, while log h would have to grow without end: a feature that does not help comes to its
+    bound in a few steps.
     """
     from scipy.optimize import minimize
 
-    begin, ends = _bent(start), (_bent(high), _bent(low))
-
     def of_numpy(t: Any) -> tuple[float, Any]:
-        bent = torch.from_numpy(t)
-        value, gradient = at(torch.expm1(bent).log() / -2)
-        return value, (gradient.cpu() / (2 * torch.expm1(-bent))).numpy()
+        t = torch.from_numpy(t)
+        value, gradient = function(torch.expm1(t).log() / -2)
+        return value, (gradient.cpu() / (2 * torch.expm1(-t))).numpy()
 
     minimize(
         of_numpy,
-        begin.numpy(force=True),
+        _to_t(start).numpy(force=True),
         jac=True,
         method="L-BFGS-B",
-        bounds=list(zip(*(end.tolist() for end in ends), strict=True)),
-        options={"maxiter": 30 if tolerance > TIGHT else 100, "ftol": tolerance, "gtol": tolerance**0.5 / 100},
+        bounds=list(zip(_to_t(high).tolist(), _to_t(low).tolist(), strict=True)),
+        options={"maxiter": LBFGS_STEPS[tolerance], "ftol": tolerance, "gtol": tolerance**0.5 / 100},
     )
 
 
-def _bent(log_h: LogWidths) -> LogWidths:
-    return torch.log1p(torch.exp(-2 * log_h))
+def _to_t(log_widths: LogWidths) -> LogWidths:
+    return torch.log1p(torch.exp(-2 * log_widths))
 
 
-def by_compass(at: Function, start: LogWidths, low: LogWidths, high: LogWidths, tolerance: float) -> LogWidths:
-    """Steps up and down in each direction and in all together, smaller ones where none leads down; where it ends."""
-    here, value = start.clone(), at(start, gradient=False)[0]
+def descend_by_compass(
+    function: Function, start: LogWidths, low: LogWidths, high: LogWidths, tolerance: float
+) -> LogWidths:
+    """Minimise by steps up and down each axis and all together, smaller ones where none gains; return the end."""
+    best, value = start.clone(), function(start, gradient=False)[0]
     directions = [*torch.eye(len(start), dtype=start.dtype), torch.ones_like(start)]
-    for step in STEPS if tolerance == TIGHT else STEPS[:3]:
-        moved = True
-        while moved:
-            moved = False
+    for step in COMPASS_STEPS if tolerance == TIGHT else LOOSE_COMPASS_STEPS:
+        gained = True
+        while gained:
+            gained = False
             for direction in (sign * one for one in directions for sign in (1, -1)):
-                there = torch.minimum(torch.maximum(here + step * direction, low), high)
-                found = at(there, gradient=False)[0]
-                if found < value - tolerance * abs(value):
-                    here, value, moved = there, found, True
-    return here
+                trial = torch.minimum(torch.maximum(best + step * direction, low), high)
+                trial_value = function(trial, gradient=False)[0]
+                if trial_value < value - tolerance * abs(value):
+                    best, value, gained = trial, trial_value, True
+    return best

@@ -1,4 +1,4 @@
-"""Bandwidths by a rule of thumb: good places to start a search, and an answer where no search is wanted."""
+"""Scott's rule of thumb for a bandwidth: where a search starts, and the answer where no search is wanted."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ def scott(
     kernel: str = "gaussian",
     count: float | None = None,
 ) -> Float[Tensor, " dim"]:
-    """Scott's rule, h_k = c sigma_k n^(-1 / (dim + 4)), as `scipy.stats.gaussian_kde` has it: (dim,).
+    """Scott's rule h_k = c sigma_k n^(-1 / (dim + 4)), as in `scipy.stats.gaussian_kde`.
 
-    sigma_k is the standard deviation of feature k with n - 1 below; with weights n is `count`, or else Kish's
-    (sum w)^2 / sum w^2, and sigma is weighted. (statsmodels starts its search at 1.06 times this, with n below.) c = 1
-    for a Gaussian, and for another kernel the factor that makes it smooth as much. A feature that never changes gets an
-    infinite width.
+    sigma_k is the standard deviation of feature k, with n - 1 in its denominator. With weights, sigma is weighted and n
+    is `count` or else Kish's (sum w)^2 / sum w^2. c is the canonical bandwidth of the kernel, 1 for a Gaussian. A
+    constant feature gets an infinite bandwidth. (statsmodels starts its search at 1.06 times this, with n in the
+    denominator.)
     """
     share = torch.full((len(x),), 1 / max(len(x), 1), dtype=x.dtype, device=x.device)
     if weight is not None:
         share = weight / weight.sum()
     concentration = float(share.square().sum()) if count is None else 1 / count
-    points = 1 / concentration if concentration > 0 else 1.0
-    factor = kernels.get(kernel).canonical_bandwidth * points ** (-1 / (x.shape[1] + 4))
-    middle = share @ x
-    variance = share @ (x - middle).square() / max(1 - concentration, math.ulp(1.0))
-    sigma = (
-        torch.where(x.amax(0) > x.amin(0), variance.sqrt(), math.inf) if len(x) else x.new_full(x.shape[1:], math.inf)
-    )
+    n = 1 / concentration if concentration > 0 else 1.0
+    factor = kernels.get(kernel).canonical_bandwidth * n ** (-1 / (x.shape[1] + 4))
+    variance = share @ (x - share @ x).square() / max(1 - concentration, math.ulp(1.0))
+    if not len(x):
+        return x.new_full(x.shape[1:], math.inf)
+    sigma = torch.where(x.amax(0) > x.amin(0), variance.sqrt(), math.inf)
     return torch.where(sigma > 0, sigma * factor, math.inf)

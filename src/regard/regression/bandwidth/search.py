@@ -1,41 +1,75 @@
-"""The bandwidth that predicts each point best from the others: leave-one-out, minimised over log bandwidths."""
+"""Search for the bandwidth that predicts each row best from the others: leave-one-out CV over log bandwidths.
+
+CV has many local minima, is flat where a feature does not help, and jumps at a lambda of 0. So:
+
+    search(rows, tight):
+        evaluate the bandwidth at which no feature matters               # the value to beat
+        if an evaluation is slow:                                        # coarse to fine
+            h = search(every fourth row, loose)
+            h = h x (share of the rows)^(1 / (dim + 4))                  # the rate of the best bandwidth
+            if an evaluation is too slow: return h
+            try to bring back features that fewer rows gave up
+        else:
+            evaluate all starts; descend loosely from the best of them
+            h = the best bandwidth seen
+        settle(h)
+
+    settle(h):
+        descend tightly from h
+        halve all widths while that is better
+        repeat:                                                          # the ends of the range
+            drop features, all or one by one: infinite bandwidth, lambda 0 or largest
+            move lambdas off their ends
+            descend tightly, if any of this has gained; else stop
+
+Every evaluation is compared with the best so far, which is the answer. The same data gives the same answer: starts are
+a fixed list. Among bandwidths of equal CV the widest wins, so a feature that does not help gets an infinite one.
+"""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard import kernels
 from regard.engine import threads
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.bandwidth.objective import Objective
-from regard.regression.bandwidth.objective import residuals as residuals_at
-from regard.regression.bandwidth.optimise import LOOSE, TIGHT, Ways, by_compass, by_gradient
-from regard.regression.bandwidth.starts import another_chance, bounds, carried, starts
+from regard.regression.bandwidth.objective import residuals as leave_one_out_residuals
+from regard.regression.bandwidth.optimise import (
+    LOOSE,
+    TIGHT,
+    Parametrisation,
+    descend_by_compass,
+    descend_by_gradient,
+)
+from regard.regression.bandwidth.starts import bounds, extrapolate, informative, starts
 from regard.regression.kernel_sums.categorical import Kinds
 from regard.regression.kernel_sums.sample import Sample
 
-REFINED, COARSELY = 5, 3  # starts, of those tried, from which a descent begins; the same with few of the points
-NOTHING = 1e-6  # of the total variance: below this a descent takes a value for 0
-ROUNDS = 4  # of giving up features, and going down without them
-OFF = 0.02  # of the largest lambda: how far a lambda is moved off its end
-EXACT = 1e-12  # of the total variance: two values this near are the same
-# Where an evaluation takes longer than this, the search begins with every fourth point and ends with all.
-COARSE_SECONDS, FEWEST = 4e-3, 250
-NARROW = 0.5  # standard deviations
-MANY = 2000  # points: up to here a feature that fewer points gave up is looked at again
-LONGEST_SECONDS = 4.0  # an evaluation that takes longer is not made: the width found with fewer points is carried over
+DESCENTS, COARSE_DESCENTS = 5, 3  # starts from which a descent begins, with all rows and with a part of them
+SETTLE_ROUNDS = 4  # of dropping features and descending again
+LAMBDA_STEP = 0.02  # of the largest lambda: how far a lambda is moved off its end
+NARROW = 0.5  # standard deviations, x canonical bandwidth: a feature of less is not tried without, it helps
+# Relative to the total variance of y
+SMALLEST_SCALE = 1e-6  # a smaller CV is not used as the unit of a descent
+EQUAL = 1e-12  # values that differ by less are equal: above the rounding of a sum of squares
+# Coarse to fine
+COARSE_SECONDS = 4e-3  # an evaluation that takes longer is slow: the search begins with every fourth row
+LONGEST_SECONDS = 4.0  # an evaluation that takes longer is not made
+FEWEST = 250  # rows: a search does not begin with fewer
+MOST_TO_BRING_BACK = 2000  # rows: with more, a feature that a part of them gave up is not tried again
 
 
 class Selection(NamedTuple):
-    """The bandwidth found, one number a feature, lambdas last; inf or the largest lambda: the feature does not help."""
+    """Best bandwidth of a search, lambdas last; inf or the largest lambda where a feature does not help."""
 
     bandwidth: Float[Tensor, " features"]
     value: float
@@ -44,12 +78,12 @@ class Selection(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Where a search stands."""
+    """State of a search after an evaluation."""
 
     evaluations: int
-    points: int  # that the search looks at now: it begins with few
-    value: float  # the best so far with these
-    bandwidth: Float[Tensor, " features"]  # where it was found
+    points: int  # rows that the search uses now: it begins with few
+    value: float  # the lowest CV so far with these
+    bandwidth: Float[Tensor, " features"]  # where it is
 
 
 Listener = Callable[[Progress], None]
@@ -68,242 +102,250 @@ def select(
     verbose: bool = False,
     progress: Listener | None = None,
 ) -> Selection:
-    """Minimise the mean squared leave-one-out residual over the bandwidth of each feature, from several starts.
+    """Minimise the mean squared leave-one-out residual over the bandwidth of each feature.
 
-    The same data gives the same answer. Among widths that predict equally well the widest wins, so a feature that does
-    not help gets an infinite one. `progress` is told after each evaluation; what it raises ends the search.
-
-    Where an evaluation is long the search begins with every fourth point, and so on, and h goes from m to n points as
-    h (m / n)^(1 / (dim + 4)), the rate of the best width. Only where no fast sum serves and one evaluation with all
-    points would take many seconds does the width end there.
+    `progress` is called after each evaluation; what it raises ends the search. The bandwidth is that of a part of the
+    rows, extrapolated, only where there is no Fourier sum and one evaluation with all rows would take many seconds.
     """
     problem = Problem.of(x, y, kernel, degree, log_weight, left_out, kinds)
     counter = Counter(progress or (show if verbose else None))
     try:
-        with threads.one_thread():  # what is worth more takes more
-            found = _selected(problem, counter)
+        with threads.one_thread():  # work that is worth more threads takes them
+            selection = _search(problem, counter)
     finally:
         if verbose and progress is None:
             sys.stderr.write("\n")
-    width, chance = found.bandwidth.tensor_split([x.shape[1]])
-    kinds = None if kinds is None else kinds._replace(chance=chance)
-    return _settled(Sample(x, y, width, kernel, log_weight), kinds, found, degree, left_out, tol)
+    widths, lambdas = selection.bandwidth.tensor_split([x.shape[1]])
+    kinds = None if kinds is None else kinds._replace(chance=lambdas)
+    return _final_residuals(problem, selection, Sample(x, y, widths, kernel, log_weight), kinds, left_out, tol)
 
 
 def show(state: Progress) -> None:
+    """Print the state of a search on one line of stderr."""
     sys.stderr.write(
         f"\rleave-one-out: evaluation {state.evaluations} with {state.points} points, error {state.value:.6g}   "
     )
     sys.stderr.flush()
 
 
-def _settled(
-    sample: Sample, kinds: Kinds | None, found: Selection, degree: int, left_out: Tensor | None, tol: float
-) -> Selection:
-    """The residuals with the error that was asked for: a search may be content with less."""
-    problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out, kinds)
-    final = Objective(problem, tol=tol)
-    by_pairs = final.fast.series(found.bandwidth) is None
-    if (math.isfinite(found.value) and by_pairs and not degree) or len(problem.x) == 1:
-        return found
-    if final.seconds(found.bandwidth) <= LONGEST_SECONDS and not degree:
-        answer = final(found.bandwidth, gradient=False)
-        return found._replace(value=answer.value, residuals=answer.residuals)
-    residuals = residuals_at(sample, degree=degree, left_out=left_out, tol=tol, kinds=kinds)
-    return found._replace(value=problem.answer(residuals[problem.order], problem.unit).value, residuals=residuals)
-
-
-def _selected(problem: Problem, counter: Counter, *, tight: bool = True) -> Selection:
-    search = Search(problem, counter, tight)
-    nothing = search.evaluate(problem.no_help)
-    if search.undecided():
+def _search(problem: Problem, counter: Counter, *, tight: bool = True) -> Selection:
+    objective = Objective(problem)
+    search = Search(problem, objective, counter, tight)
+    flat = search.evaluate(problem.irrelevant)
+    if search.nothing_to_choose():
         return search.selection()
     begin = starts(problem, search.bounds)
-    cost = search.objective.seconds(begin[0] * problem.unit)
-    if cost <= COARSE_SECONDS or len(problem.x) < 2 * FEWEST or len(begin) <= COARSELY:
+    seconds = objective.seconds(begin[0] * problem.unit)
+    if seconds <= COARSE_SECONDS or len(problem.x) < 2 * FEWEST or len(begin) <= COARSE_DESCENTS:
         search.from_starts(begin)
         return search.selection()
-    fewer = problem.thinned(max(FEWEST, len(problem.x) // 4))
-    coarse = _selected(fewer, counter, tight=False).bandwidth / problem.unit
-    h = carried(problem, coarse, len(fewer.x) / len(problem.x))
-    if search.objective.seconds(h * problem.unit) > LONGEST_SECONDS:
-        return Selection(h * problem.unit, math.nan, nothing.residuals, counter.evaluations)
+    part = problem.subsample(max(FEWEST, len(problem.x) // 4))
+    coarse = _search(part, counter, tight=False).bandwidth / problem.unit
+    h = extrapolate(problem, coarse, len(part.x) / len(problem.x))
+    if objective.seconds(h * problem.unit) > LONGEST_SECONDS:
+        return Selection(h * problem.unit, math.nan, flat.residuals, counter.evaluations)
     search.from_coarse(h)
     return search.selection()
 
 
+def _final_residuals(
+    problem: Problem, selection: Selection, sample: Sample, kinds: Kinds | None, left_out: Tensor | None, tol: float
+) -> Selection:
+    """Selection with CV and residuals within `tol`: a search is content with a larger error."""
+    degree, bandwidth = problem.degree, selection.bandwidth
+    final = Objective(problem, tol=tol)
+    exact = math.isfinite(selection.value) and final.fourier.series(bandwidth) is None and not degree
+    if exact or len(problem.x) == 1:
+        return selection
+    if final.seconds(bandwidth) <= LONGEST_SECONDS and not degree:
+        evaluation = final(bandwidth, gradient=False)
+        return selection._replace(value=evaluation.value, residuals=evaluation.residuals)
+    residuals = leave_one_out_residuals(sample, degree=degree, left_out=left_out, tol=tol, kinds=kinds)
+    value = problem.evaluation(residuals[problem.order], problem.unit).value
+    return selection._replace(value=value, residuals=residuals)
+
+
 @dataclass(eq=False)
 class Counter:
+    """Evaluations of a search so far, over all parts of the rows, and who is told."""
+
     listener: Listener | None
     evaluations: int = 0
 
 
 class Best(NamedTuple):
-    """The lowest value so far, and the bandwidth in the problem's units."""
+    """Lowest evaluation so far, and its bandwidth in the problem's units."""
 
-    found: Evaluation
-    h: Tensor
+    evaluation: Evaluation
+    h: Float[Tensor, " features"]
 
     @property
     def value(self) -> float:
-        return self.found.value
+        return self.evaluation.value
 
 
 @dataclass(eq=False)
 class Search:
+    """Search over the bandwidths of one problem, in its units (standard deviations, lambdas last)."""
+
     problem: Problem
+    objective: Callable[..., Evaluation]  # CV at a bandwidth in the caller's units
     counter: Counter
-    tight: bool
+    tight: bool  # False: a part of the rows, for a start
     best: Best | None = None
-    objective: Objective = field(init=False)
 
     def __post_init__(self) -> None:
-        self.objective = Objective(self.problem)
         self.bounds = bounds(self.problem)
-        # The same for every descent, and never 0: a perfect fit is no reason to divide by it.
+        # The unit of values is the same for every descent, and never 0: a perfect fit is no reason to divide by it.
         self.scale = self.problem.total_variance or 1.0
         self.dim = self.problem.x.shape[1]
-        # A kernel that ends has many small valleys, and categories leave each row fewer points to fill them.
-        self.rough = self.problem.kinds is not None and kernels.get(self.problem.kernel).compact
+        self.kernel = kernels.get(self.problem.kernel)
+        # A compact kernel has many small valleys, and categories leave each row fewer points to fill them.
+        self.rough = self.problem.kinds is not None and self.kernel.compact
 
-    def undecided(self) -> bool:
-        """Whether no bandwidth can change anything: one point, constant outputs or no feature that changes."""
-        others = int((self.problem.share > 0).sum())
-        return others < 2 or self.problem.total_variance == 0 or not bool(self.bounds.free.any())
+    def nothing_to_choose(self) -> bool:
+        """True where no bandwidth can change CV: one row, constant outputs or only constant features."""
+        rows = int((self.problem.share > 0).sum())
+        return rows < 2 or self.problem.total_variance == 0 or not bool(self.bounds.free.any())
 
     def selection(self) -> Selection:
-        found, h = self.known()
-        return Selection(h * self.problem.unit, found.value, found.residuals, self.counter.evaluations)
+        """Result of the search."""
+        best = self.current()
+        return Selection(best.h * self.problem.unit, best.value, best.evaluation.residuals, self.counter.evaluations)
 
-    def known(self) -> Best:
+    def current(self) -> Best:
+        """Lowest evaluation so far."""
         if self.best is None:
             raise AssertionError("a search begins with an evaluation")
         return self.best
 
-    def evaluate(self, h: Tensor, *, gradient: bool = False) -> Evaluation:
-        """Leave-one-out at `h`, in the problem's units, remembered if it is the best so far."""
-        found = self.objective(h * self.problem.unit, gradient=gradient)
+    def evaluate(self, h: Float[Tensor, " features"], *, gradient: bool = False) -> Evaluation:
+        """Leave-one-out at `h`; the lowest one is kept."""
+        evaluation = self.objective(h * self.problem.unit, gradient=gradient)
         self.counter.evaluations += 1
-        if self.best is None or found.value < self.best.value:
-            self.best = Best(found, h.clone())
+        if self.best is None or evaluation.value < self.best.value:
+            self.best = Best(evaluation, h.clone())
         if self.counter.listener is not None:
             bandwidth = self.best.h * self.problem.unit
             state = Progress(self.counter.evaluations, len(self.problem.x), self.best.value, bandwidth)
             self.counter.listener(state)
-        return found
+        return evaluation
 
-    def from_starts(self, begin: list[Tensor]) -> None:
+    def from_starts(self, begin: list[Float[Tensor, " features"]]) -> None:
+        """Evaluate all starts, descend from the best, and settle."""
         if len(begin) > 1:
             tried = sorted((self.evaluate(h).value, index) for index, h in enumerate(begin))
-            refined = REFINED if self.tight else COARSELY
-            for _, index in tried[: refined * 2 if self.rough else refined]:
+            descents = DESCENTS if self.tight else COARSE_DESCENTS
+            for _, index in tried[: descents * 2 if self.rough else descents]:
                 self.descend(begin[index], LOOSE)
-            begin = [self.known().h]
+            begin = [self.current().h]
         self.settle(begin[0])
 
-    def from_coarse(self, h: Tensor) -> None:
+    def from_coarse(self, h: Float[Tensor, " features"]) -> None:
+        """Settle from the bandwidth of a part of the rows; all rows may need features that the part gave up."""
         self.evaluate(h)
-        given_up = ((h == self.problem.no_help) & self.bounds.free).nonzero().flatten().tolist()
-        if given_up and len(h) > 1 and len(self.problem.x) <= MANY:
-            # More points may show what fewer could not: a feature that was given up gets another chance.
-            chance = another_chance(self.problem)
-            for feature in given_up:
-                again = self.known().h.clone()
-                again[feature] = chance[feature]
-                self.evaluate(again)
-        self.settle(self.known().h)
+        dropped = ((h == self.problem.irrelevant) & self.bounds.free).nonzero().flatten().tolist()
+        if dropped and len(h) > 1 and len(self.problem.x) <= MOST_TO_BRING_BACK:
+            back = informative(self.problem)
+            for feature in dropped:
+                trial = self.current().h.clone()
+                trial[feature] = back[feature]
+                self.evaluate(trial)
+        self.settle(self.current().h)
 
-    def settle(self, h: Tensor) -> None:
-        """To the bottom from `h`, again where giving up a feature leads further down."""
+    def settle(self, h: Float[Tensor, " features"]) -> None:
+        """Descend to the bottom from `h`, and again where dropping a feature leads further down."""
         if not self.tight:
             self.descend(h, LOOSE)
-            self.widen()
+            self.drop_features()
             return
         self.descend(h, TIGHT)
         if self.rough:
-            self.descend(self.known().h, TIGHT, only_lambdas=True)  # in which the value has no edges
-        self.nudge()
-        for _ in range(ROUNDS):
-            value = self.known().value
-            self.widen()
-            self.leave_ends()
-            if value - self.known().value <= TIGHT * self.scale:
+            self.descend(self.current().h, TIGHT, only_lambdas=True)  # in which CV has no edges
+        self.halve_widths()
+        for _ in range(SETTLE_ROUNDS):
+            value = self.current().value
+            self.drop_features()
+            self.move_off_ends()
+            if value - self.current().value <= TIGHT * self.scale:
                 break
-            self.descend(self.known().h, TIGHT)
+            self.descend(self.current().h, TIGHT)
         else:
-            self.widen()
+            self.drop_features()
 
-    def nudge(self) -> None:
-        """Half of all widths while that is better: towards 0 the value may fall so slowly that a descent gives up."""
-        found = True
-        while found:
-            value, h = self.known().value, self.known().h
+    def descend(self, h: Float[Tensor, " features"], tolerance: float, *, only_lambdas: bool = False) -> None:
+        """Minimise from `h` over finite bandwidths and lambdas; `evaluate` keeps the best.
+
+        A lambda of 0 stays, because CV jumps there: a row without another of its category is predicted by other points
+        than with a lambda that is nearly 0. The largest lambda stays, because the gradient there says nothing.
+        """
+        moving = torch.isfinite(h) & self.bounds.free & ~self._lambdas_at_ends(h)
+        if only_lambdas:
+            moving[: self.dim] = False
+        if not bool(moving.any()):
+            return
+        logs = Parametrisation.of(self.problem, moving)
+        # The first step of L-BFGS is as long as the gradient, which is about right where the value is about 1.
+        unit = max(min(self.current().value, self.scale), SMALLEST_SCALE * self.scale)
+
+        def function(log_widths: Tensor, *, gradient: bool = True) -> tuple[float, Tensor]:
+            evaluation = self.evaluate(logs.from_log(log_widths, h), gradient=gradient)
+            return evaluation.value / unit, logs.gradient(evaluation.gradient, log_widths) / unit
+
+        low, high = logs.to_log(self.bounds.low), logs.to_log(self.bounds.high)
+        start = torch.minimum(torch.maximum(logs.to_log(h), low), high)
+        no_gradient = self.kernel.piecewise_constant
+        if not only_lambdas and (no_gradient or (self.rough and tolerance == TIGHT)):
+            start = descend_by_compass(function, start, low, high, tolerance)
+        if only_lambdas or not no_gradient:
+            descend_by_gradient(function, start, low, high, tolerance)
+
+    def halve_widths(self) -> None:
+        """Halve all bandwidths while that is better: towards 0 CV may fall so slowly that a descent gives up."""
+        gained = True
+        while gained:
+            value, h = self.current().value, self.current().h
             narrower = h.clone()
             narrower[: self.dim] = torch.maximum(h * 0.5, self.bounds.low)[: self.dim]
             self.evaluate(narrower)
-            found = self.known().value < value
+            gained = self.current().value < value
 
-    def descend(self, h: Tensor, tolerance: float, *, only_lambdas: bool = False) -> None:
-        """Go down from `h` over finite widths and lambdas; what is found is remembered by `evaluate`.
+    def drop_features(self) -> None:
+        """Drop all features, then each one, the widest first, where CV does not rise."""
+        self._take_if_no_worse(self.problem.irrelevant)
+        # With many rows, the bandwidth of a feature that does not help would not have shrunk so far.
+        narrow = NARROW * self.kernel.canonical_bandwidth if len(self.problem.x) > FEWEST else 0.0
+        for feature in torch.argsort(self.current().h[: self.dim], descending=True).tolist():
+            if narrow < float(self.current().h[feature]) < math.inf:
+                self._take_if_no_worse(self._with(feature, math.inf))
+        for category in (self.dim + self.bounds.free[self.dim :].nonzero().flatten()).tolist():
+            for end in (0.0, float(self.problem.irrelevant[category])):  # of two equal ones, the last is taken
+                self._take_if_no_worse(self._with(category, end))
 
-        A lambda of 0 stays: a point that only its own category counts for is predicted by other points than with a
-        lambda that is nearly 0, so the value jumps there. At the largest a slope says nothing.
-        """
-        moving = torch.isfinite(h) & self.bounds.free & ~self.at_ends(h)
-        if only_lambdas:
-            moving[: self.dim] = False
-        ways = Ways.of(self.problem, moving)
-        if not len(ways.unit):
-            return
-        low, high = ways.there(self.bounds.low), ways.there(self.bounds.high)
+    def move_off_ends(self) -> None:
+        """Move lambdas that are 0 or the largest a little, where that gains more than rounding."""
+        for category in (self._lambdas_at_ends(self.current().h) & self.bounds.free).nonzero().flatten().tolist():
+            before = self.current()
+            part = LAMBDA_STEP if before.h[category] == 0 else 1 - LAMBDA_STEP
+            moved = self.evaluate(self._with(category, float(self.problem.irrelevant[category] * part)))
+            if before.value - moved.value <= TIGHT * self.scale:
+                self.best = before
 
-        def at(place: Tensor, *, gradient: bool = True) -> tuple[float, Tensor]:
-            found = self.evaluate(ways.back(place, h), gradient=gradient)
-            return found.value / scale, ways.slopes(found.gradient, place) / scale
+    def _with(self, feature: int, bandwidth: float) -> Float[Tensor, " features"]:
+        """Best bandwidth so far, with another one for this feature."""
+        h = self.current().h.clone()
+        h[feature] = bandwidth
+        return h
 
-        # The first step is as long as the gradient, which is about right where the value is about 1.
-        scale = max(min(self.known().value, self.scale), NOTHING * self.scale)
-        start = torch.minimum(torch.maximum(ways.there(h), low), high)
-        no_gradient = kernels.get(self.problem.kernel).piecewise_constant
-        if not only_lambdas and (no_gradient or (self.rough and tolerance == TIGHT)):
-            start = by_compass(at, start, low, high, tolerance)
-        if only_lambdas or not no_gradient:
-            by_gradient(at, start, low, high, tolerance)
-
-    def at_ends(self, h: Tensor) -> Tensor:
-        """bool (features,): lambdas that are 0 or the largest."""
-        ends = (h == 0) | (h == self.problem.no_help)
+    def _lambdas_at_ends(self, h: Float[Tensor, " features"]) -> Bool[Tensor, " features"]:
+        """Lambdas that are 0 or the largest."""
+        ends = (h == 0) | (h == self.problem.irrelevant)
         ends[: self.dim] = False
         return ends
 
-    def leave_ends(self) -> None:
-        """Lambdas that are 0 or the largest, each somewhat off; what is no better than by rounding is not taken."""
-        for kind in (self.at_ends(self.known().h) & self.bounds.free).nonzero().flatten().tolist():
-            off = self.known().h.clone()
-            off[kind] = self.problem.no_help[kind] * (OFF if off[kind] == 0 else 1 - OFF)
-            before = self.known()
-            if before.value - self.evaluate(off).value <= TIGHT * self.scale:
-                self.best = before
-
-    def widen(self) -> None:
-        """Give up all features, or each one, without which it is not worse, the widest first."""
-        self._give_up(self.problem.no_help)
-        # With many points, a width that shrank so far would have grown were the feature of no use.
-        narrow = NARROW * kernels.get(self.problem.kernel).canonical_bandwidth if len(self.problem.x) > FEWEST else 0.0
-        for feature in torch.argsort(self.known().h[: self.dim], descending=True).tolist():
-            without = self.known().h.clone()
-            if narrow < float(without[feature]) < math.inf:
-                without[feature] = math.inf
-                self._give_up(without)
-        for kind in self.bounds.free[self.dim :].nonzero().flatten().tolist():
-            for end in (0.0, self.problem.no_help[self.dim + kind]):  # of two that are the same, the last is taken
-                without = self.known().h.clone()
-                without[self.dim + kind] = end
-                self._give_up(without)
-
-    def _give_up(self, without: Tensor) -> None:
-        """Better is remembered anyway; the same is taken too."""
-        value = self.known().value
-        found = self.evaluate(without)
-        if value <= found.value <= value + EXACT * self.scale:
-            self.best = Best(found, without)
+    def _take_if_no_worse(self, h: Float[Tensor, " features"]) -> None:
+        """Evaluate `h`, and keep it also where CV is equal."""
+        value = self.current().value
+        evaluation = self.evaluate(h)
+        if value <= evaluation.value <= value + EQUAL * self.scale:
+            self.best = Best(evaluation, h)

@@ -1,4 +1,8 @@
-"""Where a search for a bandwidth begins and must end: a fixed list, so that the same data gives the same answer."""
+"""Starts of a search for a bandwidth, and its bounds: a fixed list, so that the same data gives the same answer.
+
+All bandwidths here are in the problem's units, standard deviations, with lambdas last. With c the canonical bandwidth
+of the kernel and n rows, the rule of thumb is c n^(-1 / (dim + 4)).
+"""
 
 from __future__ import annotations
 
@@ -6,184 +10,196 @@ import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard import kernels
 from regard.regression.bandwidth.leave_one_out.problem import Problem
 
-SCAN = tuple(2.0**k for k in range(3, -10, -1))  # one feature: Scott's width times these, until the lower bound
-FACTORS = (1.06, 0.5, 0.25, 2.0, 4.0)  # several features: together; 1.06 is where statsmodels starts
-ABROAD = 10.0  # a width in standard deviations at which a feature says little
-NARROWEST = 0.05  # of the distance between neighbours in a feature, were the middle half of the points evenly spread
-WIDEST = 1e3  # of a feature's whole range
-LOOK = tuple(2.0 ** (k / 2) for k in range(6, -12, -1))  # the same, nearer to each other, where a look is cheap
-WORTH_A_LOOK = 300  # points
-PLACES, NEARLY = 2, 1.05  # of a scan from which a search begins, and how much worse than the lowest they may be
-PARTS, MATTERS = (0.0, 1e-4, 0.02, 0.2, 0.6), 0.1  # of the largest lambda: all categories together, and one alone
-SMALLEST = 1e-9  # of the largest lambda: a descent stays so far from both ends, which are tried after it
-MANY = 12  # features: above, those starts that single out one feature would be too many
+# Bounds
+NARROWEST = 0.05  # x the mean gap of neighbours in the middle half of a feature: each row sees its nearest alone
+WIDEST = 1e3  # x the range of a feature: all weights are equal up to 1e-6
+LAMBDA_MARGIN = 1e-9  # of the largest lambda: a descent stays this far from both ends, which are tried after it
+
+# Starts. Factors are multiples of the rule of thumb. tests/regression/bandwidth compares where searches from these
+# starts end with the best values known.
+FACTORS_1D = tuple(2.0**k for k in range(3, -10, -1))  # one feature: a scan by octaves
+FACTORS = (1.06, 0.5, 0.25, 2.0, 4.0)  # several features together; 1.06 is where statsmodels starts
+WIDE_START = 10.0  # standard deviations, x c: a feature that says little
+STILL_INFORMATIVE = 3.0  # standard deviations, x c: a feature that still says something
+LAMBDA_STARTS = (0.0, 1e-4, 0.02, 0.2, 0.6)  # of the largest lambda, all categories together
+LAMBDA_ALONE = 0.1  # of the largest lambda: one category that matters, while the others do not
+MOST_SINGLED_OUT = 12  # features: with more, starts that single out one feature would be too many
+LEAST_ROBUST = 0.5  # of the standard deviation: where the middle half says less, far points make the rule too wide
+
+# Binned scan of one feature
+SCAN_FACTORS = tuple(2.0 ** (k / 2) for k in range(6, -12, -1))  # half octaves: a width of the scan is cheap
+SCAN_NARROWEST = 0.02  # of the rule of thumb for the middle half of the points
+SCAN_FROM = 300  # rows: with fewer, all pairs are as fast
+SCAN_MINIMA, SCAN_SLACK = 2, 1.05  # starts from a scan, and their largest value relative to its minimum
+BINS, MOST_BINS = 2**11, 2**16
+SCAN_BLOCK = 2**19  # bins x widths, 4 MB: convolved at a time
+LEAST_OTHERS = 1e-3  # of a row's own weight: the weight of the others in a bin is taken as at least that
 
 
 class Bounds(NamedTuple):
-    """Widths between which a search stays, in the problem's units."""
+    """Bandwidths between which a search stays."""
 
     low: Float[Tensor, " features"]
     high: Float[Tensor, " features"]
-    free: Tensor  # bool (features,): those that change at all
+    free: Bool[Tensor, " features"]  # features that are not constant
 
 
 def bounds(problem: Problem) -> Bounds:
-    """Below `low` every point sees its nearest neighbours only; above `high` all alike."""
-    free = problem.spread > 0
-    reach = kernels.get(problem.kernel).canonical_bandwidth
-    middle = _robust(problem)
-    low = NARROWEST * reach * middle / len(problem.x)
-    high = WIDEST * reach * problem.spread
+    """Bounds of a search: below `low` a row sees its nearest points alone, above `high` all points alike."""
+    free = problem.extent > 0
+    canonical = kernels.get(problem.kernel).canonical_bandwidth
+    low = NARROWEST * canonical * _robust_deviation(problem) / len(problem.x)
+    high = WIDEST * canonical * problem.extent
     widths = Bounds(torch.where(free, low, 1.0), torch.where(free, high, 1.0), free)
     if problem.kinds is None:
         return widths
-    most = problem.kinds.most
-    lambdas = Bounds(SMALLEST * most, (1 - SMALLEST) * most, problem.matters(torch.zeros_like(most)))
+    largest = problem.kinds.most
+    relevant = problem.relevant_categories(torch.zeros_like(largest))
+    lambdas = Bounds(LAMBDA_MARGIN * largest, (1 - LAMBDA_MARGIN) * largest, relevant)
     return Bounds(*(torch.cat(both) for both in zip(widths, lambdas, strict=True)))
 
 
 def starts(problem: Problem, limits: Bounds) -> list[Float[Tensor, " features"]]:
-    """Bandwidths in the problem's units, in a fixed order."""
+    """Bandwidths from which a search starts, in a fixed order."""
     dim = problem.x.shape[1]
-    widths = _widths(problem, Bounds(*(part[:dim] for part in limits)))
+    widths = _width_starts(problem, Bounds(*(part[:dim] for part in limits)))
     if problem.kinds is None:
         return widths
-    return [torch.cat((h, chance)) for h in widths for chance in _lambdas(problem, limits.free[dim:])]
+    return [torch.cat((h, lambdas)) for h in widths for lambdas in _lambda_starts(problem, limits.free[dim:])]
 
 
-def _lambdas(problem: Problem, free: Tensor) -> list[Float[Tensor, " kinds"]]:
-    """Categories that matter much, some, and not at all; and each one alone."""
-    most = problem.no_help[problem.x.shape[1] :]
-    found = [torch.where(free, most * part, most) for part in PARTS]
+def _width_starts(problem: Problem, limits: Bounds) -> list[Float[Tensor, " dim"]]:
+    """Starts of the numeric features; constant ones have an infinite bandwidth."""
+    dim, n = int(limits.free.sum()), len(problem.x)
+    canonical = kernels.get(problem.kernel).canonical_bandwidth
+    rule = torch.where(limits.free, canonical * n ** (-1 / (dim + 4)), math.inf)
+    robust = torch.where(limits.free, rule * _robust_deviation(problem), math.inf)
+    can_scan = problem.kernel == "gaussian" and not problem.degree and problem.kinds is None
+    if dim == 1 and can_scan and n >= SCAN_FROM:
+        return _scan_minima(problem, limits, rule)
+    if not dim:
+        return [rule]
+    factors = FACTORS_1D if dim == 1 else FACTORS
+    widths = [rule * factor for factor in factors]
+    if bool((robust < LEAST_ROBUST * rule).any()):
+        widths += [robust * factor for factor in factors]
+    if 1 < dim <= MOST_SINGLED_OUT:
+        for feature in limits.free.nonzero().flatten().tolist():
+            alone = torch.where(limits.free, canonical * WIDE_START, math.inf)
+            alone[feature] = canonical * n ** (-1 / 5)
+            without = rule.clone()
+            without[feature] = canonical * WIDE_START
+            widths += [alone, without]
+    return [torch.maximum(h, limits.low) for h in widths]
+
+
+def _lambda_starts(problem: Problem, free: Bool[Tensor, " kinds"]) -> list[Float[Tensor, " kinds"]]:
+    """Lambdas at which all categories matter much, some, and not at all; and each one alone."""
+    largest = problem.irrelevant[problem.x.shape[1] :]
+    lambdas = [torch.where(free, largest * part, largest) for part in LAMBDA_STARTS]
     which = free.nonzero().flatten().tolist()
-    if 1 < len(which) <= MANY:
-        for kind in which:
-            alone = most.clone()
-            alone[kind] *= MATTERS
-            found.append(alone)
-    return found
+    if 1 < len(which) <= MOST_SINGLED_OUT:
+        for category in which:
+            alone = largest.clone()
+            alone[category] *= LAMBDA_ALONE
+            lambdas.append(alone)
+    return lambdas
 
 
-def carried(problem: Problem, bandwidth: Float[Tensor, " features"], share: float) -> Float[Tensor, " features"]:
-    """What was the best with this share of the points, for all: widths go as n^(-1 / (dim + 4)), lambdas squared."""
+def extrapolate(problem: Problem, bandwidth: Float[Tensor, " features"], share: float) -> Float[Tensor, " features"]:
+    """Bandwidth for all rows from the best one for a share of them: h as n^(-1 / (dim + 4)), lambda as h^2."""
     dim = problem.x.shape[1]
     finite = torch.isfinite(bandwidth[:dim])
     shrink = share ** (1 / (int(finite.sum()) + 4))
-    found = torch.where(torch.isfinite(bandwidth), bandwidth * shrink, math.inf)
-    given_up = bandwidth == problem.no_help
-    found[dim:] *= shrink
-    return torch.where(given_up, bandwidth, found)
+    result = torch.where(torch.isfinite(bandwidth), bandwidth * shrink, math.inf)
+    result[dim:] *= shrink
+    return torch.where(bandwidth == problem.irrelevant, bandwidth, result)
 
 
-def _widths(problem: Problem, limits: Bounds) -> list[Float[Tensor, " dim"]]:
-    """Widths in the problem's units; features that never change have an infinite one."""
-    dim = int(limits.free.sum())
-    reach = kernels.get(problem.kernel).canonical_bandwidth
-    rule = torch.where(limits.free, reach * len(problem.x) ** (-1 / (dim + 4)), math.inf)
-    robust = torch.where(limits.free, rule * _robust(problem), math.inf)
-    simple = problem.kernel == "gaussian" and not problem.degree and problem.kinds is None
-    if dim == 1 and simple and len(problem.x) >= WORTH_A_LOOK:
-        return _looked_at(problem, limits, rule)
-    if not dim:
-        return [rule]
-    factors = SCAN if dim == 1 else FACTORS
-    found = [rule * factor for factor in factors]
-    if bool((robust < 0.5 * rule).any()):
-        found += [robust * factor for factor in factors]
-    if 1 < dim <= MANY:
-        for feature in limits.free.nonzero().flatten().tolist():
-            alone = torch.where(limits.free, reach * ABROAD, math.inf)
-            alone[feature] = reach * len(problem.x) ** (-1 / 5)
-            without = rule.clone()
-            without[feature] = reach * ABROAD
-            found += [alone, without]
-    return [torch.maximum(h, limits.low) for h in found]
+def informative_width(problem: Problem) -> float:
+    """Bandwidth at which a feature still says something."""
+    return STILL_INFORMATIVE * kernels.get(problem.kernel).canonical_bandwidth
 
 
-def _looked_at(problem: Problem, limits: Bounds, rule: Tensor) -> list[Float[Tensor, " dim"]]:
-    """One feature: the lowest places of a scan over many widths."""
+def informative(problem: Problem) -> Float[Tensor, " features"]:
+    """Bandwidth and lambdas at which each feature still says something."""
+    dim, largest = problem.x.shape[1], problem.irrelevant
+    return torch.cat((torch.full_like(largest[:dim], informative_width(problem)), largest[dim:] * LAMBDA_STARTS[-1]))
+
+
+def _robust_deviation(problem: Problem) -> Float[Tensor, " dim"]:
+    """Standard deviation of a normal distribution with the quartiles of each feature, at most the true one."""
+    x = problem.x[:: max(1, len(problem.x) // 2**16)].sort(0).values
+    deviation = (x[(3 * len(x)) // 4] - x[len(x) // 4]) / 1.349
+    return torch.where(deviation > 0, deviation, 1.0).clamp_max(1.0)
+
+
+# Scan of one feature
+
+
+def _scan_minima(problem: Problem, limits: Bounds, rule: Float[Tensor, " dim"]) -> list[Float[Tensor, " dim"]]:
+    """One feature: the lowest local minima of a scan over many widths."""
     axis = int(limits.free.nonzero())
     first = float(rule[axis])
-    least = 0.02 * first * float(_robust(problem)[axis])
-    widths = [first * factor for factor in LOOK]
-    while widths[-1] > least:  # far points make the rule too wide
+    narrowest = SCAN_NARROWEST * first * float(_robust_deviation(problem)[axis])
+    widths = [first * factor for factor in SCAN_FACTORS]
+    while widths[-1] > narrowest:  # far points make the rule too wide
         widths.append(widths[-1] / math.sqrt(2))
-    values = scan(problem, axis, widths)
-    edge = [math.inf, *values, math.inf]
-    lowest = sorted((v, i) for i, v in enumerate(values) if edge[i] >= v <= edge[i + 2])[:PLACES]
-    worth = [index for value, index in lowest if value <= lowest[0][0] * NEARLY]
-    return [torch.where(limits.free, widths[index], math.inf) for index in worth]
+    values = binned_scan(problem, axis, widths)
+    padded = [math.inf, *values, math.inf]
+    minima = sorted((v, i) for i, v in enumerate(values) if padded[i] >= v <= padded[i + 2])[:SCAN_MINIMA]
+    good = [index for value, index in minima if value <= minima[0][0] * SCAN_SLACK]
+    return [torch.where(limits.free, widths[index], math.inf) for index in good]
 
 
-def wide(problem: Problem) -> float:
-    """A width at which a feature still says something."""
-    return 3.0 * kernels.get(problem.kernel).canonical_bandwidth
+def binned_scan(problem: Problem, axis: int, widths: list[float]) -> list[float]:
+    """Approximate CV of a Gaussian at each width, with all points moved to the middle of their bin, by FFT.
 
-
-def another_chance(problem: Problem) -> Float[Tensor, " features"]:
-    """A bandwidth at which each feature still says something."""
-    dim = problem.x.shape[1]
-    return torch.cat((torch.full_like(problem.no_help[:dim], wide(problem)), problem.no_help[dim:] * PARTS[-1]))
-
-
-def _robust(problem: Problem) -> Float[Tensor, " dim"]:
-    """The middle half of the points as a standard deviation, at most the true one: far points do not count."""
-    x = problem.x[:: max(1, len(problem.x) // 2**16)].sort(0).values
-    quarter = (x[(3 * len(x)) // 4] - x[len(x) // 4]) / 1.349
-    return torch.where(quarter > 0, quarter, 1.0).clamp_max(1.0)
-
-
-BINS, MOST_BINS = 2**11, 2**16
-AT_ONCE = 2**19  # bins times widths
-ALONE = 1e-3  # of a point's own weight: with less than that around it, it counts as alone
-
-
-def scan(problem: Problem, axis: int, widths: list[float]) -> list[float]:
-    """About the leave-one-out value of a Gaussian at each width, all points moved to the middle of their bin.
-
-    Within a bin all points have the same fit f, and leaving out one of weight s from the weight Z around it turns
-    y - f into (y - f) Z / (Z - s), so sums of s, s y and s y^2 for each bin are enough. A width below a bin is no use.
+    Within a bin all points have the same fit f. Leaving out a point of weight s from the weight Z around it turns y - f
+    into (y - f) Z / (Z - s), so the sums of s, s y and s y^2 in each bin are enough.
     """
     x, y = problem.x[:, axis], problem.y
-    span = float(problem.spread[axis])
+    span = float(problem.extent[axis])
     bins = min(MOST_BINS, max(BINS, 2 ** math.ceil(math.log2(2 * span / min(widths)))))
     side = span / (bins - 1)
-    place = ((x - x.min()) / side).round().to(torch.int64)
+    bin_of = ((x - x.min()) / side).round().to(torch.int64)
+    share = problem.share.unsqueeze(1)
     columns = torch.cat((torch.ones_like(y[:, :1]), y), 1)
-    sums = x.new_zeros(bins, columns.shape[1]).index_add_(0, place, columns * problem.share.unsqueeze(1))
-    squares = x.new_zeros(bins, y.shape[1]).index_add_(0, place, y.square() * problem.share.unsqueeze(1))
+    sums = x.new_zeros(bins, columns.shape[1]).index_add_(0, bin_of, columns * share)
+    squares = x.new_zeros(bins, y.shape[1]).index_add_(0, bin_of, y.square() * share)
     spectrum = torch.fft.rfft(sums, 2 * bins, dim=0)
-    steps = torch.arange(bins + 1, dtype=x.dtype) * side
+    distance = torch.arange(bins + 1, dtype=x.dtype) * side
     own = float((problem.share * problem.share).sum())
     values: list[float] = []
-    for some in torch.tensor(widths, dtype=x.dtype).split(max(1, AT_ONCE // bins)):
-        kernels = torch.exp((steps / some.unsqueeze(1)).square() / -2)
-        values += _values(problem, sums, squares, spectrum, kernels, own)
+    for block in torch.tensor(widths, dtype=x.dtype).split(max(1, SCAN_BLOCK // bins)):
+        gaussians = torch.exp((distance / block.unsqueeze(1)).square() / -2)
+        values += _binned_values(problem, sums, squares, spectrum, gaussians, own)
     return values
 
 
-def _values(
+def _binned_values(
     problem: Problem,
-    sums: Tensor,
-    squares: Tensor,
+    sums: Float[Tensor, "bins columns"],
+    squares: Float[Tensor, "bins outputs"],
     spectrum: Tensor,
-    kernels: Float[Tensor, "widths steps"],
+    gaussians: Float[Tensor, "widths distances"],
     own: float,
 ) -> list[float]:
+    """CV of each width from sums over bins."""
     bins = len(sums)
-    around = torch.cat((kernels, kernels[:, 1:-1].flip(1)), 1)  # even functions on a circle of twice the bins
-    turned = torch.fft.rfft(around).unsqueeze(2) * spectrum  # (widths, modes, columns)
-    some = (sums[:, 0] > 0).nonzero().flatten()
-    pooled = torch.fft.irfft(turned, 2 * bins, dim=1)[:, some]
+    around = torch.cat((gaussians, gaussians[:, 1:-1].flip(1)), 1)  # even functions on a circle of twice the bins
+    convolved = torch.fft.rfft(around).unsqueeze(2) * spectrum  # (widths, modes, columns)
+    filled = (sums[:, 0] > 0).nonzero().flatten()
+    pooled = torch.fft.irfft(convolved, 2 * bins, dim=1)[:, filled]
     weight = pooled[..., :1].clamp_min(own)
     fit = pooled[..., 1:] / weight
-    total, mixed = sums[some, :1], sums[some, 1:]
-    apart = squares[some] - 2 * fit * mixed + fit.square() * total
-    others = (weight - own).clamp_min(ALONE * own)
-    return ((apart.clamp_min(0.0) * (weight / others).square()).sum(1) @ problem.per_output).tolist()
+    total, first_moment = sums[filled, :1], sums[filled, 1:]
+    squared_residuals = squares[filled] - 2 * fit * first_moment + fit.square() * total
+    others = (weight - own).clamp_min(LEAST_OTHERS * own)
+    return ((squared_residuals.clamp_min(0.0) * (weight / others).square()).sum(1) @ problem.output_weight).tolist()

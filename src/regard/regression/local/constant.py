@@ -1,7 +1,8 @@
-"""Degree 0: at each query the kernel average of y, which is attention."""
+"""Local constant regression (degree 0, Nadaraya-Watson): at each query the kernel average of y, which is attention."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,69 +12,85 @@ from torch import Tensor
 
 from regard.operands import NEVER
 from regard.regression.kernel_sums.relative_weights import covariance_with
-from regard.regression.local import extrapolation, squared_weights
-from regard.regression.local.data import Data
-from regard.regression.local.moments import by_autograd, covariance
-from regard.regression.local.squared_weights import Noise
+from regard.regression.local import extrapolation
+from regard.regression.local.data import Data, Noise
+from regard.regression.local.least_squares import Frame, products, tol_of_averages
 from regard.weights import Weights
 
-WIDE = 1e6  # bandwidths between points, above which a difference of averages has lost too many digits
+WIDEST_FOR_AVERAGES = 1e6  # bandwidths between points: above, a difference of averages has lost 12 of 16 digits
 
 
 @dataclass(frozen=True, eq=False)
 class LocalConstant:
-    """f(x) = sum_i p_i(x) y_i with p_i(x) = s_i K_i(x) / sum_j s_j K_j(x)."""
+    """Local constant fit f(x) = sum_i p_i(x) y_i with p_i(x) = s_i K_i(x) / sum_j s_j K_j(x)."""
 
     data: Data
     degree: ClassVar[int] = 0
 
-    def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
+    def predict(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q outputs"]:
+        """Kernel average of y at each query, with an error of at most `tol` standard deviations of y."""
         return extrapolation.answer(self.data, query, self.data.pool(query)).mean
 
-    def noise(self, query: Float[Tensor, "q dim"], variance: Float[Tensor, "n outputs"]) -> Noise:
-        """The variance of a row near each query, and how much of it the prediction keeps."""
+    def noise(self, query: Float[Tensor, "q features"], variance: Float[Tensor, "n outputs"]) -> Noise:
+        """Variance of a row near each query, and the share of it that stays in the prediction."""
         pooled = self.data.pool(query, variance)
-        squares = squared_weights.pool(self.data, query, pooled.lse, torch.zeros_like(variance[:, :1])).lse.exp()
+        squares = self.data.pool_squared(query, pooled.lse, torch.zeros_like(variance[:, :1])).lse.exp()
         return extrapolation.noise(self.data, query, variance, pooled, Noise(pooled.mean, squares, 1 / squares))
 
-    def derivative(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
-        """df/dx. For the Gaussian it is the covariance of x and y under p, over h^2; for others, by autograd."""
+    def derivative(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q features outputs"]:
+        """df/dx. For the Gaussian kernel it is Cov(x, y) / h^2 under p; for other kernels, by autograd."""
         data = self.data
         if data.sample.kernel == "gaussian":
-            return data.spread_out(_gaussian_slopes(data, query))
-        slope = by_autograd(lambda place: data.differentiable(place, data.sample.values), query)
-        far = data.pool(query, torch.zeros_like(data.sample.values[:, :1])).lse == NEVER
-        return data.spread_out(data.points(extrapolation.slope(data, far, slope)))
+            return data.all_features(_gaussian_derivative(data, query))
+        slope = _autograd_derivative(lambda at: data.differentiable(at, data.sample.values), query)
+        outside = data.pool(query, torch.zeros_like(data.sample.values[:, :1])).lse == NEVER
+        return data.all_features(data.numeric(extrapolation.slope(data, outside, slope)))
 
-    def weights(self, query: Float[Tensor, "q dim"]) -> Weights:
+    def weights(self, query: Float[Tensor, "q features"]) -> Weights:
+        """Weights p of the points at each query, as a matrix that is never built."""
         return self.data.weights(query)
 
     def leverage(self) -> Float[Tensor, " n"]:
-        """p_ii, how much a point's own y decides its fit: K(0) = 1 over the sum of its row."""
+        """Diagonal of the smoother: p_ii, the weight of a point's own y in its fit."""
         x = self.data.table()
-        return own_weight(self.data, self.data.pool(x, torch.zeros_like(x[:, :1])).lse)
+        return self.data.own_weight(self.data.pool(x, torch.zeros_like(x[:, :1])).lse)
 
 
-def _gaussian_slopes(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
-    """By the fast sum where that is certain to `tol` standard deviations of y over h, else from covariances."""
-    found = data.gradient(query)
-    if found is None:
-        return _from_points(data, query)
-    redo = (~(found.error <= data.tol)).nonzero().squeeze(-1)
+def _gaussian_derivative(data: Data, query: Float[Tensor, "q features"]) -> Float[Tensor, "q dim outputs"]:
+    """Derivative by Fourier series where its error is below `tol` standard deviations of y / h, else by covariances."""
+    fast = data.gradient(query)
+    if fast is None:
+        return _from_covariance(data, query)
+    redo = (~(fast.error <= data.tol)).nonzero().squeeze(-1)
     if len(redo):
-        found.gradient[redo] = _from_points(data, query[redo])
-    return found.gradient
+        fast.gradient[redo] = _from_covariance(data, query[redo])
+    return fast.gradient
 
 
-def _from_points(data: Data, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
+def _from_covariance(data: Data, query: Float[Tensor, "q features"]) -> Float[Tensor, "q dim outputs"]:
     x, width = data.sample.x, data.sample.bandwidth.unsqueeze(1)
-    if not bool(((x.amax(0) - x.amin(0)) > WIDE * width.squeeze(1)).any()):
+    if not bool(((x.amax(0) - x.amin(0)) > WIDEST_FOR_AVERAGES * width.squeeze(1)).any()):
         return covariance(data, query) / width.square()
-    _, found = data.near(query, covariance_with(data.sample.values))
-    return torch.where(torch.isfinite(width), found / width, 0.0)
+    _, in_bandwidths = data.from_points(query, covariance_with(data.sample.values))
+    return torch.where(torch.isfinite(width), in_bandwidths / width, 0.0)
 
 
-def own_weight(data: Data, lse: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
-    """The weight of each point for itself, from the row sums at the data."""
-    log_weight = data.sample.log_weight
-    return torch.exp(-lse if log_weight is None else log_weight - lse)
+def covariance(data: Data, query: Float[Tensor, "q features"]) -> Float[Tensor, "q dim outputs"]:
+    """Cov(x, y) around each query, from averages of x, y and x y'."""
+    frame = Frame.of(data.sample)
+    v, y = frame.place(data.sample.x), data.sample.values - frame.level
+    mean = data.pool(query, torch.cat([v, y, products(v, y)], 1), tol_of_averages(data.tol, v, 1)).mean
+    mean_v, mean_y, mean_vy = mean.split([v.shape[1], y.shape[1], v.shape[1] * y.shape[1]], 1)
+    in_frame = mean_vy.unflatten(1, (v.shape[1], y.shape[1])) - mean_v.unsqueeze(2) * mean_y.unsqueeze(1)
+    return in_frame * frame.unit.unsqueeze(1)
+
+
+def _autograd_derivative(
+    function: Callable[[Float[Tensor, "q features"]], Float[Tensor, "q outputs"]], query: Float[Tensor, "q features"]
+) -> Float[Tensor, "q features outputs"]:
+    """Derivative of each output, for a function whose row i depends on query i alone."""
+    with torch.enable_grad():
+        at = query.detach().clone().requires_grad_()
+        answer = function(at)
+        parts = [torch.autograd.grad(column.sum(), at, retain_graph=True)[0] for column in answer.unbind(1)]
+    return torch.stack(parts, 2)

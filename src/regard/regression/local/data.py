@@ -1,8 +1,13 @@
-"""The data of a fit, and the ways in which it is asked: every average of this package goes through here."""
+"""Data of a local fit: a sample with its settings, and every kernel average that a fit takes of it.
+
+`Data` has numeric features. `MixedData` also has categories, with the kernel of `kernel_sums.categorical`. Both take
+tables with all features as queries.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -10,188 +15,249 @@ from torch import Tensor
 
 from regard import kernels, scores
 from regard.attention import attend
+from regard.operands import NEVER
 from regard.regression.kernel_sums import clamp, engine, relative_weights
 from regard.regression.kernel_sums.categorical import Kinds
 from regard.regression.kernel_sums.fourier_gradient import Gradient
-from regard.regression.kernel_sums.plan import plan_for
 from regard.regression.kernel_sums.relative_weights import Statistic
 from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, extent
 from regard.regression.kernel_sums.state import Pooled
-from regard.regression.local.linear_fourier import Lines, lines_if_cheapest
 from regard.scores import Score
 from regard.weights import Weights
+
+SQUARED_BLOCK = 2**20  # weights, 8 MB: squared this many at a time, for kernels whose square is no kernel
+LARGEST_LOG_WEIGHT = 1e6  # |lse| above which lse2 - 2 lse has lost 6 of 16 digits
+DIFFERENT_CATEGORY = -1e6  # score instead of -inf: a weight of 0 up to 10^3 bandwidths, and 10 digits are left
+
+
+class Noise(NamedTuple):
+    """Noise of the data in a prediction: its standard error is sqrt(variance x kept)."""
+
+    variance: Float[Tensor, "q outputs"]  # of one row near the query
+    kept: Float[Tensor, " q"]  # sum_i l_i^2 / s_i, the share of that variance in the prediction
+    rows: Float[Tensor, " q"]  # effective number of rows of equal weight, 1 / sum_i (p_i^2 / s_i)
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A sample whose values are y, and how its averages are to be found."""
+    """Sample whose values are y, the precision of its averages and how they are computed."""
 
     sample: Sample
-    tol: float = 1e-6
+    tol: float = 1e-6  # in standard deviations of y
     plan: str = "auto"
-    outside: str = "nearest"  # what a query gets that no point reaches
+    outside: str = "nearest"  # what a query without points in reach gets: "nearest", "nan" or "raise"
 
-    def points(self, table: Float[Tensor, "q features ..."]) -> Float[Tensor, "q dim ..."]:
-        """These features of a table."""
+    # Numeric features and all features
+
+    def numeric(self, table: Float[Tensor, "q features ..."]) -> Float[Tensor, "q dim ..."]:
+        """Numeric features of a table: all but the categories."""
         return table
 
     def table(self) -> Float[Tensor, "n features"]:
-        """The data itself as queries."""
+        """Features of the data, as a table of queries."""
         return self.sample.x
 
-    def spread_out(self, slopes: Float[Tensor, "q dim outputs"]) -> Float[Tensor, "q features outputs"]:
-        """Slopes of the features with distances, among all features."""
+    def all_features(self, slopes: Float[Tensor, "q dim outputs"]) -> Float[Tensor, "q features outputs"]:
+        """Slopes of the numeric features, with NaN for categories, in the order of the table."""
         return slopes
 
-    def squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> Data:
-        """The same points under the square of their kernel, which is `kernel` with a narrower bandwidth."""
-        width = self.sample.bandwidth / narrower
-        return replace(self, sample=replace(self.sample, values=values, kernel=kernel, bandwidth=width))
-
     def share(self) -> Float[Tensor, " n"]:
-        """The weight of each point among all, before any kernel."""
+        """Share of each point in the sum of all weights, without a kernel."""
         return self.sample.share()
 
+    # Averages
+
     def pool(
-        self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"] | None = None, tol: float | None = None
+        self,
+        query: Float[Tensor, "q features"],
+        values: Float[Tensor, "n columns"] | None = None,
+        tol: float | None = None,
     ) -> Pooled:
-        """The kernel average of y, or of other values, at each query."""
+        """Kernel average of y, or of other values, at each query."""
         sample = self.sample if values is None else replace(self.sample, values=values)
         return engine.pool(sample, query, tol=tol or self.tol, plan=self.plan)
 
-    def gradient(self, query: Float[Tensor, "q dim"]) -> Gradient | None:
-        """df/dx by the fast sum, each query with its bound; None where another way is better."""
+    def gradient(self, query: Float[Tensor, "q features"]) -> Gradient | None:
+        """df/dx of the kernel average by Fourier series, with error bounds; None where that is not the best plan."""
         return engine.gradient(self.sample, query, tol=self.tol, plan=self.plan)
 
-    def lines(self, query: Float[Tensor, "q dim"]) -> Lines | None:
-        """The local line at each query by the fast sum, with its bound; None where another way is better."""
-        return lines_if_cheapest(self.sample, query, tol=self.tol, plan=self.plan)
-
-    def near(self, query: Float[Tensor, "q dim"], statistic: Statistic) -> tuple[Tensor, ...]:
-        """The log of the total weight at each query, and what `statistic` makes of the points around it: exactly."""
+    def from_points(self, query: Float[Tensor, "q features"], statistic: Statistic) -> tuple[Tensor, ...]:
+        """Log of the total weight at each query, and `statistic` of the points around it. Exact."""
         return relative_weights.for_neighbourhoods(self.sample, query, statistic)
 
-    def few(self, query: Float[Tensor, "q dim"]) -> bool:
-        """Whether every pair is looked at."""
+    def takes_all_pairs(self, query: Float[Tensor, "q features"]) -> bool:
+        """True where there are so few pairs that every one is computed in float64."""
         return len(query) * len(self.sample.x) <= EXACT_PAIRS
-
-    def differentiable(
-        self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"]
-    ) -> Float[Tensor, "q columns"]:
-        """The same average with a gradient for the query; all pairs, tile by tile."""
-        sample = self.sample
-        return attend(sample.scaled(query), sample.scaled(sample.x), values, score=sample.score()).output
-
-    def weights(self, query: Float[Tensor, "q dim"]) -> Weights:
-        """The weight of each point for each query as a matrix that is never built."""
-        sample = self.sample
-        return Weights(self.told(query), sample.scaled(sample.x), score=sample.score())
-
-    def told(self, points: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim"]:
-        """Points in units of the bandwidth, from no farther than what the kernel is told of them keeps digits."""
-        sample = self.sample
-        far, beside = clamp.BY_DISTANCES if kernels.get(sample.kernel).tail_power <= 1 else clamp.BY_SQUARES
-        box = extent(sample.x)
-        return sample.scaled(clamp.clamp_to(points, box, far * sample.bandwidth, beside * sample.bandwidth))
-
-
-NEARLY_NEVER = 1e6  # a score of that much less is a weight of 0 up to 10^3 bandwidths, and leaves others 10 digits
-
-
-@dataclass(frozen=True, eq=False)
-class Mixed(Data):
-    """Data with categories: queries are tables of all features, the sample holds those with distances."""
-
-    kinds: Kinds = field(kw_only=True)
-    measured: tuple[int, ...] = field(kw_only=True)  # columns with distances
-    columns: tuple[int, ...] = field(kw_only=True)  # columns of categories
-
-    @classmethod
-    def of(cls, data: Data, columns: tuple[int, ...], counts: Float[Tensor, " kinds"]) -> Mixed:
-        """The same data, of which some columns are categories, numbered from 0, and their widths are lambdas."""
-        sample = data.sample
-        measured = tuple(i for i in range(sample.x.shape[1]) if i not in columns)
-        own, width = list(measured), sample.bandwidth
-        split = replace(sample, x=sample.x[:, own], bandwidth=width[own])
-        kinds = Kinds(sample.x[:, list(columns)], counts, width[list(columns)])
-        return cls(split, data.tol, data.plan, data.outside, kinds=kinds, measured=measured, columns=columns)
-
-    def joined(self, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
-        """Widths and after them lambdas, brought into the order of the columns."""
-        whole = torch.empty_like(bandwidth)
-        whole[list(self.measured + self.columns)] = bandwidth
-        return whole
-
-    def table(self) -> Float[Tensor, "n features"]:
-        whole = self.sample.x.new_empty(len(self.sample.x), len(self.measured) + len(self.columns))
-        whole[:, list(self.measured)] = self.sample.x
-        whole[:, list(self.columns)] = self.kinds.codes
-        return whole
-
-    def points(self, table: Float[Tensor, "q features ..."]) -> Float[Tensor, "q dim ..."]:
-        return table[:, list(self.measured)]
-
-    def spread_out(self, slopes: Float[Tensor, "q dim outputs"]) -> Float[Tensor, "q features outputs"]:
-        whole = slopes.new_full((len(slopes), len(self.measured) + len(self.columns), slopes.shape[2]), torch.nan)
-        whole[:, list(self.measured)] = slopes
-        return whole
-
-    def gradient(self, query: Float[Tensor, "q features"]) -> None:
-        """A sum over frequencies knows no categories."""
-
-    def lines(self, query: Float[Tensor, "q features"]) -> None:
-        """The same; a plan that cannot serve is refused all the same."""
-        plan_for(self.sample, self.points(query), tol=self.tol, forced=self.plan)
-
-    def squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> Mixed:
-        plain = super().squared(kernel, narrower, values)
-        return replace(self, sample=plain.sample, kinds=self.kinds.squared())
-
-    def pool(
-        self, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"] | None = None, tol: float | None = None
-    ) -> Pooled:
-        """The kernel average under the kernel of the distances times that of the categories."""
-        sample = self.sample if values is None else replace(self.sample, values=values)
-        codes = query[:, list(self.columns)]
-        return engine.pool_by_category(
-            sample, self.kinds, self.points(query), codes, tol=tol or self.tol, plan=self.plan
-        )
-
-    def near(self, query: Float[Tensor, "q features"], statistic: Statistic) -> tuple[Tensor, ...]:
-        codes = query[:, list(self.columns)]
-        return relative_weights.for_neighbourhoods_by_category(
-            self.sample, self.kinds, self.points(query), codes, statistic
-        )
 
     def differentiable(
         self, query: Float[Tensor, "q features"], values: Float[Tensor, "n columns"]
     ) -> Float[Tensor, "q columns"]:
-        return attend(self._features(query), self._features(self.table()), values, score=self._score()).output
+        """Kernel average with a gradient for the query, over all pairs."""
+        return attend(self._keys(query), self._keys(self.table()), values, score=self._score()).output
+
+    # Weights
 
     def weights(self, query: Float[Tensor, "q features"]) -> Weights:
-        near = self._features(query)
-        near[:, : len(self.measured)] = self.told(self.points(query))
-        return Weights(near, self._features(self.table()), score=self._score())
+        """Weight of each point at each query, as a matrix that is never built."""
+        return Weights(self._near_keys(query), self._keys(self.table()), score=self._score())
 
-    def _features(self, table: Float[Tensor, "q features"]) -> Tensor:
-        """Distances in bandwidths, and a one for each category: attention knows how to score both."""
-        marks = [
+    def own_weight(self, lse: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
+        """Weight p_ii of each point at itself: s_i K(0) over the sum of its row, with K(0) = 1."""
+        log_weight = self.sample.log_weight
+        return torch.exp(-lse if log_weight is None else log_weight - lse)
+
+    def pool_squared(
+        self,
+        query: Float[Tensor, "q features"],
+        lse: Float[Tensor, " q"],
+        values: Float[Tensor, "n columns"],
+        tol: float | None = None,
+    ) -> Pooled:
+        """Log of sum_i p_i^2 / s_i, and the mean of the values under these weights; `lse` is that of the kernel.
+
+        A point of weight s is a mean of s rows and has the variance sigma^2 / s, so noise adds up as
+
+            sum_i (p_i^2 / s_i) v_i = sum_i s_i K_i^2 v_i / (sum_j s_j K_j)^2.
+
+        The square of many kernels is a kernel: of a Gaussian, one narrower by sqrt(2). Then this is a kernel average.
+        Otherwise blocks of weights are squared, one after another.
+        """
+        square = kernels.get(self.sample.kernel).square
+        if square is None:
+            return self._pool_squared_weights(query, values)
+        pooled = self._squared(*square, values).pool(query, tol=tol)
+        pooled = pooled._replace(lse=torch.where(lse == NEVER, NEVER, pooled.lse - 2 * lse))
+        far = ((lse < -LARGEST_LOG_WEIGHT) & (lse != NEVER)).nonzero().flatten()
+        if len(far):
+            for whole, part in zip(pooled, self._pool_squared_weights(query[far], values), strict=True):
+                whole[far] = part
+        return pooled
+
+    def _squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> Data:
+        """Data under the square of its kernel, which is another kernel and so many times narrower."""
+        width = self.sample.bandwidth / narrower
+        return replace(self, sample=replace(self.sample, values=values, kernel=kernel, bandwidth=width))
+
+    def _pool_squared_weights(self, query: Tensor, values: Tensor) -> Pooled:
+        weights, log_weight = self.weights(query), self.sample.log_weight
+        per_weight = None if log_weight is None else torch.where(log_weight == NEVER, 0.0, torch.exp(-log_weight))
+        step = max(1, SQUARED_BLOCK // weights.shape[1])
+        lse, mean = values.new_empty(len(query)), values.new_empty(len(query), values.shape[1])
+        for low in range(0, len(query), step):
+            rows = slice(low, low + step)
+            squares = weights[rows].square()
+            squares = squares if per_weight is None else squares * per_weight
+            total = squares.sum(1)
+            lse[rows] = total.log()
+            mean[rows] = squares @ values / torch.where(total > 0, total, 1.0).unsqueeze(1)
+        return Pooled(lse, mean, torch.zeros_like(lse))
+
+    # Attention between queries and points
+
+    def _keys(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q keys"]:
+        """Points in bandwidths, as attention scores them."""
+        return self.sample.scaled(table)
+
+    def _near_keys(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q keys"]:
+        """Queries in bandwidths; far ones are moved to where the kernel still has digits."""
+        sample = self.sample
+        far, beside = clamp.BY_DISTANCES if kernels.get(sample.kernel).tail_power <= 1 else clamp.BY_SQUARES
+        box = extent(sample.x)
+        return sample.scaled(clamp.clamp_to(table, box, far * sample.bandwidth, beside * sample.bandwidth))
+
+    def _score(self) -> Score:
+        return self.sample.score()
+
+
+@dataclass(frozen=True, eq=False)
+class MixedData(Data):
+    """Data with categories: the sample holds the numeric features, `kinds` the categories."""
+
+    kinds: Kinds = field(kw_only=True)
+    numeric_columns: tuple[int, ...] = field(kw_only=True)
+    category_columns: tuple[int, ...] = field(kw_only=True)
+
+    @classmethod
+    def of(cls, data: Data, columns: tuple[int, ...], counts: Float[Tensor, " kinds"]) -> MixedData:
+        """Data of which some columns are categories, numbered from 0; their bandwidths are lambdas."""
+        sample = data.sample
+        numeric = tuple(i for i in range(sample.x.shape[1]) if i not in columns)
+        own, width = list(numeric), sample.bandwidth
+        split = replace(sample, x=sample.x[:, own], bandwidth=width[own])
+        kinds = Kinds(sample.x[:, list(columns)], counts, width[list(columns)])
+        return cls(
+            split, data.tol, data.plan, data.outside, kinds=kinds, numeric_columns=numeric, category_columns=columns
+        )
+
+    def in_column_order(self, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
+        """Bandwidths followed by lambdas, brought into the order of the table's columns."""
+        whole = torch.empty_like(bandwidth)
+        whole[list(self.numeric_columns + self.category_columns)] = bandwidth
+        return whole
+
+    def numeric(self, table: Float[Tensor, "q features ..."]) -> Float[Tensor, "q dim ..."]:
+        return table[:, list(self.numeric_columns)]
+
+    def table(self) -> Float[Tensor, "n features"]:
+        whole = self.sample.x.new_empty(len(self.sample.x), len(self.numeric_columns) + len(self.category_columns))
+        whole[:, list(self.numeric_columns)] = self.sample.x
+        whole[:, list(self.category_columns)] = self.kinds.codes
+        return whole
+
+    def all_features(self, slopes: Float[Tensor, "q dim outputs"]) -> Float[Tensor, "q features outputs"]:
+        features = len(self.numeric_columns) + len(self.category_columns)
+        whole = slopes.new_full((len(slopes), features, slopes.shape[2]), torch.nan)
+        whole[:, list(self.numeric_columns)] = slopes
+        return whole
+
+    def pool(
+        self,
+        query: Float[Tensor, "q features"],
+        values: Float[Tensor, "n columns"] | None = None,
+        tol: float | None = None,
+    ) -> Pooled:
+        """Kernel average under the product of the kernels of numeric features and of categories."""
+        sample = self.sample if values is None else replace(self.sample, values=values)
+        points, codes = self.numeric(query), query[:, list(self.category_columns)]
+        return engine.pool_by_category(sample, self.kinds, points, codes, tol=tol or self.tol, plan=self.plan)
+
+    def gradient(self, query: Float[Tensor, "q features"]) -> None:
+        """None: a Fourier series knows no categories."""
+
+    def from_points(self, query: Float[Tensor, "q features"], statistic: Statistic) -> tuple[Tensor, ...]:
+        codes = query[:, list(self.category_columns)]
+        return relative_weights.for_neighbourhoods_by_category(
+            self.sample, self.kinds, self.numeric(query), codes, statistic
+        )
+
+    def _squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> MixedData:
+        sample = super()._squared(kernel, narrower, values).sample
+        return replace(self, sample=sample, kinds=self.kinds.squared())
+
+    def _keys(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q keys"]:
+        """Points in bandwidths, and one column for each category that is 1 in its rows."""
+        one_hot = [
             (table[:, column, None] == torch.arange(levels, device=table.device)).to(table.dtype)
-            for column, levels in zip(self.columns, self._levels(), strict=True)
+            for column, levels in zip(self.category_columns, self._levels(), strict=True)
         ]
-        return torch.cat([self.sample.scaled(self.points(table)), *marks], 1)
+        return torch.cat([super()._keys(self.numeric(table)), *one_hot], 1)
+
+    def _near_keys(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q keys"]:
+        keys = self._keys(table)
+        keys[:, : len(self.numeric_columns)] = super()._near_keys(self.numeric(table))
+        return keys
 
     def _levels(self) -> list[int]:
         return [int(count) for count in self.kinds.counts.tolist()]
 
     def _score(self) -> Score:
-        dim, levels = len(self.measured), self._levels()
-        same = (-self.kinds.log_other).clamp_max(NEARLY_NEVER)
-        same = same.repeat_interleave(torch.tensor(levels, device=same.device))
+        """Kernel of the numeric features, plus a score for each category that two rows share."""
+        dim = len(self.numeric_columns)
+        same = (-self.kinds.log_other).clamp_max(-DIFFERENT_CATEGORY)
+        same = same.repeat_interleave(torch.tensor(self._levels(), device=same.device))
         width = same.new_full((dim + len(same),), torch.inf)
         width[:dim] = 1.0
-        score = scores.kernel(self.sample.kernel, width) + scores.general(
-            torch.diag(torch.cat([width[:dim] * 0, same]))
-        )
+        one_hot = scores.general(torch.diag(torch.cat([torch.zeros_like(width[:dim]), same])))
+        score = scores.kernel(self.sample.kernel, width) + one_hot
         weight = self.sample.log_weight
         return score if weight is None else score + scores.bias(weight.unsqueeze(0))

@@ -1,7 +1,7 @@
-"""Queries that no point reaches: a compact kernel ends, and what then is the caller's choice.
+"""Queries that no point reaches: a compact kernel ends at one bandwidth, and the caller chooses what then.
 
-"nearest" answers with the mean of the points that are nearest in units of the bandwidth, which is what a widening
-kernel would see first; "nan" says that there is no answer; "raise" names the row.
+"nearest" answers with the mean of the points that are nearest in bandwidths, which a widening kernel would reach first.
+"nan" answers NaN. "raise" is an error that names the row.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from regard.errors import OutsideError
 from regard.operands import NEVER
 from regard.regression.kernel_sums.radius_search import is_nearest
 from regard.regression.kernel_sums.state import Pooled
-from regard.regression.local.data import Data
-from regard.regression.local.squared_weights import Noise
+from regard.regression.local.data import Data, Noise
 
-PAIRS = 2**20  # distances that are held at a time
+DISTANCE_BLOCK = 2**20  # distances, 8 MB: computed this many at a time
 
 
-def answer(data: Data, query: Float[Tensor, "q dim"], pooled: Pooled) -> Pooled:
-    """The same averages, with an answer for queries out of reach."""
-    rows = _rows(data, pooled.lse == NEVER)
+def answer(data: Data, query: Float[Tensor, "q features"], pooled: Pooled) -> Pooled:
+    """Kernel averages, with an answer for queries out of reach."""
+    rows = _out_of_reach(data, pooled.lse == NEVER)
     if not len(rows):
         return pooled
     mean = pooled.mean.clone()
@@ -33,36 +32,40 @@ def answer(data: Data, query: Float[Tensor, "q dim"], pooled: Pooled) -> Pooled:
 
 
 def noise(
-    data: Data, query: Float[Tensor, "q dim"], variance: Float[Tensor, "n outputs"], pooled: Pooled, found: Noise
+    data: Data, query: Float[Tensor, "q features"], variance: Float[Tensor, "n outputs"], pooled: Pooled, inside: Noise
 ) -> Noise:
-    """The same for noise: a mean of the nearest points keeps the noise of these."""
-    rows = _rows(data, pooled.lse == NEVER)
+    """Noise of predictions, with an answer for queries out of reach: a mean of the nearest points has their noise."""
+    rows = _out_of_reach(data, pooled.lse == NEVER)
     if not len(rows):
-        return found
-    found = Noise(*(part.clone() for part in found))
+        return inside
+    result = Noise(*(part.clone() for part in inside))
     if data.outside == "nearest":
-        found.variance[rows], total = nearest(data, query[rows], variance)
-        found.kept[rows], found.rows[rows] = 1 / total, total
+        result.variance[rows], total = nearest(data, query[rows], variance)
+        result.kept[rows], result.rows[rows] = 1 / total, total
     else:
-        for part in found:
+        for part in result:
             part[rows] = math.nan
-    return found
+    return result
 
 
-def slope(data: Data, far: Bool[Tensor, " q"], found: Float[Tensor, "q dim outputs"]) -> Float[Tensor, "q dim outputs"]:
-    """The same for derivatives: where the nearest points answer, the answer is flat."""
-    rows = _rows(data, far)
-    if len(rows):
-        found = found.clone()
-        found[rows] = 0.0 if data.outside == "nearest" else math.nan
-    return found
+def slope(
+    data: Data, outside: Bool[Tensor, " q"], inside: Float[Tensor, "q features outputs"]
+) -> Float[Tensor, "q features outputs"]:
+    """Derivatives, with an answer for queries out of reach: a mean of the nearest points is flat."""
+    rows = _out_of_reach(data, outside)
+    if not len(rows):
+        return inside
+    result = inside.clone()
+    result[rows] = 0.0 if data.outside == "nearest" else math.nan
+    return result
 
 
-def _rows(data: Data, far: Bool[Tensor, " q"]) -> Int[Tensor, " far"]:
-    rows = far.nonzero().squeeze(-1)
+def _out_of_reach(data: Data, outside: Bool[Tensor, " q"]) -> Int[Tensor, " far"]:
+    """Rows out of reach; an error where the caller wants one."""
+    rows = outside.nonzero().squeeze(-1)
     if len(rows) and data.outside == "raise":
         msg = (
-            f"no point of the data is within reach of row {int(rows[0])} ({len(rows)} of {len(far)} rows): the "
+            f"no point of the data is within reach of row {int(rows[0])} ({len(rows)} of {len(outside)} rows): the "
             f"{data.sample.kernel} kernel ends at one bandwidth; a wider bandwidth, a kernel without an end (gaussian, "
             "laplace) or outside='nearest' would answer"
         )
@@ -71,22 +74,17 @@ def _rows(data: Data, far: Bool[Tensor, " q"]) -> Int[Tensor, " far"]:
 
 
 def nearest(
-    data: Data, query: Float[Tensor, "q dim"], values: Float[Tensor, "n columns"]
+    data: Data, query: Float[Tensor, "q features"], values: Float[Tensor, "n columns"]
 ) -> tuple[Float[Tensor, "q columns"], Float[Tensor, " q"]]:
-    """The mean of the values of the nearest points, and what these weigh together."""
+    """Mean of the values of the nearest points, and the sum of their weights."""
     sample = data.sample
     weight = torch.ones_like(values[:, 0]) if sample.log_weight is None else sample.log_weight.exp()
     keep = weight > 0
     x, values, weight = sample.x[keep], values[keep], weight[keep]
-    parts = [
-        _mean(is_nearest(part, x, sample.bandwidth), values, weight)
-        for part in data.points(query).split(max(1, PAIRS // len(x)))
-    ]
+    parts = []
+    for block in data.numeric(query).split(max(1, DISTANCE_BLOCK // len(x))):
+        near = torch.where(is_nearest(block, x, sample.bandwidth), weight, 0.0)
+        total = near.sum(1)
+        parts.append((near @ values / total.unsqueeze(1), total))
     mean, total = zip(*parts, strict=True)
     return torch.cat(mean), torch.cat(total)
-
-
-def _mean(near: Tensor, values: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    near = torch.where(near, weight, 0.0)
-    total = near.sum(1)
-    return near @ values / total.unsqueeze(1), total

@@ -1,89 +1,187 @@
-"""Degree 1: at each query a line through the data near by, by weighted least squares.
+"""Local linear regression (degree 1): at each query a line through the data around it, by weighted least squares.
 
-With the weights p_i of degree 0, the mean m of v and its covariance S under them, the line at v has the slope
-b = S^-1 Cov(v, y) and the value E[y] + b (v - m). It is linear in y: its weights are
+The line is linear in y. With the weights p of degree 0, their mean m and covariance S at a query v,
 
-    l_i(x) = p_i(x) (1 + (v - m) S^-1 (v_i - m)),
+    f(v) = sum_i l_i y_i,    l_i = p_i (1 + (v - m)' S^+ (v_i - m)),
 
-which sum to 1 and may be negative. Where the data near a query does not vary in some direction (one point in reach,
-equal points, a far query that one point decides), S has no inverse: the slope in that direction is taken as 0, the
-limit of a ridge that goes to 0, and with no direction left the answer is that of degree 0.
+where the l_i sum to 1 and may be negative. Where the points near a query do not vary in some direction (one point in
+reach, equal points, a far query that one point decides), the slope in that direction is 0, and with no direction left
+the answer is that of degree 0. See `least_squares`.
 
-Whatever is asked, the line is drawn through the points themselves (`_exact_lines`). Where pairs are many, quicker ways
-come first that know how far off they may be, and the points answer what these leave open.
+Every answer can be computed from the points around each query, exactly (`linear_exact`). Where pairs
+are many, faster routes with an error bound for each query come first (`linear_fourier`, `linear_from_averages`), and
+the points answer the queries whose bound is too large.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from regard.errors import TooLargeError
 from regard.operands import NEVER
+from regard.regression.kernel_sums.plan import plan_for
 from regard.regression.kernel_sums.relative_weights import Statistic
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local import extrapolation, linear_exact, linear_from_averages
-from regard.regression.local.constant import own_weight
-from regard.regression.local.data import Data
-from regard.regression.local.smoother import LinearSmoother
-from regard.regression.local.squared_weights import Noise
+from regard.regression.local.data import Data, MixedData, Noise
+from regard.regression.local.linear_fourier import FourierLines, lines_if_cheapest
+from regard.regression.local.linear_from_averages import Results
+from regard.weights import DENSE_LIMIT
 
-Quick = Callable[[Data, Float[Tensor, "q dim"]], tuple[tuple[Tensor, ...], Bool[Tensor, " q"]]]
+SMOOTHER_BLOCK = 2**20  # weights, 8 MB: rows of a smoother are computed this many at a time
 
 
 @dataclass(frozen=True, eq=False)
 class LocalLinear:
+    """Local linear fit of data: predictions, noise, derivatives, weights and leverage."""
+
     data: Data
     degree: ClassVar[int] = 1
 
-    def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
-        """By the fast sum where that is certain to `tol` standard deviations of y, else from the points."""
+    def predict(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q outputs"]:
+        """Value of the line at each query, with an error of at most `tol` standard deviations of y."""
         middle = self.data.sample.values.mean(0)
-        answer = linear_exact.value(self.data.sample.values - middle)
-        found = self.data.lines(query)
-        if found is None:
-            lse, value = self._asked(query, answer, linear_from_averages.value)
+        statistic = linear_exact.value_at(self.data.sample.values - middle)
+        fast = self._fourier(query)
+        if fast is None:
+            lse, value = self._statistic(query, statistic, linear_from_averages.value)
             pooled = Pooled(lse, value + middle, torch.zeros_like(lse))
             return extrapolation.answer(self.data, query, pooled).mean
-        redo = (~(found.error <= self.data.tol)).nonzero().squeeze(-1)
+        redo = (~(fast.error <= self.data.tol)).nonzero().squeeze(-1)
         if len(redo):
-            found.value[redo] = self.data.near(query[redo], answer)[1] + middle
-        return found.value
+            fast.value[redo] = self.data.from_points(query[redo], statistic)[1] + middle
+        return fast.value
 
-    def _asked(self, query: Float[Tensor, "q dim"], answer: Statistic, quick: Quick) -> tuple[Tensor, ...]:
-        """From the points where these are few, else quickly; from the points again where that is in doubt."""
-        if self.data.few(query):
-            return self.data.near(query, answer)
-        found, doubt = quick(self.data, query)
+    def _fourier(self, query: Float[Tensor, "q features"]) -> FourierLines | None:
+        """Lines by Fourier series, with error bounds; None where that is not the best plan, and for categories."""
+        data = self.data
+        if isinstance(data, MixedData):
+            plan_for(data.sample, data.numeric(query), tol=data.tol, forced=data.plan)  # refuses an impossible plan
+            return None
+        return lines_if_cheapest(data.sample, query, tol=data.tol, plan=data.plan)
+
+    def _statistic(
+        self, query: Float[Tensor, "q features"], exact: Statistic, fast: Callable[..., Results]
+    ) -> tuple[Tensor, ...]:
+        """Log total weight and a statistic at each query: exact if pairs are few, else by a fast route first."""
+        data = self.data
+        if data.takes_all_pairs(query):
+            return data.from_points(query, exact)
+        results, doubt = fast(data.sample, data.numeric(query), partial(data.pool, query), data.tol)
         redo = doubt.nonzero().squeeze(-1)
         if len(redo):
-            again = self.data.near(query[redo], answer)
-            found = tuple(whole.index_copy(0, redo, part) for whole, part in zip(found, again, strict=True))
-        return found
+            better = data.from_points(query[redo], exact)
+            results = tuple(whole.index_copy(0, redo, part) for whole, part in zip(results, better, strict=True))
+        return results
 
-    def noise(self, query: Float[Tensor, "q dim"], variance: Float[Tensor, "n outputs"]) -> Noise:
-        """The variance of a row near each query, and how much of it the prediction keeps."""
-        log_weight = self.data.sample.log_weight
-        answer = linear_exact.noise(variance, None if log_weight is None else log_weight.exp())
-        lse, near, kept, total = self._asked(query, answer, linear_from_averages.noise(variance))
+    def noise(self, query: Float[Tensor, "q features"], variance: Float[Tensor, "n outputs"]) -> Noise:
+        """Variance of a row near each query, and the share of it that stays in the prediction."""
+        data, log_weight = self.data, self.data.sample.log_weight
+        exact = linear_exact.noise_at(variance, None if log_weight is None else log_weight.exp())
+        fast = partial(linear_from_averages.noise, variance, partial(data.pool_squared, query))
+        lse, near, kept, total = self._statistic(query, exact, fast)
         pooled = Pooled(lse, near, torch.zeros_like(lse))
-        return extrapolation.noise(self.data, query, variance, pooled, Noise(near, kept, 1 / total))
+        return extrapolation.noise(data, query, variance, pooled, Noise(near, kept, 1 / total))
 
-    def derivative(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim outputs"]:
-        """df/dx of the fit itself, which is not the slope of the local line: the line changes with x too."""
+    def derivative(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q features outputs"]:
+        """df/dx of the fit. It is not the slope of the local line, because the line itself changes with x."""
         data, values = self.data, self.data.sample.values
-        lse, slope = data.near(query, linear_exact.derivative(data.sample, values - values.mean(0)))
-        return data.spread_out(extrapolation.slope(data, lse == NEVER, slope))
+        lse, slope = data.from_points(query, linear_exact.derivative_at(data.sample, values - values.mean(0)))
+        return data.all_features(extrapolation.slope(data, lse == NEVER, slope))
 
-    def weights(self, query: Float[Tensor, "q dim"]) -> LinearSmoother:
+    def weights(self, query: Float[Tensor, "q features"]) -> LinearSmoother:
+        """Weights l of the points at each query, as a matrix that is never built."""
         return LinearSmoother(self.data, query)
 
     def leverage(self) -> Float[Tensor, " n"]:
-        """l_ii = p_ii (1 + (v_i - m) S^-1 (v_i - m))."""
-        answer = linear_exact.lift(self.data.sample.values)
-        lse, lift = self._asked(self.data.table(), answer, linear_from_averages.lift)
-        return own_weight(self.data, lse) * (1 + lift)
+        """Diagonal of the smoother: l_ii = p_ii (1 + (v_i - m)' S^+ (v_i - m))."""
+        statistic = linear_exact.mahalanobis_at(self.data.sample.values)
+        lse, distance = self._statistic(self.data.table(), statistic, linear_from_averages.mahalanobis)
+        return self.data.own_weight(lse) * (1 + distance)
+
+
+class LinearSmoother:
+    r"""The weights l of a local linear fit: ``smoother @ y`` is the fit, each row sums to 1 and may be negative.
+
+    l_ij = p_ij (1 + (x_i - m_i) S_i^-1 (x_j - m_i)): the weights p of degree 0, tilted. Not a `Weights`, since it is no
+    distribution.
+
+    Shapes: (queries, points). A query that no point reaches has a row of zeros.
+
+    >>> import numpy as np, regard as rg
+    >>> x = np.linspace(0, 1, 5)[:, None]
+    >>> smoother = rg.NadarayaWatson(bandwidth=0.3, degree=1).fit(x, 2 * x[:, 0]).weights([[1.5]])
+    >>> smoother.shape
+    torch.Size([1, 5])
+    >>> smoother.dense().round(decimals=2)
+    tensor([[-0.0000, -0.0200, -0.2800, -1.3700,  2.6800]], dtype=torch.float64)
+    """
+
+    def __init__(self, data: Data, query: Float[Tensor, "queries features"]) -> None:
+        self._data, self._query = data, query
+
+    @property
+    def shape(self) -> torch.Size:
+        return torch.Size((len(self._query), len(self._data.sample.x)))
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self._query.dtype
+
+    @property
+    def device(self) -> torch.device:
+        return self._query.device
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __matmul__(self, x: Tensor) -> Tensor:
+        """(q, n) @ (n,) or (n, d) -> (q,) or (q, d): the lines through these values."""
+        if len(x) != self.shape[1] or x.dtype != self.dtype or x.dim() > 2:
+            return self._data.weights(self._query) @ x  # which says what is wrong with it
+        matrix = x.unsqueeze(1) if x.dim() == 1 else x
+        _, out = self._data.from_points(self._query, linear_exact.value_at(matrix))
+        return out.squeeze(1) if x.dim() == 1 else out
+
+    def __getitem__(self, index: Any) -> Tensor:
+        """A dense block: ints, slices and index tensors mean what they mean for a tensor."""
+        # Which row and column each cell of the block comes from: views of q + n numbers, indexed as the matrix was.
+        queries, points = self.shape
+        rows = torch.arange(queries, device=self.device).unsqueeze(1).expand(queries, points)[index]
+        columns = torch.arange(points, device=self.device).expand(queries, points)[index]
+        self._check_size("this block", rows.numel(), DENSE_LIMIT)
+        needed, place = torch.unique(rows, return_inverse=True)
+        block = self._query.new_zeros(rows.shape)
+        step = max(1, SMOOTHER_BLOCK // max(1, points))
+        for low in range(0, len(needed), step):
+            part = (place >= low) & (place < low + step)
+            block[part] = self._rows(needed[low : low + step])[place[part] - low, columns[part]]
+        return block
+
+    def dense(self, limit: int = DENSE_LIMIT) -> Tensor:
+        """The whole matrix, refused above `limit` bytes."""
+        self._check_size("the whole matrix", self.shape.numel(), limit)
+        return self._rows(torch.arange(len(self), device=self.device))
+
+    def _rows(self, rows: Int[Tensor, " some"]) -> Float[Tensor, "some points"]:
+        return self._data.from_points(self._query[rows], linear_exact.rows_at(self._data.sample.values))[1]
+
+    def _check_size(self, what: str, cells: int, limit: int) -> None:
+        size = cells * self._query.element_size()
+        if size > limit:
+            msg = (
+                f"{what} of {tuple(self.shape)} weights would take {size:,} bytes, above the limit of {limit:,}: ask "
+                f"for fewer rows; dense(limit={size}) would build it"
+            )
+            raise TooLargeError(msg)
+
+    def __repr__(self) -> str:
+        queries, points = self.shape
+        return f"LinearSmoother({queries} x {points}, {self.dtype}, rows sum to 1 and may be negative, never built)"

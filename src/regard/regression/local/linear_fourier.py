@@ -1,11 +1,11 @@
-"""Local lines at a million queries, by the same Fourier series as the average.
+"""Local lines at a million queries by the Fourier series of `kernel_sums.fourier`, with an error bound for each query.
 
-A line through the data near a query, a + b.(x - q) by weighted least squares, solves M (a, b) = t with
+Weighted least squares for a line a + b.(x - q) at a query q solves M (a, b) = t with
 
-    M = sum_i s_i K_i (1, u_i) (1, u_i)^T,    t = sum_i s_i K_i (1, u_i) y_i,    u_i = x_i - q.
+    M = sum_i s_i K_i (1, u_i) (1, u_i)',    t = sum_i s_i K_i (1, u_i) y_i,    u_i = x_i - q.
 
-Each entry is a sum of order 0, 1 or 2 (`kernel_sums.fourier`), measured from the query itself, so that nothing large is
-subtracted. Each query has a bound on the error of a, from what its sums may be off by: docs/en/regression-bound.md.
+Each entry is a sum of order 0, 1 or 2 in u, which is a Fourier series with its own multipliers. u is measured from the
+query, so no large numbers are subtracted. The bound on the error of a is argued in docs/en/regression-bound.md.
 """
 
 from __future__ import annotations
@@ -22,35 +22,36 @@ from regard.regression.kernel_sums import nufft
 from regard.regression.kernel_sums.fourier import Series, series_in_box, spectrum
 from regard.regression.kernel_sums.plan import plan_for
 from regard.regression.kernel_sums.sample import Sample, Standardised, standardise_by_axis
+from regard.regression.local.least_squares import gauss_jordan_inverse
 
-CHUNK = 2**14  # queries solved at a time: their matrices stay in the cache
-SOLVING = 8  # roundings of an entry of M or t in what is computed from it
+QUERY_BLOCK = 2**14  # queries solved at a time: their matrices stay in the cache
+SOLVER_ROUNDINGS = 8  # roundings of an entry of M or t in the solution
 
 
-class Lines(NamedTuple):
-    """The local line at each query itself, and a bound on its error, in standard deviations of y."""
+class FourierLines(NamedTuple):
+    """Value of the local line at each query, and a bound on its error in standard deviations of y."""
 
-    value: Float[Tensor, "q columns"]
+    value: Float[Tensor, "q outputs"]
     error: Float[Tensor, " q"]  # inf: nothing is known
 
 
 class Equations(NamedTuple):
-    """M and t of each query, with k = 1 + axes, and by how much an entry may be off."""
+    """Normal equations of each query, with k = 1 + dim, and bounds on the errors of their entries."""
 
-    matrix: Float[Tensor, "k k q"]
-    right: Float[Tensor, "k columns q"]
-    off_matrix: Float[Tensor, "k k 1"]
-    off_right: Float[Tensor, "k columns 1"]
+    matrix: Float[Tensor, "k k q"]  # M
+    right: Float[Tensor, "k outputs q"]  # t
+    matrix_error: Float[Tensor, "k k 1"]
+    right_error: Float[Tensor, "k outputs 1"]
 
-    def part(self, some: slice) -> Equations:
-        return self._replace(matrix=self.matrix[..., some], right=self.right[..., some])
+    def block(self, queries: slice) -> Equations:
+        return self._replace(matrix=self.matrix[..., queries], right=self.right[..., queries])
 
 
 class Sums(NamedTuple):
-    """Equations of some queries, in standardised units."""
+    """Normal equations of the queries near the data, in the units of the standardised data."""
 
     data: Standardised
-    rows: Int[Tensor, " inside"]  # of the queries
+    rows: Int[Tensor, " near"]  # of the queries
     equations: Equations
     log_unit: float  # of the weights
 
@@ -62,8 +63,8 @@ def lines_if_cheapest(
     tol: float = 1e-6,
     plan: str = "auto",
     left_out: Float[Tensor, " n"] | None = None,
-) -> Lines | None:
-    """The local line at each query, or None where the Fourier series is not the way that `plan` chooses.
+) -> FourierLines | None:
+    """Value of the local line at each query, or None where `plan` does not choose the Fourier series.
 
     A feature of infinite bandwidth is a direction of the line too, and has no frequencies: None.
     """
@@ -79,31 +80,32 @@ def lines_if_cheapest(
 
 def lines(
     sample: Sample, query: Float[Tensor, "q dim"], tol: float, left_out: Float[Tensor, " n"] | None = None
-) -> Lines:
-    """For the Gaussian kernel and 1 to 3 features of finite width; queries whose bound is above `tol` are the caller's.
+) -> FourierLines:
+    """Value of the local line at each query, for the Gaussian kernel and 1 to 3 features of finite bandwidth.
 
-    With `left_out` the queries are the points themselves, and that much of its own weight counts for none.
+    Queries whose bound is above `tol` are left to the caller. With `left_out` the queries are the points themselves,
+    and that much of a point's own weight does not count.
     """
-    value, error = query.new_zeros(len(query), sample.values.shape[1]), query.new_full((len(query),), math.inf)
+    result = FourierLines(query.new_zeros(len(query), sample.values.shape[1]), query.new_full((len(query),), math.inf))
     known = sums(sample, query, tol)
     if known is None:
-        return Lines(value, error)
+        return result
     data, rows, equations, log_unit = known
     if left_out is not None:
         # The point itself is at u = 0: it is in the sums of order 0 alone.
         own = left_out * math.exp(-log_unit)
         equations.matrix[0, 0] -= own
         equations.right[0] -= own * data.values.T
-    for first in range(0, len(rows), CHUNK):
-        block = slice(first, first + CHUNK)
-        solved = _solved(equations.part(block))
-        value[rows[block]] = torch.addcmul(data.mean, solved.value, data.scale)
-        error[rows[block]] = solved.error
-    return Lines(value, error)
+    for first in range(0, len(rows), QUERY_BLOCK):
+        block = slice(first, first + QUERY_BLOCK)
+        solved = _solve(equations.block(block))
+        result.value[rows[block]] = torch.addcmul(data.mean, solved.value, data.scale)
+        result.error[rows[block]] = solved.error
+    return result
 
 
 def sums(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> Sums | None:
-    """M and t of the queries that a box around the data holds; None where there is no such box."""
+    """Normal equations of the queries within a box around the data; None where the box is too large for a series."""
     data = standardise_by_axis(sample, query)
     box = series_in_box(data, tol)
     if box is None:
@@ -115,68 +117,53 @@ def sums(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> Sums | No
 
 
 def _equations(data: Standardised, series: Series) -> tuple[Equations, float]:
-    """M and t at queries that are all in the box, and the log of the weights' unit."""
+    """Normal equations by a transform to the queries for each entry, and the log of the unit of the weights."""
     modes, mass, log_unit = spectrum(data, series)
-    transform = nufft.plan(2, series.radians(data.query), series.modes, series.eps)
-    (queries, dim), columns = data.query.shape, data.values.shape[1]
+    to_queries = nufft.plan(2, series.radians(data.query), series.modes, series.eps)
+    (queries, dim), outputs = data.query.shape, data.values.shape[1]
     k, new = 1 + dim, data.query.new_empty
-    off = [series.error(len(data.x), order) for order in range(3)]
-    result = Equations(new(k, k, queries), new(k, columns, queries), new(k, k, 1), new(k, columns, 1))
+    error_by_order = [series.error(len(data.x), order) for order in range(3)]
+    result = Equations(new(k, k, queries), new(k, outputs, queries), new(k, k, 1), new(k, outputs, 1))
     for (a, b), multiplier in _multipliers(series).items():
-        slack = [(off[(a > 0) + (b > 0)] + SOLVING * nufft.UNIT_ROUNDOFF) * one for one in mass]
-        result.off_matrix[a, b] = result.off_matrix[b, a] = slack[0]
-        for row, one in enumerate(modes if a == 0 else modes[:1]):
-            sums = torch.view_as_real(transform((one * multiplier).unsqueeze(0))[0])
+        error = [(error_by_order[(a > 0) + (b > 0)] + SOLVER_ROUNDINGS * nufft.UNIT_ROUNDOFF) * one for one in mass]
+        result.matrix_error[a, b] = result.matrix_error[b, a] = error[0]
+        for row, coefficients in enumerate(modes if a == 0 else modes[:1]):
+            sums = torch.view_as_real(to_queries((coefficients * multiplier).unsqueeze(0))[0])
             if row == 0:
                 result.matrix[a, b] = result.matrix[b, a] = sums[:, 0]
-            for part in (0, 1):
+            for part in (0, 1):  # real and imaginary part hold one column each
                 column = 2 * row + part - 1
-                if a == 0 and 0 <= column < columns:
-                    result.right[b, column], result.off_right[b, column] = sums[:, part], slack[row]
+                if a == 0 and 0 <= column < outputs:
+                    result.right[b, column], result.right_error[b, column] = sums[:, part], error[row]
     return result, log_unit
 
 
 def _multipliers(series: Series) -> dict[tuple[int, int], Tensor | float]:
-    """Of each entry of M, above and on the diagonal."""
+    """Multipliers of the Fourier coefficients for each entry of M, on and above the diagonal."""
     kappa = series.frequencies()
-    found: dict[tuple[int, int], Tensor | float] = {(0, 0): 1.0}
+    entries: dict[tuple[int, int], Tensor | float] = {(0, 0): 1.0}
     for a, one in enumerate(kappa, 1):
-        found[0, a] = 1j * one
+        entries[0, a] = 1j * one
         for b, two in enumerate(kappa[a - 1 :], a):
-            found[a, b] = float(a == b) - one * two
-    return found
+            entries[a, b] = float(a == b) - one * two
+    return entries
 
 
-def _solved(sums: Equations) -> Lines:
-    """The line at u = 0, and its bound: z + G e, as the documents have it."""
-    guess = _inverse(sums.matrix)
+def _solve(sums: Equations) -> FourierLines:
+    """Value of the line at u = 0, and the bound z + G e of docs/en/regression-bound.md."""
+    guess = gauss_jordan_inverse(sums.matrix)
     line = _product(guess, sums.right)
-    missed = (_product(sums.matrix, line) - sums.right).abs() + sums.off_right
-    missed += _product(sums.off_matrix, line.abs())
-    unit = torch.eye(len(guess), dtype=guess.dtype).unsqueeze(2)
-    grown = (_product(guess, sums.matrix) - unit).abs() + _product(guess.abs(), sums.off_matrix)
-    shift = _product(guess.abs(), missed)  # (k, columns, q)
-    most = grown.sum(1).amax(0)
-    rest = grown[0].sum(0) * shift.amax(0) / torch.where(most < 1, 1 - most, math.nan)
+    residual = (_product(sums.matrix, line) - sums.right).abs() + sums.right_error
+    residual += _product(sums.matrix_error, line.abs())
+    identity = torch.eye(len(guess), dtype=guess.dtype).unsqueeze(2)
+    growth = (_product(guess, sums.matrix) - identity).abs() + _product(guess.abs(), sums.matrix_error)
+    shift = _product(guess.abs(), residual)  # (k, outputs, q)
+    norm = growth.sum(1).amax(0)
+    rest = growth[0].sum(0) * shift.amax(0) / torch.where(norm < 1, 1 - norm, math.nan)
     error = (shift[0] + rest).amax(0)
-    return Lines(line[0].T, error.nan_to_num(nan=math.inf))
+    return FourierLines(line[0].T, error.nan_to_num(nan=math.inf))
 
 
 def _product(left: Float[Tensor, "a b #q"], right: Float[Tensor, "b c #q"]) -> Float[Tensor, "a c #q"]:
-    """Of many small matrices, side by side."""
+    """Products of many small matrices side by side."""
     return (left.unsqueeze(2) * right.unsqueeze(0)).sum(1)
-
-
-def _inverse(matrix: Float[Tensor, "k k q"]) -> Float[Tensor, "k k q"]:
-    """By Gauss and Jordan, without pivots: the bound does not trust it, it looks at what it does to `matrix`."""
-    work = matrix.clone()
-    for pivot in range(len(work)):
-        column, one = work[:, pivot].clone(), 1 / work[pivot, pivot]
-        column[pivot] = 0.0
-        row = work[pivot] * one
-        row[pivot] = one
-        work[:, pivot] = 0.0
-        work[pivot] = 0.0
-        work -= column.unsqueeze(1) * row.unsqueeze(0)
-        work[pivot] = row
-    return work

@@ -1,6 +1,6 @@
 """Kernel averages of out-of-core data: each chunk is averaged on its own, and partial averages merge.
 
-For local linear fits a chunk averages v, y, v y and v v (see `local.moments`) in a frame that the summary gives and all
+For local linear fits a chunk averages v, y, v y and v v (`local.least_squares`) in a frame of the summary that all
 chunks share; lines are solved from the merged averages. Far from the frame's origin v v is large, and the Fourier sum,
 whose error is a part of the whole, would leave few digits for a line. So it measures from the query itself, its result
 is moved to the frame, and its error is stated as seen from the query. All other plans are exact.
@@ -24,8 +24,8 @@ from regard.regression.kernel_sums.radius_search import Nearest, nearest_points
 from regard.regression.kernel_sums.sample import Sample, scale_of
 from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.local import linear_fourier
+from regard.regression.local.least_squares import FIRST_ORDER_MARGIN, Frame, MomentErrors, Moments, moment_columns
 from regard.regression.local.linear_fourier import Sums
-from regard.regression.local.moments import Frame, Moments, Off, columns_of
 from regard.regression.out_of_core.source import Chunk, Source
 from regard.regression.out_of_core.summary import Summary
 
@@ -121,7 +121,6 @@ def _chunk_state(shared: tuple[ChunkAverage, Tensor], chunk: Chunk) -> PartialAv
     return settings.chunk_state(query, chunk)
 
 
-SAFETY = 2.0  # times the first-order effect of errors on a line, which is nearly all of it where it is small
 LINES_RANGE = 25.0  # largest difference of two chunks' averages, as seen from a query that the Fourier sum answers
 
 
@@ -141,7 +140,7 @@ class LinearAverages:
         frame = Frame.around(x.mean, deviation, bandwidth.to(x.mean), summary.y.mean)
         ones = torch.ones_like(x.mean).unsqueeze(0)
         return LinearAverages(
-            frame, bandwidth.to(x.mean) / frame.unit, columns_of(ones, summary.y_scale().unsqueeze(0))[0]
+            frame, bandwidth.to(x.mean) / frame.unit, moment_columns(ones, summary.y_scale().unsqueeze(0))[0]
         )
 
     @property
@@ -207,7 +206,8 @@ class LinearAverages:
 
     def values(self, query: Float[Tensor, "q dim"], mean: Float[Tensor, "q columns"]) -> Float[Tensor, "q outputs"]:
         """Value of the line at each query, from averages of the columns."""
-        return Moments.of(self.frame, query, torch.zeros_like(mean[:, 0]), mean).value()
+        moments = self._moments(query, mean)
+        return self.frame.level + moments.value(moments.solve(moments.vy))
 
     def answer(self, query: Float[Tensor, "q dim"], state: PartialAverage) -> Float[Tensor, "q outputs"]:
         """Value of the line; where no point is in reach, the mean of the nearest points, or NaN if not known."""
@@ -217,10 +217,16 @@ class LinearAverages:
 
     def uncertain(self, query: Float[Tensor, "q dim"], pooled: Pooled, tol: float) -> Bool[Tensor, " q"]:
         """Queries where errors of the averages may move the line by more than `tol`: few points, or little spread."""
-        line = Moments.of(self.frame, query, pooled.lse, pooled.mean)
-        off = Off.of(line, pooled.error.unsqueeze(1) * self.scale, line.away)  # errors are as seen from the query
-        tilt = line.solved(line.away.unsqueeze(2)).squeeze(2)
-        return ~(SAFETY * line.moved(off, tilt, line.solved(line.vy)) <= tol * self.scale[self.outputs]).all(1)
+        moments = self._moments(query, pooled.mean)
+        errors = MomentErrors.of(
+            moments, pooled.error.unsqueeze(1) * self.scale, moments.away
+        )  # errors are as seen from the query
+        tilt = moments.solve(moments.away.unsqueeze(2)).squeeze(2)
+        error = FIRST_ORDER_MARGIN * moments.value_error(errors, tilt, moments.solve(moments.vy))
+        return ~(error <= tol * self.scale[self.outputs]).all(1)
+
+    def _moments(self, query: Float[Tensor, "q dim"], mean: Float[Tensor, "q columns"]) -> Moments:
+        return Moments.of(self.frame.place(query), mean, len(self.frame.level))
 
 
 def exact_average(sample: Sample, query: Float[Tensor, "q dim"], plan: str) -> Pooled:

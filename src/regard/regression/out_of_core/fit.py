@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Proble
 from regard.regression.bandwidth.optimise import LOOSE
 from regard.regression.bandwidth.search import Counter, Listener, Search, Selection, show
 from regard.regression.bandwidth.search import select as select_in_memory
-from regard.regression.bandwidth.starts import wide
+from regard.regression.bandwidth.starts import informative_width
 from regard.regression.out_of_core.dask import DaskSource, is_dask
 from regard.regression.out_of_core.leave_one_out import LeaveOneOut, count_unit, evaluate
 from regard.regression.out_of_core.parquet import Names, Parquet, ParquetSource
@@ -175,13 +175,13 @@ def select(
         return first._replace(bandwidth=bandwidth, value=math.nan, residuals=sample.y[:0])
     problem = Problem.of(sample.x, sample.y, kernel, 0, log_weight, left_out)
     listener = listener or (show if verbose else None)
-    search = Search(problem, Counter(listener and _of_all_rows(listener, summary.rows), first.evaluations), tight=True)
-    search.objective = cast("Any", OutOfCoreObjective(source, summary, kernel, unit))
+    counter = Counter(listener and _of_all_rows(listener, summary.rows), first.evaluations)
+    search = Search(problem, OutOfCoreObjective(source, summary, kernel, unit), counter, tight=True)
     start = _scaled_to_all_rows(first.bandwidth / problem.unit, share)
     search.evaluate(start)
     if not bool(torch.isfinite(start).all()):
         # A feature that does not help a few rows may help all rows: try it again with a very wide bandwidth.
-        search.descend(torch.where(search.bounds.free, start.clamp_max(wide(problem)), math.inf), LOOSE)
+        search.descend(torch.where(search.bounds.free, start.clamp_max(informative_width(problem)), math.inf), LOOSE)
     search.settle(start)
     if listener is show:
         sys.stderr.write("\n")

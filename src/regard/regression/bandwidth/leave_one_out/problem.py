@@ -1,4 +1,11 @@
-"""What leave-one-out is asked about: the data in units in which nothing is large, and what an answer holds."""
+"""Standardised data of leave-one-out, and the result at one bandwidth.
+
+The criterion of a bandwidth h is the mean squared leave-one-out residual
+
+    CV(h) = sum_i w_i (y_i - f_{-i}(x_i))^2 / sum_i w_i,
+
+where f_{-i} is fitted without row i. With several outputs each square is divided by the variance of its output.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.regression.kernel_sums.categorical import Kinds
@@ -16,26 +23,26 @@ from regard.regression.kernel_sums.categorical import Kinds
 class Evaluation(NamedTuple):
     """Leave-one-out at one bandwidth."""
 
-    value: float  # sum_i w_i r_i^2 / sum_i w_i; with several outputs each square is divided by its output's variance
-    # Of the value by the logarithm of each bandwidth, 0 where it is infinite; and by each lambda, 0 where it is 0.
+    value: float  # CV(h)
+    # d CV / d log h of each bandwidth, 0 where it is infinite; d CV / d lambda of each lambda, 0 where it is 0.
     gradient: Float[Tensor, " features"]
-    ordered: Float[Tensor, "n outputs"]  # residuals as the problem has its rows
-    order: Tensor  # the caller's row of each
+    ordered: Float[Tensor, "n outputs"]  # residuals in the order of the problem's rows
+    order: Int[Tensor, " n"]  # the caller's row of each
 
     @property
     def residuals(self) -> Float[Tensor, "n outputs"]:
-        """y_i - f_{-i}(x_i) in the caller's order. A search asks once, at its end: a million rows take a while."""
-        return _back(self.ordered, self.order)
+        """y_i - f_{-i}(x_i) in the caller's order, computed when asked for: a million rows take a while."""
+        return _unsort(self.ordered, self.order)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Points in the order of their widest feature, features in standard deviations, outputs from their mean.
+    """Data of leave-one-out: features standardised, outputs centred, rows sorted along the widest feature.
 
-    A point of weight w counts w times in the average of squares. It leaves itself out whole unless `left_out` says how
-    much of w goes: 1 where a weight is a count, so that a point of weight 2 is a pair of twins that predict each other.
+    A row of weight w counts w times in CV. It is left out whole unless `left_out` says how much of w goes: 1 where
+    weights are counts, so that a row of weight 2 is a pair of equal rows that predict each other.
 
-    With categories, those of one combination stand together, and a bandwidth has the lambdas after the widths.
+    With categories, rows of one combination of categories stand together, and a bandwidth has its lambdas last.
     """
 
     x: Float[Tensor, "n dim"]
@@ -43,11 +50,11 @@ class Problem:
     kernel: str
     degree: int
     log_weight: Float[Tensor, " n"] | None
-    log_kept: Float[Tensor, " n"] | None  # log of the part of its weight that a point keeps when left out; None: none
+    log_kept: Float[Tensor, " n"] | None  # log of the share of its weight that a left out row keeps; None: nothing
     share: Float[Tensor, " n"]  # w_i / sum w
-    per_output: Float[Tensor, " outputs"]  # what a squared residual of each output is multiplied by
-    unit: Float[Tensor, " features"]  # of each feature, in the caller's; 1 for categories
-    order: Tensor  # the caller's row of each row
+    output_weight: Float[Tensor, " outputs"]  # of a squared residual in CV
+    unit: Float[Tensor, " features"]  # standard deviation of each feature; 1 for categories
+    order: Int[Tensor, " n"]  # the caller's row of each row
     kinds: Kinds | None = None
 
     @classmethod
@@ -61,13 +68,14 @@ class Problem:
         left_out: Float[Tensor, " n"] | None = None,
         kinds: Kinds | None = None,
     ) -> Problem:
+        """Standardise and sort the data."""
         weight = torch.ones_like(y[:, 0]) if log_weight is None else torch.exp(log_weight - log_weight.max())
         share = weight / weight.sum()
-        x, unit = _standard(x, share)
+        x, unit = _standardise(x, share)
         y = y - share @ y
         variance = share @ y.square()
         several = y.shape[1] > 1
-        per_output = torch.where(variance > 0, 1 / variance, 1.0) if several else torch.ones_like(variance)
+        output_weight = torch.where(variance > 0, 1 / variance, 1.0) if several else torch.ones_like(variance)
         widest = int((x.amax(0) - x.amin(0)).argmax()) if x.shape[1] else 0
         order = torch.argsort(x[:, widest], stable=True) if x.shape[1] else torch.arange(len(x), device=x.device)
         if kinds is not None:
@@ -79,74 +87,75 @@ class Problem:
             log_kept = torch.log((1 - left_out / torch.exp(log_weight)).clamp_min(0.0))[order]
         log_weight = None if log_weight is None else log_weight[order]
         x, y, share = x[order], y[order], share[order]
-        return cls(x, y, kernel, degree, log_weight, log_kept, share, per_output, unit, order, kinds)
+        return cls(x, y, kernel, degree, log_weight, log_kept, share, output_weight, unit, order, kinds)
 
-    def thinned(self, points: int) -> Problem:
-        """About so many of the points, evenly along the order, in the same units."""
-        some = torch.linspace(0, len(self.x) - 1, points, dtype=torch.float64).round().to(torch.int64)
+    def subsample(self, rows: int) -> Problem:
+        """About this many rows, evenly along the order, in the same units."""
+        some = torch.linspace(0, len(self.x) - 1, rows, dtype=torch.float64).round().to(torch.int64)
         log_weight, log_kept = (None if t is None else t[some] for t in (self.log_weight, self.log_kept))
-        y = self.y[some]
         share = self.share[some] / self.share[some].sum()
-        order = torch.arange(len(some))
-        parts = self.x[some], y, self.kernel, self.degree, log_weight, log_kept, share, self.per_output, self.unit
-        return Problem(*parts, order, None if self.kinds is None else self.kinds.at(some))
+        parts = self.x[some], self.y[some], self.kernel, self.degree, log_weight, log_kept, share
+        kinds = None if self.kinds is None else self.kinds.at(some)
+        return Problem(*parts, self.output_weight, self.unit, torch.arange(len(some)), kinds)
 
     @cached_property
-    def spread(self) -> Float[Tensor, " dim"]:
-        """Largest less smallest value of each feature, in its units."""
+    def extent(self) -> Float[Tensor, " dim"]:
+        """Largest minus smallest value of each feature, in standard deviations."""
         return self.x.amax(0) - self.x.amin(0)
 
     @cached_property
-    def no_help(self) -> Float[Tensor, " features"]:
-        """The bandwidth at which no feature matters."""
+    def irrelevant(self) -> Float[Tensor, " features"]:
+        """Bandwidth at which no feature matters: infinite widths and the largest lambdas."""
         infinite = torch.full_like(self.x[0], torch.inf)
         return infinite if self.kinds is None else torch.cat((infinite, self.kinds.most))
 
-    def matters(self, chance: Float[Tensor, " kinds"]) -> Bool[Tensor, " kinds"]:
-        """Which categories these lambdas tell apart, of those that differ at all."""
+    def relevant_categories(self, lambdas: Float[Tensor, " kinds"]) -> Bool[Tensor, " kinds"]:
+        """Categories that change the weights at these lambdas: more than one occurs, and lambda is not the largest."""
         assert self.kinds is not None  # noqa: S101  a caller that has lambdas has categories
-        return (self.kinds.codes != self.kinds.codes[0]).any(0) & (chance < self.kinds.most)
+        return (self.kinds.codes != self.kinds.codes[0]).any(0) & (lambdas < self.kinds.most)
 
     @cached_property
     def deviation(self) -> Float[Tensor, " outputs"]:
-        """Of each output; 1 where it is constant."""
+        """Standard deviation of each output; 1 where it is constant."""
         deviation = (self.share @ self.y.square()).sqrt()
         return torch.where(deviation > 0, deviation, 1.0)
 
     @cached_property
     def log_left_out(self) -> Float[Tensor, " n"]:
-        """Log of the weight that goes when a point is left out."""
+        """Log of the weight that goes when a row is left out."""
         whole = self.log_weights
         return whole if self.log_kept is None else whole + torch.log1p(-torch.exp(self.log_kept))
 
     @cached_property
     def log_weights(self) -> Float[Tensor, " n"]:
-        """Log of each weight, also where none was given."""
+        """Log of each weight; 0 where no weights were given."""
         return torch.zeros_like(self.share) if self.log_weight is None else self.log_weight
 
     @property
     def total_variance(self) -> float:
-        """What the value would be if each point were predicted by the mean of all."""
-        return float(self.share @ self.y.square() @ self.per_output)
+        """Value of CV if each row were predicted by the mean of all."""
+        return float(self.share @ self.y.square() @ self.output_weight)
 
-    def back(self, rows: Float[Tensor, "n ..."]) -> Float[Tensor, "n ..."]:
-        """What is known of each row, in the caller's order."""
-        return _back(rows, self.order)
+    def in_caller_order(self, rows: Float[Tensor, "n ..."]) -> Float[Tensor, "n ..."]:
+        """Rows in the order in which the caller gave the data."""
+        return _unsort(rows, self.order)
 
-    def answer(self, residuals: Float[Tensor, "n outputs"], gradient: Float[Tensor, " dim"]) -> Evaluation:
-        """Weigh the squares of the residuals."""
-        value = float(self.share @ residuals.square() @ self.per_output)
+    def evaluation(self, residuals: Float[Tensor, "n outputs"], gradient: Float[Tensor, " features"]) -> Evaluation:
+        """CV from the residuals."""
+        value = float(self.share @ residuals.square() @ self.output_weight)
         return Evaluation(value, gradient, residuals, self.order)
 
 
-def _back(rows: Tensor, order: Tensor) -> Tensor:
-    found = torch.empty_like(rows)
-    found[order] = rows
-    return found
+def _unsort(rows: Tensor, order: Tensor) -> Tensor:
+    result = torch.empty_like(rows)
+    result[order] = rows
+    return result
 
 
-def _standard(x: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
-    """Features from their mean, in standard deviations; one that never changes becomes 0 exactly."""
+def _standardise(
+    x: Float[Tensor, "n dim"], share: Float[Tensor, " n"]
+) -> tuple[Float[Tensor, "n dim"], Float[Tensor, " dim"]]:
+    """Centred features in standard deviations, and these; a constant feature becomes exactly 0."""
     x = x - share @ x
     deviation = (share @ x.square()).sqrt()
     changes = (x.amax(0) > x.amin(0)) & (deviation > 0)
