@@ -95,7 +95,7 @@ def test_gradient_is_the_derivative_in_log_widths_and_lambdas(kernel, degree, ou
 
 
 @pytest.mark.parametrize("degree", [0, 1])
-def test_the_same_a_few_rows_at_a_time(monkeypatch, degree):
+def test_any_block_of_rows_gives_the_same_result(monkeypatch, degree):
     x, y, codes, weight = data()
     problem = Problem.of(x, y, "gaussian", degree, weight.log(), kinds=Kinds(codes, COUNTS, of(0, 0)))
     whole = Pairwise(problem)(of(1.0, 20.0, 0.1, 0.3))
@@ -214,7 +214,7 @@ def test_progress_has_the_order_of_the_columns():
     assert math.isinf(seen[0].bandwidth[1]) and float(seen[0].bandwidth[0]) == 0.75
 
 
-def test_coarse_to_fine_ends_where_all_starts_end(monkeypatch):
+def test_coarse_to_fine_ends_no_higher_than_all_starts(monkeypatch):
     x, y = mixed(811, seed=4)
     kinds = Kinds(torch.from_numpy(x[:, 2:]), of(2, 3), of(0, 0))
     points, values = torch.from_numpy(x[:, :2]), torch.from_numpy(y).unsqueeze(1)
@@ -235,7 +235,7 @@ def test_a_descent_may_begin_at_the_largest_lambda(count):
 
 
 @pytest.mark.parametrize("degree", [0, 1])
-def test_categories_alone(degree):
+def test_a_fit_with_categories_alone(degree):
     """No feature has a distance: an average of each category, a line without a direction, and a slope of none."""
     X, y = np.array([[0.0], [0.0], [1.0], [1.0], [1.0]]), np.array([1.0, 2.0, 6.0, 7.0, 8.0])
     fit = rg.NadarayaWatson(degree=degree, categorical=[0], bandwidth=[0.0]).fit(X, y)

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from regard import kernels
 from regard.regression.bandwidth import objective
+from regard.regression.bandwidth.leave_one_out import fourier
 from regard.regression.bandwidth.leave_one_out.fourier import Fourier
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise
 from regard.regression.bandwidth.leave_one_out.problem import Problem
+from regard.regression.bandwidth.leave_one_out.radius import Radius
 from regard.regression.bandwidth.objective import Objective
 from regard.regression.bandwidth.rules import scott
 from regard.regression.bandwidth.search import Progress, select
@@ -114,7 +116,7 @@ def test_an_infinite_width_is_a_feature_less():
 
 
 @pytest.mark.parametrize("degree", [0, 1])
-def test_all_widths_infinite(degree):
+def test_at_infinite_widths_the_shortcut_is_all_pairs(degree):
     x, y, _ = data(37, d=2, outputs=3)
     problem = Problem.of(x, y, "gaussian", degree, weights_of(37).log())
     h = torch.full((2,), INF, dtype=torch.float64)
@@ -174,7 +176,9 @@ def test_residuals_from_the_average_of_all(kernel, degree, weighted, monkeypatch
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("outputs", [1, 2, 3])
 @pytest.mark.parametrize("factor", [1.0, 0.2])
-def test_the_fast_sum_is_all_pairs(d, outputs, factor):
+@pytest.mark.parametrize("direct", [0, 1e9])
+def test_fourier_sums_are_all_pairs(d, outputs, factor, direct, monkeypatch):
+    monkeypatch.setattr(fourier, "MAX_DIRECT_PAIRS", direct)  # how uncertain rows are redone in two dimensions
     x, y, unit = data(601, d=d, outputs=outputs)
     x[0] += 9 * unit  # far from all others: not certain, so redone
     problem = Problem.of(x, y, "gaussian", 0, weights_of(601).log())
@@ -185,10 +189,11 @@ def test_the_fast_sum_is_all_pairs(d, outputs, factor):
     torch.testing.assert_close(found.residuals, exact.residuals, rtol=0, atol=1e-6)
     assert found.value == pytest.approx(exact.value, rel=1e-8)
     torch.testing.assert_close(found.gradient, exact.gradient, rtol=1e-6, atol=1e-9)
-    assert fast.radius is not None, "nothing was uncertain: the test misses its point"
+    if d == 1 or not direct:
+        assert fast.radius is not None, "nothing was uncertain: the test misses its point"
 
 
-def test_the_fast_sum_in_three_dimensions():
+def test_fourier_sums_in_three_dimensions():
     x, y, unit = data(401, d=3)
     problem = Problem.of(x, y)
     h = unit * 2.0
@@ -196,18 +201,15 @@ def test_the_fast_sum_in_three_dimensions():
 
 
 @pytest.mark.parametrize("d", [1, 2])
-def test_rows_redone_nearby(d, monkeypatch):
-    """All rows through the points near them, as if the fast sum were certain of none."""
-    from regard.regression.bandwidth.leave_one_out import radius
-
-    monkeypatch.setattr(radius, "MAX_DIRECT_PAIRS", 0)
+def test_rows_from_the_points_within_a_radius_are_all_pairs(d):
+    """All rows through the points near them, as if the Fourier sums were certain of none."""
     x, y, unit = data(307, d=d, outputs=2)
     x[7] = x[8]  # a twin
     x[0] += 30 * unit
     problem = Problem.of(x, y, "gaussian", 0, weights_of(307).log())
     h = unit * 0.2
     exact = Pairwise(problem).rows(h, torch.arange(307), gradient=True)
-    near = radius.Radius(problem, tuple(range(d)))
+    near = Radius(problem, tuple(range(d)))
     nothing_known = torch.full((307,), -INF, dtype=torch.float64)
     residuals, gradient = near.rows(h / problem.unit, torch.arange(307), nothing_known, 1e-9)
     torch.testing.assert_close(residuals, exact[0], rtol=0, atol=1e-8)
@@ -218,7 +220,7 @@ def test_rows_redone_nearby(d, monkeypatch):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_nothing_near_by_is_better(kernel):
+def test_no_bandwidth_near_the_selected_one_is_better(kernel):
     x, y, _ = data(61, d=1)
     found = select(x, y, kernel)
     function = Pairwise(Problem.of(x, y, kernel))
@@ -262,7 +264,7 @@ def test_coarse_to_fine_ends_where_all_starts_end(monkeypatch):
     assert coarse.value == pytest.approx(select(x, y).value, rel=1e-6)
 
 
-def test_with_too_many_points_the_width_is_carried_over(monkeypatch):
+def test_with_too_many_points_the_width_is_extrapolated(monkeypatch):
     from regard.regression.bandwidth import search
 
     x, y, _ = data(1103, d=1, seed=8)
@@ -280,7 +282,7 @@ def test_with_too_many_points_the_width_is_carried_over(monkeypatch):
 
 @pytest.mark.parametrize("degree", [0, 1])
 @pytest.mark.parametrize("n", [2, 3, 4])
-def test_few_points(n, degree):
+def test_two_to_four_points_have_a_finite_value(n, degree):
     x, y, _ = data(n, d=1)
     found = select(x, y, "gaussian", degree)
     assert math.isfinite(found.value) and (found.bandwidth > 0).all()
@@ -323,7 +325,7 @@ def test_copies_do_not_draw_the_width_to_zero():
     assert float(select(x, y).bandwidth) > 0.05
 
 
-def test_discrete_data():
+def test_discrete_features_are_no_worse_than_means_by_level():
     generator = torch.Generator().manual_seed(0)
     x = torch.randint(0, 5, (503, 1), generator=generator).double()
     y = (x - 2) ** 2 + torch.randn(503, 1, generator=generator, dtype=torch.float64)
@@ -335,7 +337,7 @@ def test_discrete_data():
     assert found.value <= float(by_level.square().mean()) * (1 + 1e-9)
 
 
-def test_heavy_tails():
+def test_heavy_tails_do_not_widen_the_bandwidth():
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(701, 1, generator=generator, dtype=torch.float64)
     x = x / torch.randn(701, 1, generator=generator, dtype=torch.float64)  # Cauchy

@@ -33,7 +33,7 @@ def least_squares(model, query):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("features", [1, 2, 3])
-def test_it_is_weighted_least_squares(kernel, features):
+def test_local_linear_is_weighted_least_squares(kernel, features):
     model, query = fitted(n=101, features=features, kernel=kernel, bandwidth=2.1)
     np.testing.assert_allclose(model.predict(query), least_squares(model, query), atol=1e-9)
 
@@ -56,7 +56,7 @@ def test_an_infinite_width_is_a_line_and_not_nothing():
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4])
-def test_data_that_reaches_far(offset):
+def test_data_of_hundreds_of_bandwidths_and_a_large_offset(offset):
     x = np.linspace(0, 1, 2003)[:, None] + offset
     y = np.sin(40 * (x[:, 0] - offset))
     model = rg.NadarayaWatson(bandwidth=0.002, degree=1).fit(x, y)  # 500 bandwidths wide
@@ -69,11 +69,11 @@ def test_data_that_reaches_far(offset):
 
 
 class TestWhereThereIsNoLine:
-    def test_one_point(self):
+    def test_one_point_is_a_constant(self):
         model = rg.NadarayaWatson(bandwidth=1.0, degree=1).fit([[2.0, 3.0]], [5.0])
         np.testing.assert_array_equal(model.predict([[0.0, 0.0], [2.0, 3.0]]), 5.0)
 
-    def test_equal_points(self):
+    def test_equal_points_are_their_mean(self):
         model = rg.NadarayaWatson(bandwidth=1.0, degree=1).fit(np.full((7, 2), 0.3), np.arange(7.0))
         np.testing.assert_allclose(model.predict([[0.0, 0.0]]), 3.0)
 
@@ -93,7 +93,7 @@ class TestWhereThereIsNoLine:
 
 
 class TestSmoother:
-    def test_it_is_the_fit(self):
+    def test_smoother_times_y_is_the_fit(self):
         model, query = fitted()
         smoother = model.weights(query)
         y = torch.from_numpy(model.y_)
@@ -122,12 +122,12 @@ class TestSmoother:
             (torch.arange(13) % 2 == 0, slice(0, 5)),
         ],
     )
-    def test_a_block_is_a_block(self, index):
+    def test_an_index_selects_as_it_does_in_the_dense_matrix(self, index):
         model, query = fitted()
         smoother = model.weights(query)
         np.testing.assert_allclose(smoother[index], smoother.dense()[index], atol=1e-14)
 
-    def test_it_refuses(self):
+    def test_smoother_refuses_large_blocks_and_wrong_operands(self):
         model, query = fitted()
         smoother = model.weights(query)
         with pytest.raises(TooLargeError, match="4,888 bytes"):

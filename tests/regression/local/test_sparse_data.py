@@ -45,7 +45,7 @@ def test_two_points_make_a_line(plan):
 
 @pytest.mark.parametrize("plan", [*EXACT, "fast"])
 @pytest.mark.parametrize("seed", [2, 3])
-def test_heavy_tails(plan, seed):
+def test_lines_in_heavy_tails_are_those_of_60_digits(plan, seed):
     x, y = tails(seed)
     model = rg.NadarayaWatson(bandwidth=0.25, degree=1, plan=plan).fit(x, y)
     query = np.linspace(x.min(), x.max(), 61)[:, None]
@@ -157,11 +157,11 @@ def test_quick_answers_are_seldom_in_doubt(many, monkeypatch):
     x, y = tails(5, 2003)
     shares, doubt = [], linear_from_averages.Averages.doubt
 
-    def told(self, off):
-        shares.append((found := doubt(self, off)).double().mean().item())
-        return found
+    def recorded(self, inaccurate):
+        shares.append((rows := doubt(self, inaccurate)).double().mean().item())
+        return rows
 
-    monkeypatch.setattr(linear_from_averages.Averages, "doubt", told)
+    monkeypatch.setattr(linear_from_averages.Averages, "doubt", recorded)
     everything(rg.NadarayaWatson("epanechnikov", 0.3, 1).fit(x, y), x)
     assert len(shares) == 4 and 0 < min(shares) <= max(shares) < 0.1
 
@@ -176,7 +176,7 @@ def test_one_line_through_everything_asks_no_pairs(many, monkeypatch):
     assert np.isfinite(model.predict(x, return_std=True)[1]).all()
 
 
-def test_categories_alone():
+def test_with_categories_alone_a_line_is_a_constant():
     c = np.array(list("abcab") * 6, dtype=object)[:, None]
     line, constant = (
         rg.NadarayaWatson(categorical=[0], degree=degree, bandwidth=0.2).fit(c, np.arange(30.0)) for degree in (1, 0)

@@ -8,7 +8,7 @@ at all points are one transform of F g(h). The residuals depend on h only throug
 where A is one transform back of d CV / d sum at each point. Value and gradient take two transforms; one for each
 derivative would be 1 + dim. F is kept while the bandwidth moves within a range.
 
-A row whose error bound is above `tol` is computed again from the points near it (`radius`).
+A row whose error bound is above `tol` is computed again, from the points near it (`radius`) or from all (`pairwise`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from jaxtyping import Bool, Complex, Float, Int
 from torch import Tensor
 
 from regard.engine import threads
+from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.bandwidth.leave_one_out.radius import Radius
 from regard.regression.kernel_sums import nufft
@@ -34,6 +35,7 @@ from regard.regression.kernel_sums.fourier import Series, eps_for, pack
 RANGE = {1: 2.0, 2: 1.4, 3: 1.1}
 SEARCH_TOL = 1e-4  # standard deviations: largest error of a row while a bandwidth is searched
 SERIES_TOL = 1e-5  # standard deviations: the series is made for this or a smaller `tol`, so that few rows are uncertain
+MAX_DIRECT_PAIRS = 2e7  # up to here all pairs, with their gradient, are faster than a search in several dimensions
 ROW_BLOCK = 2**16  # rows swept at a time: a dozen steps over them stay in the cache, and each is worth its call
 
 
@@ -108,15 +110,23 @@ class Fourier:
         if swept.by_sum is not None:
             by_axis += _gradient(spectrum, series, filtered, swept.by_sum)
         if len(swept.uncertain):
-            if self.radius is None or self.radius.axes != axes:
-                self.radius = Radius(problem, axes)
-            log_floor = swept.least_weight.clamp_min(0.0).log()
-            exact, part = self.radius.rows(h[list(axes)], swept.uncertain, log_floor, self.tol)
+            exact, part = self._exact_rows(bandwidth, axes, swept)
             swept.residuals[swept.uncertain] = exact
             by_axis += part
         by_feature = torch.zeros_like(h)
         by_feature[list(axes)] = by_axis
         return problem.evaluation(swept.residuals, by_feature)
+
+    def _exact_rows(self, bandwidth: Tensor, axes: tuple[int, ...], swept: Sweep) -> tuple[Tensor, Tensor]:
+        """Residuals of the uncertain rows, and their part of the gradient."""
+        problem, rows = self.problem, swept.uncertain
+        if len(rows) * len(problem.x) <= MAX_DIRECT_PAIRS and len(axes) > 1:
+            residuals, gradient = Pairwise(problem).rows(bandwidth, rows, gradient=True)
+            return residuals, gradient[list(axes)]
+        if self.radius is None or self.radius.axes != axes:
+            self.radius = Radius(problem, axes)
+        h, log_floor = (bandwidth / problem.unit)[list(axes)], swept.least_weight.clamp_min(0.0).log()
+        return self.radius.rows(h, rows, log_floor, self.tol)
 
     def _transform(self, axes: tuple[int, ...], widths: list[float]) -> Spectrum:
         """Transform the points for a range of bandwidths around this one."""

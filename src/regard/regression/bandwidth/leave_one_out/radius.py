@@ -17,7 +17,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise
 from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.kernel_sums.radius_search import (
     MAX_CELL_RADIUS,
@@ -30,7 +29,6 @@ from regard.regression.kernel_sums.radius_search import (
 )
 from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF, extent
 
-MAX_DIRECT_PAIRS = 2e7  # up to here all pairs, with their gradient, are faster than a search
 NO_OTHER_POINT = -1e4  # log weight of a row that knows no other: all points are within its radius
 
 
@@ -71,8 +69,6 @@ class Radius:
         `log_floor` is the log of a weight that the other points certainly have, or -inf.
         """
         problem = self.problem
-        if len(rows) * len(self.x) <= MAX_DIRECT_PAIRS and len(self.axes) > 1:
-            return self._all_pairs(h, rows)
         unknown = (log_floor == NEVER).nonzero().flatten()
         if len(unknown):
             log_floor = log_floor.clone()
@@ -84,12 +80,6 @@ class Radius:
         for near in self._neighbours(h, rows, radius):
             self._add(h, rows, log_floor, near, total)
         return self._residuals(rows, total)
-
-    def _all_pairs(self, h: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-        bandwidth = torch.full_like(self.problem.unit, math.inf)
-        bandwidth[list(self.axes)] = h
-        residuals, gradient = Pairwise(self.problem).rows(bandwidth * self.problem.unit, rows, gradient=True)
-        return residuals, gradient[list(self.axes)]
 
     def _weight_of_neighbour(self, h: Tensor, rows: Int[Tensor, " some"]) -> Float[Tensor, " some"]:
         """Log weight of one other point at each row; the nearest of one bandwidth is near at any."""
