@@ -1,9 +1,9 @@
-"""Data that is not on the processor: everything is computed where it is, or brought home in words."""
+"""Data on another device: everything is computed on that device, or refused with a message."""
 
 import numpy as np
 import pytest
 import torch
-from elsewhere import DEVICE, Away, elsewhere
+from fake_device import DEVICE, DeviceTensor, fake_device
 
 import regard as rg
 from regard import masks, normalisers, scores
@@ -18,25 +18,25 @@ def draw(*shape, seed=0):
 
 @pytest.fixture
 def device():
-    with elsewhere() as name:
+    with fake_device() as name:
         yield name
 
 
-class TestTheDeviceItself:
+class TestFakeDevice:
     """It must refuse what a graphics card refuses, or nothing below would be a test."""
 
-    def test_it_computes_there(self, device):
+    def test_the_fake_device_computes(self, device):
         x = draw(5, 7)
-        there = x.to(device)
-        assert there.device.type == DEVICE
-        assert isinstance(there.mT @ there + torch.ones(7, device=device), Away)
-        torch.testing.assert_close((there @ there.mT).cpu(), x @ x.mT)
+        on_device = x.to(device)
+        assert on_device.device.type == DEVICE
+        assert isinstance(on_device.mT @ on_device + torch.ones(7, device=device), DeviceTensor)
+        torch.testing.assert_close((on_device @ on_device.mT).cpu(), x @ x.mT)
 
-    def test_two_devices_do_not_mix(self, device):
+    def test_the_fake_device_refuses_tensors_of_the_cpu(self, device):
         with pytest.raises(RuntimeError, match="same device"):
             draw(5).to(device) + draw(5)
 
-    def test_numpy_cannot_reach_it(self, device):
+    def test_numpy_cannot_read_the_fake_device(self, device):
         with pytest.raises(TypeError, match="numpy"):
             draw(5).to(device).numpy()
 
@@ -76,49 +76,49 @@ def attention(device, score, mask, plan="auto", normaliser=None):
     return rg.attend(query, key, value, SCORES[score](device), MASKS[mask](device), normaliser, plan=plan)
 
 
-def assert_same(there, here):
-    assert isinstance(there, Away)
-    torch.testing.assert_close(there.cpu(), here, rtol=1e-5, atol=1e-5)
+def assert_same(on_device, on_cpu):
+    assert isinstance(on_device, DeviceTensor)
+    torch.testing.assert_close(on_device.cpu(), on_cpu, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("plan", ["auto", "dense", "tiled"])
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("score", SCORES)
-def test_attention(score, mask, plan):
-    here = attention("cpu", score, mask, plan).output
-    with elsewhere() as device:
-        assert_same(attention(device, score, mask, plan).output, here)
+def test_attention_is_computed_on_the_device(score, mask, plan):
+    on_cpu = attention("cpu", score, mask, plan).output
+    with fake_device() as device:
+        assert_same(attention(device, score, mask, plan).output, on_cpu)
 
 
 @pytest.mark.parametrize("plan", ["auto", "tiled"])
 @pytest.mark.parametrize("question", QUESTIONS)
 @pytest.mark.parametrize(("score", "mask"), [("scaled_dot", "none"), ("gaussian", "causal"), ("additive", "padding")])
-def test_questions(score, mask, question, plan):
+def test_questions_are_answered_on_the_device(score, mask, question, plan):
     ask = QUESTIONS[question]
-    here = ask(attention("cpu", score, mask, plan).weights)
-    with elsewhere() as device:
-        assert_same(ask(attention(device, score, mask, plan).weights), here)
+    on_cpu = ask(attention("cpu", score, mask, plan).weights)
+    with fake_device() as device:
+        assert_same(ask(attention(device, score, mask, plan).weights), on_cpu)
 
 
 @pytest.mark.parametrize("normaliser", [normalisers.sparsemax(), normalisers.entmax15(), normalisers.hard()])
-def test_normalisers(normaliser):
-    here = attention("cpu", "scaled_dot", "causal", normaliser=normaliser).output
-    with elsewhere() as device:
-        assert_same(attention(device, "scaled_dot", "causal", normaliser=normaliser).output, here)
+def test_normalisers_compute_on_the_device(normaliser):
+    on_cpu = attention("cpu", "scaled_dot", "causal", normaliser=normaliser).output
+    with fake_device() as device:
+        assert_same(attention(device, "scaled_dot", "causal", normaliser=normaliser).output, on_cpu)
 
 
 @pytest.mark.parametrize("plan", ["auto", "dense", "tiled"])
 @pytest.mark.parametrize("score", ["scaled_dot", "gaussian", "kernel", "softcap"])
-def test_gradients(score, plan):
+def test_gradients_are_computed_on_the_device(score, plan):
     def gradients(device):
         inputs = [draw(*LEAD, n, DIM, seed=i).to(device).requires_grad_() for i, n in enumerate((N, M, M))]
         output = rg.attend(*inputs, SCORES[score](device), plan=plan).output
         return torch.autograd.grad(output.square().sum(), inputs)
 
-    here = gradients("cpu")
-    with elsewhere() as device:
-        for there, gradient in zip(gradients(device), here, strict=True):
-            assert_same(there, gradient)
+    on_cpu = gradients("cpu")
+    with fake_device() as device:
+        for on_device, gradient in zip(gradients(device), on_cpu, strict=True):
+            assert_same(on_device, gradient)
 
 
 def table(rows, seed=0):
@@ -153,9 +153,9 @@ class TestRegression:
             model = rg.NadarayaWatson(bandwidth=0.4, kernel=kernel, degree=degree, device=device).fit(x, target(x))
             return ask(model, queries)
 
-        here = answer("cpu")
-        with elsewhere() as device:
-            np.testing.assert_allclose(answer(device), here, rtol=1e-9, atol=1e-9)
+        on_cpu = answer("cpu")
+        with fake_device() as device:
+            np.testing.assert_allclose(answer(device), on_cpu, rtol=1e-9, atol=1e-9)
 
     @pytest.mark.parametrize("degree", [0, 1])
     @pytest.mark.parametrize("categorical", [None, [1]])
@@ -166,9 +166,9 @@ class TestRegression:
         def answer(device):
             return rg.NadarayaWatson(degree=degree, categorical=categorical, device=device).fit(x, target(x)).bandwidth_
 
-        here = answer("cpu")
-        with elsewhere() as device:
-            np.testing.assert_array_equal(answer(device), here)
+        on_cpu = answer("cpu")
+        with fake_device() as device:
+            np.testing.assert_array_equal(answer(device), on_cpu)
 
     @pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov"])
     @pytest.mark.parametrize("plan", ["auto", "pairs"])
@@ -180,9 +180,9 @@ class TestRegression:
             model = rg.NadarayaWatson(bandwidth=0.4, kernel=kernel, plan=plan, device=device).fit(x, target(x))
             return model.predict(queries)
 
-        here = answer("cpu")
-        with elsewhere() as device:
-            np.testing.assert_allclose(answer(device), here, rtol=0, atol=1e-6)
+        on_cpu = answer("cpu")
+        with fake_device() as device:
+            np.testing.assert_allclose(answer(device), on_cpu, rtol=0, atol=1e-6)
 
     @pytest.mark.parametrize("plan", ["cells", "fast"])
     def test_what_only_the_processor_can_do_is_refused(self, plan, device):

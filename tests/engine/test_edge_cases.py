@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 import reference
 import torch
-from largest import Largest
+from largest_allocation import LargestAllocation
 from strategies import normal, seeded
 from torch import Tensor
 
@@ -169,7 +169,7 @@ def test_hidden_poison_reaches_neither_output_nor_gradient(
 )
 @every("hider", ["hide", "padding", "causal", "window"])
 @plans
-def test_hidden_nan_under_other_words(words: dict[str, Any], hider: str, plan: str) -> None:
+def test_hidden_nan_under_other_terms(words: dict[str, Any], hider: str, plan: str) -> None:
     mask, sees = HIDERS[hider]
     q, k, v = qkv(torch.float64)
     clean = learn(q, k, v)
@@ -389,7 +389,7 @@ def test_no_width_of_values_builds_the_matrix(plan: str, dtype: torch.dtype, d_v
     """torch's own function does, where values are not as wide as keys."""
     n = 2048
     q, k, v = (torch.randn(n, width).to(dtype).requires_grad_() for width in (64, 64, d_v))
-    with Largest() as largest:
+    with LargestAllocation() as largest:
         rg.attend(q, k, v, plan=plan, budget=4 << 20).output.sum().backward()
     assert largest.bytes < n * n * dtype.itemsize / 3
 
@@ -457,7 +457,7 @@ SHAPES = {
 )
 @plans
 @dtypes
-def test_odd_shapes(shape: Any, mask: Any, plan: str, dtype: torch.dtype) -> None:
+def test_attention_of_empty_and_single_dimensions(shape: Any, mask: Any, plan: str, dtype: torch.dtype) -> None:
     lead, n, m, d, d_v = shape
     q, k, v = learn(*qkv(dtype, n, m, d, d_v, lead))
     output, weights = attend(plan, q, k, v, mask=mask)
@@ -470,7 +470,7 @@ def test_odd_shapes(shape: Any, mask: Any, plan: str, dtype: torch.dtype) -> Non
 
 @every("shape", list(SHAPES.values()), ids=list(SHAPES))
 @plans
-def test_questions_of_odd_shapes(shape: Any, plan: str) -> None:
+def test_questions_of_empty_and_single_dimensions(shape: Any, plan: str) -> None:
     lead, n, m, d, d_v = shape
     weights = attend(plan, *qkv(torch.float32, n, m, d, d_v, lead)).weights
     rows = [
@@ -516,7 +516,7 @@ def test_the_layout_of_the_input_does_not_matter(layout: str, plan: str, dtype: 
 @every("mode", [torch.no_grad, torch.inference_mode])
 @plans
 @dtypes
-def test_without_gradients(mode: Any, plan: str, dtype: torch.dtype) -> None:
+def test_attention_without_gradients(mode: Any, plan: str, dtype: torch.dtype) -> None:
     x = learn(*qkv(dtype))
     with mode():
         output, weights = attend(plan, *x, mask=masks.causal())
@@ -555,7 +555,7 @@ def poisoned(dtype: torch.dtype = torch.float32) -> tuple[list[Tensor], list[Ten
 
 @pytest.mark.plain
 @every("name", list(COMPILED))
-def test_compiled_whole(name: str) -> None:
+def test_compiled_attention(name: str) -> None:
     torch.compiler.reset()
     function = torch.compile(COMPILED[name], fullgraph=True, backend="aot_eager")
     compiled, eager = learn(*qkv(torch.float32)), learn(*qkv(torch.float32))
@@ -569,7 +569,7 @@ def test_compiled_whole(name: str) -> None:
 
 @pytest.mark.plain
 @every("name", [name for name in COMPILED if name != "plain"])
-def test_compiled_whole_with_hidden_nan(name: str) -> None:
+def test_compiled_attention_with_hidden_nan(name: str) -> None:
     torch.compiler.reset()
     function = torch.compile(COMPILED[name], fullgraph=True, backend="aot_eager")
     clean, dirty = poisoned()
@@ -585,7 +585,7 @@ def test_compiled_whole_with_hidden_nan(name: str) -> None:
 @pytest.mark.plain
 @pytest.mark.long
 @every("name", ["plain", "causal"])
-def test_compiled_by_inductor(name: str) -> None:
+def test_attention_compiled_by_inductor(name: str) -> None:
     torch.compiler.reset()
     function = torch.compile(COMPILED[name], fullgraph=True)
     clean, dirty = poisoned()
@@ -598,7 +598,7 @@ def test_compiled_by_inductor(name: str) -> None:
 
 @pytest.mark.plain
 @every("name", ["plain", "causal"])
-def test_exported(name: str) -> None:
+def test_exported_attention(name: str) -> None:
     class Module(torch.nn.Module):
         def forward(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
             return COMPILED[name](q, k, v)
@@ -612,7 +612,7 @@ def test_exported(name: str) -> None:
 
 
 @every("name", list(COMPILED))
-def test_vmap(name: str) -> None:
+def test_attention_under_vmap(name: str) -> None:
     x = qkv(torch.float32)
     close(torch.func.vmap(COMPILED[name])(*x), COMPILED[name](*x), torch.float32)
     shared = torch.func.vmap(COMPILED[name], in_dims=(0, None, None))(x[0], x[1][0], x[2][0])
@@ -620,7 +620,7 @@ def test_vmap(name: str) -> None:
 
 
 @every("name", ["causal", "window", "dense", "tiled"])
-def test_vmap_with_hidden_nan(name: str) -> None:
+def test_attention_under_vmap_with_hidden_nan(name: str) -> None:
     clean, dirty = poisoned()
     output = torch.func.vmap(COMPILED[name])(*dirty)
     close(output[..., :AT, :], COMPILED[name](*clean)[..., :AT, :], torch.float32)
@@ -628,7 +628,7 @@ def test_vmap_with_hidden_nan(name: str) -> None:
 
 
 @every("name", list(COMPILED))
-def test_func_grad(name: str) -> None:
+def test_attention_under_func_grad(name: str) -> None:
     x = learn(*qkv(torch.float64))
     actual = torch.func.grad(lambda *t: COMPILED[name](*t).square().sum(), argnums=(0, 1, 2))(*x)
     COMPILED[name](*x).square().sum().backward()
@@ -636,7 +636,7 @@ def test_func_grad(name: str) -> None:
         close(a, t.grad, torch.float64)
 
 
-def test_gradient_per_sample() -> None:
+def test_attention_gradient_per_sample() -> None:
     q, k, v = qkv(torch.float64)
     loss = torch.func.grad(lambda q, k, v: rg.attend(q, k, v, mask=masks.causal()).output.square().sum())
     each = torch.func.vmap(loss)(q, k, v)

@@ -13,7 +13,7 @@ from regard.engine.files import atomic_file
 
 
 @pytest.fixture(params=["nameless", "named"])
-def way(request, monkeypatch):
+def naming(request, monkeypatch):
     if request.param == "named":  # as on systems that cannot write a file without a name
         monkeypatch.setattr(files, "DESCRIPTORS", Path("nowhere"))
     return request.param
@@ -28,7 +28,7 @@ def write(path, content=b"new"):
         file.write(content)
 
 
-def test_it_takes_the_place_of_what_was_there(tmp_path, way):
+def test_a_new_file_replaces_the_old_one(tmp_path, naming):
     path = tmp_path / "a"
     write(path, b"old")
     write(path)
@@ -37,7 +37,7 @@ def test_it_takes_the_place_of_what_was_there(tmp_path, way):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, SystemExit])
-def test_what_was_there_stays_after_an_error(tmp_path, way, error):
+def test_the_old_file_stays_after_an_error(tmp_path, naming, error):
     path = tmp_path / "a"
     path.write_bytes(b"old")
 
@@ -71,7 +71,7 @@ with atomic_file("a") as file:
     assert names(tmp_path) == ["a"]
 
 
-def test_others_may_read_it_unless_they_could_not_before(tmp_path, way):
+def test_a_new_file_keeps_the_permissions_of_the_old_one(tmp_path, naming):
     old = os.umask(0o022)
     try:
         write(tmp_path / "a")
@@ -83,7 +83,7 @@ def test_others_may_read_it_unless_they_could_not_before(tmp_path, way):
     assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
 
 
-def test_a_link_goes_on_pointing(tmp_path, way):
+def test_writing_through_a_link_keeps_the_link(tmp_path, naming):
     (tmp_path / "link").symlink_to("a")
     write(tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
@@ -95,6 +95,6 @@ def test_a_device_is_written_to_as_it_is():
     assert not Path(os.devnull).is_file()
 
 
-def test_a_folder_that_is_not_there(tmp_path, way):
+def test_a_missing_folder_is_an_error(tmp_path, naming):
     with pytest.raises(FileNotFoundError):
         write(tmp_path / "nowhere" / "a")

@@ -49,14 +49,14 @@ def check(p: Problem, plan: str, function: Callable[..., Tensor], twice: bool = 
 
 @pytest.mark.parametrize("score", list(SCORES))
 @pytest.mark.parametrize("plan", PLANS)
-def test_every_score(score: str, plan: str) -> None:
+def test_gradients_of_every_score(score: str, plan: str) -> None:
     p = small(plan, score, heads=SCORES[score].heads)
     check(p, plan, output(p, plan), twice=plan != "fused")
 
 
 @pytest.mark.parametrize("mask", list(MASKS))
 @pytest.mark.parametrize("plan", PLANS)
-def test_every_mask(mask: str, plan: str) -> None:
+def test_gradients_under_every_mask(mask: str, plan: str) -> None:
     p = small(plan, "scaled_dot", mask, seed=3)
     check(p, plan, output(p, plan), twice=plan != "fused")
 
@@ -64,7 +64,7 @@ def test_every_mask(mask: str, plan: str) -> None:
 @pytest.mark.parametrize("score", list(SCORES))
 @pytest.mark.parametrize("mask", list(MASKS))
 @pytest.mark.parametrize("plan", PLANS)
-def test_every_score_under_every_mask(score: str, mask: str, plan: str) -> None:
+def test_gradients_of_every_score_under_every_mask(score: str, mask: str, plan: str) -> None:
     p = small(plan, score, mask, heads=SCORES[score].heads, seed=3)
     check(p, plan, output(p, plan), fast=True)
 
@@ -72,19 +72,19 @@ def test_every_score_under_every_mask(score: str, mask: str, plan: str) -> None:
 @pytest.mark.parametrize("normaliser", SMOOTH)
 @pytest.mark.parametrize("mask", ["nothing", "hide"])
 @pytest.mark.parametrize("plan", PLANS)
-def test_every_normaliser(normaliser: str, mask: str, plan: str) -> None:
+def test_gradients_of_every_normaliser(normaliser: str, mask: str, plan: str) -> None:
     p = small(plan, "scaled_dot", mask, normaliser, seed=1)
     check(p, plan, output(p, plan), twice=plan != "fused")
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_grouped_heads(plan: str) -> None:
+def test_gradients_of_grouped_heads(plan: str) -> None:
     p = problem("scaled_dot", "causal top-left", sizes=SIZES[plan]._replace(lead=(1, 4), kv_heads=2))
     check(p, plan, output(p, plan), twice=plan != "fused")
 
 
 @pytest.mark.parametrize("plan", ["dense", "tiled"])
-def test_dropout(plan: str) -> None:
+def test_gradients_with_dropout(plan: str) -> None:
     p = small(plan, "scaled_dot", "causal top-left")
 
     def function(*x: Tensor) -> Tensor:
@@ -95,7 +95,7 @@ def test_dropout(plan: str) -> None:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_pooling_something_else(plan: str) -> None:
+def test_gradients_of_weights_times_a_tensor(plan: str) -> None:
     p = small(plan, "gaussian", "padding")
 
     def function(q: Tensor, k: Tensor, v: Tensor, *parameters: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ QUESTIONS: dict[str, Callable[[Any], Tensor]] = {
     "words", [("scaled_dot", "nothing"), ("scaled_dot", "hide"), ("gaussian(d)", "causal top-left")]
 )
 @pytest.mark.parametrize("plan", PLANS)
-def test_differentiable_questions(question: str, words: tuple[str, str], plan: str) -> None:
+def test_gradients_of_row_questions(question: str, words: tuple[str, str], plan: str) -> None:
     p = small(plan, *words)
 
     def function(q: Tensor, k: Tensor, *parameters: Tensor) -> Tensor:
@@ -134,7 +134,7 @@ def test_differentiable_questions(question: str, words: tuple[str, str], plan: s
 
 @pytest.mark.parametrize("question", ["entropy", "saturation", "distance", "mass"])
 @pytest.mark.parametrize("score", ["additive", "kernel triweight", "softcap + bias", "general"])
-def test_questions_reach_the_parameters(question: str, score: str) -> None:
+def test_gradients_of_questions_reach_the_parameters(question: str, score: str) -> None:
     p = small("tiled", score)
     x = inputs(p)[3:]
     assert gradcheck(lambda *t: QUESTIONS[question](rg.Weights(p.q, p.k, **p.words(*t), plan="tiled", budget=256)), x)
@@ -142,7 +142,7 @@ def test_questions_reach_the_parameters(question: str, score: str) -> None:
 
 @pytest.mark.parametrize("normaliser", ["sparsemax", "entmax15"])
 @pytest.mark.parametrize("question", ["entropy", "saturation", "distance", "mass"])
-def test_questions_of_sparse_weights(normaliser: str, question: str) -> None:
+def test_gradients_of_questions_of_sparse_weights(normaliser: str, question: str) -> None:
     p = small("tiled", "scaled_dot", "hide", normaliser)
     x = inputs(p)[:2]
     assert gradcheck(lambda q, k: QUESTIONS[question](rg.Weights(q, k, **p.words(), plan="tiled", budget=256)), x)
@@ -204,7 +204,7 @@ def test_far_away_keys_give_an_empty_row_or_the_nearest_and_finite_gradients(nam
 
 
 @pytest.mark.parametrize("plan", ["auto", *PLANS])
-def test_only_what_asks_gets_a_gradient(plan: str) -> None:
+def test_only_tensors_that_require_a_gradient_get_one(plan: str) -> None:
     p = problem(sizes=LONG)
     p.v.requires_grad_()
     p.attend(plan=plan).output.sum().backward()

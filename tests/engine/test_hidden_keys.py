@@ -37,7 +37,7 @@ def hiding_bias(learned):
 @pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("which", ["key", "value"])
-def test_a_bias_of_minus_infinity(plan, learned, bad, which):
+def test_a_bias_of_minus_infinity_hides_a_key(plan, learned, bad, which):
     clean = inputs()
     spoiled = [t.clone() for t in clean]
     spoiled[1 if which == "key" else 2][[2, 7]] = bad
@@ -52,7 +52,7 @@ def test_a_bias_of_minus_infinity(plan, learned, bad, which):
 @pytest.mark.parametrize("plan", ["dense", "tiled"])
 @pytest.mark.parametrize("name", ["boxcar", "epanechnikov", "triangular"])
 @pytest.mark.parametrize("bad", BAD)
-def test_a_value_out_of_reach(plan, name, bad):
+def test_a_value_out_of_reach_of_a_kernel_changes_nothing(plan, name, bad):
     clean = inputs()
     clean[1][[2, 7]] = 100.0
     spoiled = [t.clone() for t in clean]

@@ -39,7 +39,7 @@ def pooled(plan: str, *x: Tensor, mask: masks.Mask | None) -> Tensor:
 
 @every("plan", ["auto", "dense", "tiled", "fused"])
 @low
-def test_no_worse_than_rounding_a_float32_result_once(plan: str, dtype: torch.dtype) -> None:
+def test_output_is_no_worse_than_a_float32_result_rounded_once(plan: str, dtype: torch.dtype) -> None:
     ours, theirs = [], []
     for seed in range(SHAPES):
         (q, k, v), causal = numbers(seed, dtype)

@@ -75,7 +75,7 @@ def test_a_forced_plan_is_still_forced_when_the_weights_are_used() -> None:
         (scores.dot() + (scores.bias(torch.zeros(19)) + scores.cosine()), "a sum of two inner products"),
     ],
 )
-def test_the_reason_is_true(score: Score, words: str) -> None:
+def test_the_reason_of_a_plan_is_true(score: Score, words: str) -> None:
     assert words in str(rg.Weights(torch.randn(2, 17, 3), torch.randn(2, 19, 3), score).plan)
 
 

@@ -60,7 +60,7 @@ def compare(question: str, weights: Any, dense: Tensor) -> None:
 @every("mask", list(MASKS))
 @every("plan", ["auto", "dense", "tiled", "fused"])
 @every("size", [1.0, 30.0, 300.0, 1e4])
-def test_questions_of_scaled_dot(question: str, mask: str, plan: str, size: float) -> None:
+def test_questions_of_scaled_dot_are_exact(question: str, mask: str, plan: str, size: float) -> None:
     q, k = inputs(211, 257, 16, size)
     rule, visible = MASKS[mask]
     dense = reference.attend(q, k, k, visible=visible(211, 257)).weights
@@ -73,7 +73,7 @@ def test_questions_of_scaled_dot(question: str, mask: str, plan: str, size: floa
 
 @every("size", [1.0, 30.0, 300.0, 1e4])
 @every("plan", ["auto", "dense", "tiled", "fused"])
-def test_logsumexp(size: float, plan: str) -> None:
+def test_logsumexp_is_exact_for_large_scores(size: float, plan: str) -> None:
     q, k = inputs(211, 257, 16, size)
     expected = torch.logsumexp(reference.attend(q, k, k).scores, -1)
     torch.testing.assert_close(rg.Weights(q, k, plan=plan).logsumexp().double(), expected, atol=1e-5, rtol=1e-6)
@@ -108,7 +108,7 @@ def test_questions_of_other_sharp_scores(question: str, score: str) -> None:
 
 @every("offset", [0.0, 1e3])
 @every("plan", ["auto", "dense", "tiled", "fused"])
-def test_gaussian_far_from_the_origin(offset: float, plan: str) -> None:
+def test_questions_of_a_gaussian_far_from_the_origin(offset: float, plan: str) -> None:
     """|q - k|² from squares cancels: at 1000 an uncentred float32 formula is off by 0.4."""
     q, k = (x[..., :2] + offset for x in inputs(101, 113, 2, 4.0))
     v = normal(seeded(2), 2, 113, 3, dtype=torch.float32)

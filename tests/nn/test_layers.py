@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from largest import Largest
+from largest_allocation import LargestAllocation
 from torch.func import functional_call
 
 import regard as rg
@@ -486,7 +486,7 @@ def test_additive_attention_never_holds_queries_by_keys_by_features(lengths):
     layer = nn.AdditiveAttention(8, 8, hidden)
     q, k, v = (torch.randn(1, length, 8) for length in (n, m, m))
     lens = {None: None, "batch": torch.tensor([m]), "queries": torch.arange(n)[None]}[lengths]
-    with Largest() as largest:
+    with LargestAllocation() as largest:
         layer(q, k, v, valid_lens=lens).output.sum().backward()
     assert largest.bytes <= 4 * _additive.CHUNK < 4 * n * m * hidden
 
@@ -502,7 +502,7 @@ def test_no_matrix_of_queries_by_keys(name):
         "lengths for each query": {"valid_lens": torch.arange(LARGE)},
     }.get(name, {})
     layer = nn.LuongAttention(8, 8) if name.startswith("lengths") else nn.LocalAttention(8, 8, 9, name[6])
-    with Largest() as largest:
+    with LargestAllocation() as largest:
         layer(*x, **options).output.sum().backward() if list(layer.parameters()) else layer(*x, **options)
     # A tile has at most 2^20 scores; a matrix of booleans would be the smallest that there could be.
     assert largest.bytes <= 4 << 20 < LARGE * LARGE

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_average import KERNELS, KINDS, assert_within, normal, queries_of, sample_of, truth
-from largest import Largest
+from largest_allocation import LargestAllocation
 
 import regard as rg
 from regard import scores
@@ -322,7 +322,7 @@ class TestMemory:
         generator = torch.Generator().manual_seed(0)
         sample = sample_of("normal", 3001, dim, name, generator, width=width)
         query = queries_of(sample, 5003, generator)
-        with Largest() as largest:
+        with LargestAllocation() as largest:
             pool(sample, query, tol=tol, plan=plan)
         assert largest.bytes < 16 * MIB < 3001 * 5003 * 4 / 2
 

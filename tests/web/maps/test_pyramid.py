@@ -14,7 +14,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from largest import Largest
+from largest_allocation import LargestAllocation
 from torch import Tensor
 
 import regard as rg
@@ -370,7 +370,7 @@ def test_half_precision_is_computed_in_single() -> None:
 def test_memory_does_not_grow_with_the_matrix(mask: Any) -> None:
     n = 1 << 15
     q, k = torch.randn(1, 1, n, 4), torch.randn(1, 1, n, 4)
-    with Largest() as largest:
+    with LargestAllocation() as largest:
         one = AttentionMap(rg.Weights(q, k, mask=mask), lse=torch.zeros(n))
         for number, pool in product((0, 2, 4, 5, 7), POOLS):
             one.tile(pool, number, 0, 0)

@@ -8,7 +8,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 
-class Largest(TorchDispatchMode):
+class LargestAllocation(TorchDispatchMode):
     """Within it, `bytes` is the size of the largest tensor that any operation made; views of others are not made."""
 
     def __init__(self) -> None:
