@@ -260,7 +260,7 @@ class Range(NamedTuple):
         return Range(columns.min(0), columns.max(0))
 
 
-def check_magnitudes(what: str, columns: Range, names: Sequence[Any] | None) -> None:
+def check_magnitudes(what: str, columns: Range, names: Sequence[Any] | np.ndarray | None) -> None:
     """Raise DataError for a column whose numbers or differences have no square in float64."""
     labels = range(len(columns.low)) if names is None else names
     for low, high, name in zip(columns.low.tolist(), columns.high.tolist(), labels, strict=True):
@@ -274,7 +274,11 @@ def check_magnitudes(what: str, columns: Range, names: Sequence[Any] | None) -> 
 
 
 def check_widths(
-    bandwidth: np.ndarray, x: Range, degree: int, names: Sequence[Any] | None, categorical: Collection[int] = ()
+    bandwidth: np.ndarray,
+    x: Range,
+    degree: int,
+    names: Sequence[Any] | np.ndarray | None,
+    categorical: Collection[int] = (),
 ) -> None:
     """Raise DataError where the numbers of a feature differ by so many bandwidths that float64 has no square."""
     largest = LARGEST_SPREAD[degree]
