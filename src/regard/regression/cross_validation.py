@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.operands import NEVER
 from regard.regression.bandwidth import duplicates, objective, rules, search
-from regard.regression.kernel_sums.categorical import Kinds
+from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.local.constant import LocalConstant
 from regard.regression.local.data import Data, MixedData
 from regard.regression.local.linear import LocalLinear
@@ -43,7 +43,7 @@ def select_bandwidth(
     return _in_column_order(data, result.bandwidth), None if rows.merged else result.residuals
 
 
-def _categories(fit: LocalFit) -> Kinds | None:
+def _categories(fit: LocalFit) -> Categories | None:
     return fit.data.kinds if isinstance(fit.data, MixedData) else None
 
 
@@ -61,7 +61,7 @@ def _scott(rows: duplicates.Rows, kernel: str) -> Float[Tensor, " features"]:
     width = rules.scott(rows.x, rows.weight, kernel, rows.total)
     if rows.kinds is None:
         return width
-    return torch.cat((width, rows.kinds.most * len(rows.x) ** (-2 / (len(width) + 4))))
+    return torch.cat((width, rows.kinds.max_smoothing * len(rows.x) ** (-2 / (len(width) + 4))))
 
 
 def residuals(fit: LocalFit) -> Float[Tensor, "n outputs"]:

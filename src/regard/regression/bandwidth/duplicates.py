@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression.kernel_sums.categorical import Kinds
+from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.kernel_sums.sample import Sample
 
 COUNT_ROUNDING = 1e-12  # relative: a whole number that went through its logarithm has lost some digits
@@ -29,7 +29,7 @@ class Rows(NamedTuple):
     weight: Float[Tensor, " n"] | None
     left_out: Float[Tensor, " n"] | None  # None: all of it
     merged: bool  # fewer rows than the sample has, in an order of their own
-    kinds: Kinds | None = None
+    kinds: Categories | None = None
 
     @property
     def total(self) -> float | None:
@@ -37,12 +37,12 @@ class Rows(NamedTuple):
         return float(self.weight.sum()) if self.weight is not None and self.left_out is not None else None
 
 
-def merge_duplicates(sample: Sample, kinds: Kinds | None = None) -> Rows:
+def merge_duplicates(sample: Sample, kinds: Categories | None = None) -> Rows:
     """Rows of a sample without duplicates; if there were any, in an order that does not depend on the given one."""
     if kinds is None:
         return _merge(sample)
     dim = sample.x.shape[1]
-    widths = torch.cat((sample.bandwidth, kinds.chance))
+    widths = torch.cat((sample.bandwidth, kinds.smoothing))
     rows = _merge(replace(sample, x=torch.cat((sample.x, kinds.codes), 1), bandwidth=widths))
     return rows._replace(x=rows.x[:, :dim], kinds=kinds._replace(codes=rows.x[:, dim:]))
 

@@ -13,7 +13,7 @@ from regard.regression.bandwidth.leave_one_out.fourier import RANGE, SEARCH_TOL,
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise, lines_of_moments, scaled
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.kernel_sums import engine, relative_weights
-from regard.regression.kernel_sums.categorical import Kinds
+from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.kernel_sums.plan import LEAVE_ONE_OUT_CALLS, LEAVE_ONE_OUT_PAIR, transform_seconds
 from regard.regression.kernel_sums.relative_weights import LeaveOut
 from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample
@@ -87,7 +87,7 @@ def residuals(
     degree: int = 0,
     left_out: Float[Tensor, " n"] | None = None,
     tol: float = 1e-6,
-    kinds: Kinds | None = None,
+    kinds: Categories | None = None,
 ) -> Float[Tensor, "n outputs"]:
     """Leave-one-out residuals y_i - f_{-i}(x_i) of any number of rows, within `tol` standard deviations of y.
 
@@ -98,7 +98,7 @@ def residuals(
     other points alone. With up to EXACT_PAIRS pairs all rows are.
     """
     problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out, kinds)
-    bandwidth = sample.bandwidth if kinds is None else torch.cat((sample.bandwidth, kinds.chance))
+    bandwidth = sample.bandwidth if kinds is None else torch.cat((sample.bandwidth, kinds.smoothing))
     if degree:
         return _line_residuals(sample, problem, bandwidth, tol, kinds)
     if len(problem.x) ** 2 <= EXACT_PAIRS:
@@ -122,7 +122,7 @@ def _residuals_from_averages(problem: Problem, bandwidth: Tensor, tol: float) ->
 
 
 def _line_residuals(
-    sample: Sample, problem: Problem, bandwidth: Tensor, tol: float, kinds: Kinds | None
+    sample: Sample, problem: Problem, bandwidth: Tensor, tol: float, kinds: Categories | None
 ) -> Float[Tensor, "n outputs"]:
     """Residuals of degree 1: by a fast route if pairs are many, and from the points where that is in doubt."""
     log_kept = None if problem.log_kept is None else problem.in_caller_order(problem.log_kept)
@@ -151,7 +151,7 @@ def _line_residuals(
 
 
 def _fast_lines(
-    sample: Sample, log_left_out: Float[Tensor, " n"], tol: float, kinds: Kinds | None
+    sample: Sample, log_left_out: Float[Tensor, " n"], tol: float, kinds: Categories | None
 ) -> tuple[Float[Tensor, "n outputs"], Bool[Tensor, " n"]]:
     """Value of the line through the other rows at each row, and the rows where it is in doubt."""
     if kinds is None:
@@ -165,7 +165,7 @@ def _fast_lines(
     return linear_from_averages.leave_one_out_value(sample, pool, tol, log_left_out)
 
 
-def _pool(sample: Sample, kinds: Kinds | None, tol: float) -> Pooled:
+def _pool(sample: Sample, kinds: Categories | None, tol: float) -> Pooled:
     """Kernel average at the points of the sample."""
     if kinds is None:
         return engine.pool(sample, sample.x, tol=tol)

@@ -51,7 +51,7 @@ from regard.regression.bandwidth.optimise import (
     descend_by_gradient,
 )
 from regard.regression.bandwidth.starts import bounds, extrapolate, informative, starts
-from regard.regression.kernel_sums.categorical import Kinds
+from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.kernel_sums.sample import Sample
 
 DESCENTS, COARSE_DESCENTS = 5, 3  # starts from which a descent begins, with all rows and with a part of them
@@ -97,7 +97,7 @@ def select(
     log_weight: Float[Tensor, " n"] | None = None,
     *,
     left_out: Float[Tensor, " n"] | None = None,
-    kinds: Kinds | None = None,
+    kinds: Categories | None = None,
     tol: float = 1e-6,
     verbose: bool = False,
     progress: Listener | None = None,
@@ -116,7 +116,7 @@ def select(
         if verbose and progress is None:
             sys.stderr.write("\n")
     widths, lambdas = selection.bandwidth.tensor_split([x.shape[1]])
-    kinds = None if kinds is None else kinds._replace(chance=lambdas)
+    kinds = None if kinds is None else kinds._replace(smoothing=lambdas)
     return _final_residuals(problem, selection, Sample(x, y, widths, kernel, log_weight), kinds, left_out, tol)
 
 
@@ -149,7 +149,12 @@ def _search(problem: Problem, counter: Counter, *, tight: bool = True) -> Select
 
 
 def _final_residuals(
-    problem: Problem, selection: Selection, sample: Sample, kinds: Kinds | None, left_out: Tensor | None, tol: float
+    problem: Problem,
+    selection: Selection,
+    sample: Sample,
+    kinds: Categories | None,
+    left_out: Tensor | None,
+    tol: float,
 ) -> Selection:
     """Selection with CV and residuals within `tol`: a search is content with a larger error."""
     degree, bandwidth = problem.degree, selection.bandwidth

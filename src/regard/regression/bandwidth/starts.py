@@ -59,7 +59,7 @@ def bounds(problem: Problem) -> Bounds:
     widths = Bounds(torch.where(free, low, 1.0), torch.where(free, high, 1.0), free)
     if problem.kinds is None:
         return widths
-    largest = problem.kinds.most
+    largest = problem.kinds.max_smoothing
     relevant = problem.relevant_categories(torch.zeros_like(largest))
     lambdas = Bounds(LAMBDA_MARGIN * largest, (1 - LAMBDA_MARGIN) * largest, relevant)
     return Bounds(*(torch.cat(both) for both in zip(widths, lambdas, strict=True)))

@@ -22,41 +22,41 @@ from regard.operands import NEVER
 from regard.regression.kernel_sums.sample import Sample
 
 
-class Kinds(NamedTuple):
-    """Columns of categories: the number of its category in each row, how many there are, and lambda."""
+class Categories(NamedTuple):
+    """Categorical features: the number of its category in each row, how many there are, and lambda."""
 
-    codes: Float[Tensor, "n kinds"]
-    counts: Float[Tensor, " kinds"]
-    chance: Float[Tensor, " kinds"]
+    codes: Float[Tensor, "n features"]
+    counts: Float[Tensor, " features"]
+    smoothing: Float[Tensor, " features"]
 
     @property
-    def most(self) -> Float[Tensor, " kinds"]:
+    def max_smoothing(self) -> Float[Tensor, " features"]:
         """The largest lambda: another category counts as much as one's own."""
         return (self.counts - 1) / self.counts
 
     @property
-    def log_other(self) -> Float[Tensor, " kinds"]:
+    def log_other(self) -> Float[Tensor, " features"]:
         """The log of the weight of another category, where the same has 1."""
         return self.ratio().log()
 
-    def ratio(self) -> Float[Tensor, " kinds"]:
+    def ratio(self) -> Float[Tensor, " features"]:
         """The weight of another category, where the same has 1; all alike at the largest lambda, exactly."""
-        found = self.chance / ((self.counts - 1).clamp_min(1) * (1 - self.chance))
-        return torch.where((self.chance >= self.most) & (self.counts > 1), 1.0, found)
+        ratio = self.smoothing / ((self.counts - 1).clamp_min(1) * (1 - self.smoothing))
+        return torch.where((self.smoothing >= self.max_smoothing) & (self.counts > 1), 1.0, ratio)
 
-    def squared(self) -> Kinds:
+    def squared(self) -> Categories:
         """The lambdas of the square of the kernel."""
         others = (self.counts - 1) * self.ratio().square()
-        return self._replace(chance=others / (1 + others))
+        return self._replace(smoothing=others / (1 + others))
 
-    def at(self, rows: Tensor) -> Kinds:
+    def at(self, rows: Tensor) -> Categories:
         return self._replace(codes=self.codes[rows])
 
 
 def by_category(
     sample: Sample,
-    kinds: Kinds,
-    codes: Float[Tensor, "q kinds"],
+    categories: Categories,
+    codes: Float[Tensor, "q features"],
     function: Callable[[Sample, Int[Tensor, " rows"]], tuple[Tensor, ...]],
 ) -> tuple[Tensor, ...]:
     """The results of `function` for one group of queries after another that share their categories.
@@ -68,7 +68,7 @@ def by_category(
     combinations, group = torch.unique(codes, dim=0, return_inverse=True)
     for number, combination in enumerate(combinations):
         rows = (group == number).nonzero().squeeze(-1)
-        for log_weight in _log_weights(sample, kinds, kinds.codes != combination):
+        for log_weight in _log_weights(sample, categories, categories.codes != combination):
             parts = function(replace(sample, log_weight=log_weight), rows)
             results = results or tuple(part.new_zeros(len(codes), *part.shape[1:]) for part in parts)
             for result, part in zip(results, parts, strict=True):
@@ -79,9 +79,11 @@ def by_category(
     return results
 
 
-def _log_weights(sample: Sample, kinds: Kinds, differs: Bool[Tensor, "n kinds"]) -> Iterator[Float[Tensor, " n"]]:
+def _log_weights(
+    sample: Sample, categories: Categories, differs: Bool[Tensor, "n features"]
+) -> Iterator[Float[Tensor, " n"]]:
     """Log weights of the points for one combination of categories, and then for queries left without any point."""
-    log_other = kinds.log_other
+    log_other = categories.log_other
     own = torch.zeros_like(sample.values[:, 0]) if sample.log_weight is None else sample.log_weight
     weight = own + torch.where(differs & (log_other > NEVER), log_other, 0.0).sum(1)
     steps = (differs & (log_other == NEVER)).sum(1)  # categories of lambda 0 in which a point differs

@@ -42,8 +42,8 @@ def within(
     finite = torch.where(torch.isfinite(width), width, 0.0)
     unit = torch.maximum(finite, high - low)
     unit = torch.where(unit > 0, unit, 1.0).clamp_max(LARGEST)
-    most = torch.where(finite > 0, LARGEST * width, torch.inf)
-    return clamp_to(query, box, torch.minimum(limits.far * unit, most), limits.unchanged * unit)
+    largest = torch.where(finite > 0, LARGEST * width, torch.inf)
+    return clamp_to(query, box, torch.minimum(limits.far * unit, largest), limits.unchanged * unit)
 
 
 def clamp_to(

@@ -18,7 +18,7 @@ from regard.regression.kernel_sums import (
     radius_search,
     relative_weights,
 )
-from regard.regression.kernel_sums.categorical import Kinds, by_category
+from regard.regression.kernel_sums.categorical import Categories, by_category
 from regard.regression.kernel_sums.fourier_gradient import Gradient
 from regard.regression.kernel_sums.plan import SINGLE_TOL, Plan, plan_for
 from regard.regression.kernel_sums.sample import (
@@ -79,9 +79,9 @@ def _repair_far_queries(sample: Sample, query: Float[Tensor, "q dim"], state: Po
 
 def pool_by_category(
     sample: Sample,
-    kinds: Kinds,
+    categories: Categories,
     query: Float[Tensor, "q dim"],
-    codes: Float[Tensor, "q kinds"],
+    codes: Float[Tensor, "q features"],
     *,
     tol: float = 1e-6,
     plan: str = "auto",
@@ -89,7 +89,9 @@ def pool_by_category(
     """The average at each query of a sample with categorical features, whose categories at the queries are `codes`."""
     if not len(query):
         return empty(0, sample.values.shape[1], query)
-    return Pooled(*by_category(sample, kinds, codes, lambda group, rows: pool(group, query[rows], tol=tol, plan=plan)))
+    return Pooled(
+        *by_category(sample, categories, codes, lambda group, rows: pool(group, query[rows], tol=tol, plan=plan))
+    )
 
 
 def gradient(

@@ -23,7 +23,7 @@ from regard import kernels
 from regard.engine import threads
 from regard.operands import NEVER
 from regard.regression.kernel_sums import pruned_sum
-from regard.regression.kernel_sums.categorical import Kinds, by_category
+from regard.regression.kernel_sums.categorical import Categories, by_category
 from regard.regression.kernel_sums.kd_tree import Tiles, tiles
 from regard.regression.kernel_sums.sample import (
     EXACT_PAIRS,
@@ -116,9 +116,9 @@ def for_neighbourhoods(
 
 def for_neighbourhoods_by_category(
     sample: Sample,
-    kinds: Kinds,
+    categories: Categories,
     query: Float[Tensor, "q dim"],
-    codes: Float[Tensor, "q kinds"],
+    codes: Float[Tensor, "q features"],
     statistic: Statistic,
     leave_out: LeaveOut | None = None,
 ) -> tuple[Tensor, ...]:
@@ -129,7 +129,7 @@ def for_neighbourhoods_by_category(
     def of_group(group: Sample, rows: Tensor) -> tuple[Tensor, ...]:
         return for_neighbourhoods(group, query[rows], statistic, None if leave_out is None else leave_out.rows(rows))
 
-    return by_category(sample, kinds, codes, of_group)
+    return by_category(sample, categories, codes, of_group)
 
 
 class _Task(NamedTuple):

@@ -17,7 +17,7 @@ from regard import kernels, scores
 from regard.attention import attend
 from regard.operands import NEVER
 from regard.regression.kernel_sums import clamp, engine, relative_weights
-from regard.regression.kernel_sums.categorical import Kinds
+from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.kernel_sums.fourier_gradient import Gradient
 from regard.regression.kernel_sums.relative_weights import Statistic
 from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, extent
@@ -173,7 +173,7 @@ class Data:
 class MixedData(Data):
     """Data with categories: the sample holds the numeric features, `kinds` the categories."""
 
-    kinds: Kinds = field(kw_only=True)
+    kinds: Categories = field(kw_only=True)
     numeric_columns: tuple[int, ...] = field(kw_only=True)
     category_columns: tuple[int, ...] = field(kw_only=True)
 
@@ -184,7 +184,7 @@ class MixedData(Data):
         numeric = tuple(i for i in range(sample.x.shape[1]) if i not in columns)
         own, width = list(numeric), sample.bandwidth
         split = replace(sample, x=sample.x[:, own], bandwidth=width[own])
-        kinds = Kinds(sample.x[:, list(columns)], counts, width[list(columns)])
+        kinds = Categories(sample.x[:, list(columns)], counts, width[list(columns)])
         return cls(
             split, data.tol, data.plan, data.outside, kinds=kinds, numeric_columns=numeric, category_columns=columns
         )

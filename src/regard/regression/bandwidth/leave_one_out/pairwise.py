@@ -26,7 +26,7 @@ from regard import kernels
 from regard.engine import threads
 from regard.operands import NEVER
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
-from regard.regression.kernel_sums.categorical import Kinds
+from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.local.least_squares import Moments, fit_points, moment_columns
 from regard.scores._distance import squared_distance
 
@@ -44,7 +44,7 @@ class Scaled(NamedTuple):
     x: Float[Tensor, "n relevant"]  # in bandwidths
     z: Float[Tensor, "n dim"]  # coordinates of local lines: all features, in bandwidths or deviations if smaller
     relevant_categories: Bool[Tensor, " kinds"] | None
-    kinds: Kinds | None  # relevant ones
+    kinds: Categories | None  # relevant ones
 
 
 def scaled(problem: Problem, bandwidth: Float[Tensor, " features"]) -> Scaled:
@@ -56,7 +56,7 @@ def scaled(problem: Problem, bandwidth: Float[Tensor, " features"]) -> Scaled:
     if problem.kinds is None or not bool((categories := problem.relevant_categories(lambdas)).any()):
         return Scaled(relevant, x, z, None, None)
     codes, counts, _ = problem.kinds
-    return Scaled(relevant, x, z, categories, Kinds(codes[:, categories], counts[categories], lambdas[categories]))
+    return Scaled(relevant, x, z, categories, Categories(codes[:, categories], counts[categories], lambdas[categories]))
 
 
 class Buffers(NamedTuple):
@@ -149,7 +149,7 @@ class Pairwise:
 
 
 def _relevant_count(at: Scaled) -> int:
-    return at.x.shape[1] + (0 if at.kinds is None else len(at.kinds.chance))
+    return at.x.shape[1] + (0 if at.kinds is None else len(at.kinds.smoothing))
 
 
 def _gradient(at: Scaled, total: Tensor, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
@@ -157,7 +157,7 @@ def _gradient(at: Scaled, total: Tensor, bandwidth: Float[Tensor, " features"]) 
     gradient, dim = torch.zeros_like(bandwidth), len(at.relevant)
     gradient[:dim][at.relevant] = -2 * total[: at.x.shape[1]]
     if at.kinds is not None and at.relevant_categories is not None:
-        variance = at.kinds.chance * (1 - at.kinds.chance)
+        variance = at.kinds.smoothing * (1 - at.kinds.smoothing)
         by_lambda = torch.where(variance > 0, -2 * total[at.x.shape[1] :] / variance, 0.0)
         gradient[dim:][at.relevant_categories] = by_lambda
     return gradient
@@ -270,7 +270,7 @@ class CategoryBlock(NamedTuple):
     differences: Int[Tensor, "combinations n"] | None  # number of categories of lambda 0 that differ
 
     @classmethod
-    def of(cls, kinds: Kinds, rows: Int[Tensor, " rows"]) -> CategoryBlock:
+    def of(cls, kinds: Categories, rows: Int[Tensor, " rows"]) -> CategoryBlock:
         combinations, combination = torch.unique(kinds.codes[rows], dim=0, return_inverse=True)
         differs = combinations.mT.unsqueeze(2) != kinds.codes.mT.unsqueeze(1)
         log_other = kinds.log_other

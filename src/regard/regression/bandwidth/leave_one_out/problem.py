@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.regression.kernel_sums.categorical import Kinds
+from regard.regression.kernel_sums.categorical import Categories
 
 
 class Evaluation(NamedTuple):
@@ -55,7 +55,7 @@ class Problem:
     output_weight: Float[Tensor, " outputs"]  # of a squared residual in CV
     unit: Float[Tensor, " features"]  # standard deviation of each feature; 1 for categories
     order: Int[Tensor, " n"]  # the caller's row of each row
-    kinds: Kinds | None = None
+    kinds: Categories | None = None
 
     @classmethod
     def of(
@@ -66,7 +66,7 @@ class Problem:
         degree: int = 0,
         log_weight: Float[Tensor, " n"] | None = None,
         left_out: Float[Tensor, " n"] | None = None,
-        kinds: Kinds | None = None,
+        kinds: Categories | None = None,
     ) -> Problem:
         """Standardise and sort the data."""
         weight = torch.ones_like(y[:, 0]) if log_weight is None else torch.exp(log_weight - log_weight.max())
@@ -81,7 +81,7 @@ class Problem:
         if kinds is not None:
             combination = torch.unique(kinds.codes, dim=0, return_inverse=True)[1]
             order = order[torch.argsort(combination[order], stable=True)]
-            kinds, unit = kinds.at(order), torch.cat((unit, torch.ones_like(kinds.most)))
+            kinds, unit = kinds.at(order), torch.cat((unit, torch.ones_like(kinds.max_smoothing)))
         log_kept = None
         if left_out is not None and log_weight is not None:
             log_kept = torch.log((1 - left_out / torch.exp(log_weight)).clamp_min(0.0))[order]
@@ -107,12 +107,12 @@ class Problem:
     def irrelevant(self) -> Float[Tensor, " features"]:
         """Bandwidth at which no feature matters: infinite widths and the largest lambdas."""
         infinite = torch.full_like(self.x[0], torch.inf)
-        return infinite if self.kinds is None else torch.cat((infinite, self.kinds.most))
+        return infinite if self.kinds is None else torch.cat((infinite, self.kinds.max_smoothing))
 
     def relevant_categories(self, lambdas: Float[Tensor, " kinds"]) -> Bool[Tensor, " kinds"]:
         """Categories that change the weights at these lambdas: more than one occurs, and lambda is not the largest."""
         assert self.kinds is not None  # noqa: S101  a caller that has lambdas has categories
-        return (self.kinds.codes != self.kinds.codes[0]).any(0) & (lambdas < self.kinds.most)
+        return (self.kinds.codes != self.kinds.codes[0]).any(0) & (lambdas < self.kinds.max_smoothing)
 
     @cached_property
     def deviation(self) -> Float[Tensor, " outputs"]:
