@@ -1,4 +1,4 @@
-"""Random problems: every word of the library beside its formula in `reference`, and shapes whose axes all differ.
+"""Random problems: every term of the library beside its formula in `reference`, and shapes whose axes all differ.
 
 A case carries what regard is asked and what the textbook says. Sizes are distinct primes: a swapped axis cannot pass.
 """
@@ -249,15 +249,15 @@ class Problem(NamedTuple):
     def __repr__(self) -> str:
         return self.recipe
 
-    def words(self, *parameters: Tensor) -> dict[str, Any]:
+    def terms(self, *parameters: Tensor) -> dict[str, Any]:
         score = self.score.build(*(parameters or self.parameters))
         return {"score": score, "mask": self.mask, "normaliser": self.normaliser.build()}
 
     def attend(self, **more: Any) -> Any:
-        return rg.attend(self.q, self.k, self.v, **self.words(), **more)
+        return rg.attend(self.q, self.k, self.v, **self.terms(), **more)
 
     def weights(self, **more: Any) -> Any:
-        return rg.Weights(self.q, self.k, **self.words(), **more)
+        return rg.Weights(self.q, self.k, **self.terms(), **more)
 
     def answer(self) -> reference.Answer:
         parameters = [p.detach().double() for p in self.parameters]
@@ -276,19 +276,19 @@ def problem(
     seed: int = 0,
     dtype: torch.dtype = torch.float64,
 ) -> Problem:
-    """One problem in full; d_k and m are overruled where the words need it."""
-    words = SCORES[score], MASKS[mask], NORMALISERS[normaliser]
-    sizes = sizes if words[0].free else sizes._replace(d_k=sizes.d_q)
-    sizes = sizes._replace(n=sizes.m) if words[1].square else sizes
+    """One problem in full; d_k and m are overruled where the terms need it."""
+    terms = SCORES[score], MASKS[mask], NORMALISERS[normaliser]
+    sizes = sizes if terms[0].free else sizes._replace(d_k=sizes.d_q)
+    sizes = sizes._replace(n=sizes.m) if terms[1].square else sizes
     g = seeded(seed)
     q = normal(g, *sizes.lead, sizes.n, sizes.d_q, dtype=dtype)
     k = normal(g, *sizes.key_lead, sizes.m, sizes.d_k, dtype=dtype)
     v = normal(g, *sizes.key_lead, sizes.m, sizes.d_v, dtype=dtype)
-    parameters = tuple(p.to(dtype) for p in words[0].parameters(sizes, g))
-    fused = sizes.m >= 16 and all(word.fused for word in words)
+    parameters = tuple(p.to(dtype) for p in terms[0].parameters(sizes, g))
+    fused = sizes.m >= 16 and all(term.fused for term in terms)
     fused |= sizes.m >= 16 and (score, mask, normaliser) == ("alibi", "causal", "softmax")
     recipe = f"problem({score!r}, {mask!r}, {normaliser!r}, {sizes}, {seed})"
-    return Problem(sizes, q, k, v, parameters, words[0], *words[1].build(sizes, g), words[2], fused, recipe)
+    return Problem(sizes, q, k, v, parameters, terms[0], *terms[1].build(sizes, g), terms[2], fused, recipe)
 
 
 @st.composite

@@ -1,4 +1,4 @@
-"""Laws: what must hold for every attention, tried on random words, shapes and plans."""
+"""Laws: what must hold for every attention, tried on random terms, shapes and plans."""
 
 from collections.abc import Callable
 from typing import Any
@@ -83,9 +83,9 @@ def test_weights_times_values_is_the_output(p: Problem, plan: str) -> None:
 
 @given(problems(score=smooth_scores, normaliser=DISTRIBUTIONS), st.floats(-50, 50))
 def test_a_constant_added_to_a_row_changes_nothing(p: Problem, shift: float) -> None:
-    words = p.words()
+    terms = p.terms()
     row = scores.bias(shift + normal(seeded(1), p.sizes.n, 1))
-    moved = rg.attend(p.q, p.k, p.v, **words | {"score": words["score"] + row})
+    moved = rg.attend(p.q, p.k, p.v, **terms | {"score": terms["score"] + row})
     close(moved.output, p.attend().output, atol=1e-7)
 
 
@@ -122,8 +122,8 @@ def test_biases_add_up(modifier: str, shape: str, learned: bool, plan: str) -> N
 def test_shuffled_keys_shuffle_the_weights(sizes: Any, score: str, normaliser: str) -> None:
     p = problem(score, "nothing", normaliser, sizes)
     order = torch.randperm(p.sizes.m, generator=seeded(2))
-    words = p.words()
-    output, weights = rg.attend(p.q, p.k[..., order, :], p.v[..., order, :], **words)
+    terms = p.terms()
+    output, weights = rg.attend(p.q, p.k[..., order, :], p.v[..., order, :], **terms)
     if (score, normaliser) != ("uniform", "hard"):  # hard picks the first of equals
         close(output, p.attend().output)
         close(weights.dense(), p.weights().dense()[..., order])
@@ -135,7 +135,7 @@ def test_shuffled_keys_shuffle_the_weights(sizes: Any, score: str, normaliser: s
 def test_shuffled_queries_shuffle_the_rows(sizes: Any, score: str, normaliser: str) -> None:
     p = problem(score, "prefix", normaliser, sizes)
     order = torch.randperm(p.sizes.n, generator=seeded(2))
-    output, weights = rg.attend(p.q[..., order, :], p.k, p.v, **p.words())
+    output, weights = rg.attend(p.q[..., order, :], p.k, p.v, **p.terms())
     close(output, p.attend().output[..., order, :])
     close(weights.entropy() if p.normaliser.distribution else weights.dense().sum(-1), row_total(p)[..., order])
 
@@ -396,8 +396,8 @@ def test_a_plan_remembered_from_the_last_call_does_not_remember_its_numbers(what
     fresh += [rg.attend(q[None, None], k[None, None], v[None, None], **TWINS[what][1]).output[0, 0]]
     assert (fresh[0] - fresh[1]).abs().max() > 1e-3
     for _ in range(2):
-        for words, expected in zip(TWINS[what], fresh, strict=True):
-            close(rg.attend(q, k, v, plan=plan, **words).output, expected)
+        for terms, expected in zip(TWINS[what], fresh, strict=True):
+            close(rg.attend(q, k, v, plan=plan, **terms).output, expected)
 
 
 # --- old friends
@@ -418,10 +418,10 @@ def test_sparse_normalisers_are_those_of_the_entmax_package(
     sizes: Any, name: str, sharp: float, seed: int, budget: int
 ) -> None:
     p = problem("scaled_dot", sizes=sizes, seed=seed)
-    words = {"score": scores.scaled_dot(sharp), "normaliser": getattr(normalisers, name)()}
+    terms = {"score": scores.scaled_dot(sharp), "normaliser": getattr(normalisers, name)()}
     k = reference.repeat_heads(p.k, p.sizes.lead[-1] if p.sizes.lead else 1)
     expected = getattr(entmax, name)(sharp * p.q @ k.mT, dim=-1)
-    close(rg.Weights(p.q, p.k, **words, plan="tiled", budget=budget).dense(), expected, atol=1e-7)
+    close(rg.Weights(p.q, p.k, **terms, plan="tiled", budget=budget).dense(), expected, atol=1e-7)
 
 
 @given(st.integers(1, 3), st.integers(1, 4), st.sampled_from(list(SCORES)), st.sampled_from(list(MASKS)), plans)

@@ -1,4 +1,4 @@
-"""What every word has in common: tensors by name, a signature without numbers, and its own share of operands."""
+"""Properties of every term: tensors by name, a signature without numbers, and its own part of the operands."""
 
 import pytest
 import torch
@@ -44,12 +44,12 @@ def test_a_signature_does_not_depend_on_numbers_in_tensors(make) -> None:
     assert hash(make().signature) == hash(make().signature)
 
 
-def test_signatures_tell_words_apart() -> None:
-    words: list[Term] = [make() for make in (*SCORES, *MASKS, *NORMALISERS)]
-    words += [scores.scaled_dot(), scores.scaled_dot(2.0), scores.cosine(3.0), masks.prefix(4), masks.window(1, 2)]
-    words += [scores.bias(torch.randn(M)), scores.bias(torch.randn(M, requires_grad=True)), normalisers.sigmoid(1.0)]
-    words += [scores.kernel("gaussian", 1.0), scores.gaussian(1.0), normalisers.hard(sample=True)]
-    assert len({word.signature for word in words}) == len(words)
+def test_signatures_tell_terms_apart() -> None:
+    terms: list[Term] = [make() for make in (*SCORES, *MASKS, *NORMALISERS)]
+    terms += [scores.scaled_dot(), scores.scaled_dot(2.0), scores.cosine(3.0), masks.prefix(4), masks.window(1, 2)]
+    terms += [scores.bias(torch.randn(M)), scores.bias(torch.randn(M, requires_grad=True)), normalisers.sigmoid(1.0)]
+    terms += [scores.kernel("gaussian", 1.0), scores.gaussian(1.0), normalisers.hard(sample=True)]
+    assert len({term.signature for term in terms}) == len(terms)
 
 
 def test_a_generator_is_no_part_of_a_signature() -> None:
@@ -58,13 +58,13 @@ def test_a_generator_is_no_part_of_a_signature() -> None:
 
 
 @pytest.mark.parametrize("make", SCORES)
-def test_a_score_makes_as_many_operands_as_it_says(make) -> None:
+def test_a_score_has_as_many_operands_as_it_says(make) -> None:
     width = Q if "q - k" in repr(make()) or repr(make()) in ("q·k", "cos(q, k) / 2") else K
     assert len(make().operands(torch.randn(2, N, Q), torch.randn(2, M, width))) == make().arity
 
 
 @pytest.mark.parametrize("make", MASKS)
-def test_a_mask_makes_as_many_operands_as_it_says(make) -> None:
+def test_a_mask_has_as_many_operands_as_it_says(make) -> None:
     assert len(make().operands((2,))) == make().arity
 
 
@@ -79,13 +79,13 @@ def test_tensors_have_the_names_that_the_caller_gave_them() -> None:
     assert list(normalisers.hard(sample=True, generator=torch.Generator()).tensors()) == []
 
 
-def test_each_part_gets_its_own_share() -> None:
+def test_each_part_gets_its_own_operands() -> None:
     tensors = [torch.tensor(i) for i in range(3)]
     one, two = (scores.dot() + scores.bias(torch.randn(M))).split_operands(tensors)
     assert ([int(t) for t in one], [int(t) for t in two]) == ([0, 1], [2])
 
 
-def test_masks_of_masks_are_of_the_kind_of_their_parts() -> None:
+def test_combined_masks_have_the_properties_of_their_parts() -> None:
     causal, prefix = masks.causal(), masks.prefix(2)
     assert [m.per_key for m in (prefix, ~prefix, prefix | ~prefix, prefix & causal, causal)] == [True] * 3 + [False] * 2
     assert [m.relative for m in (causal, ~causal, causal & ~causal, prefix & causal)] == [True] * 3 + [False]

@@ -214,7 +214,7 @@ def _laplace_log_ratio(half_difference: Tensor, square: Tensor, nearest: Tensor)
     return half_difference / ((square.sqrt() + nearest.sqrt()) / 2).clamp_min(torch.finfo(square.dtype).tiny)
 
 
-gaussian = Kernel(
+gaussian: Kernel = Kernel(
     "gaussian",
     lambda square: square * -0.5,
     compact=False,
@@ -223,7 +223,7 @@ gaussian = Kernel(
     canonical_bandwidth=1.0,
     square=("gaussian", math.sqrt(2)),
 )
-laplace = Kernel(
+laplace: Kernel = Kernel(
     "laplace",
     lambda square: -_root(square),
     compact=False,
@@ -233,7 +233,7 @@ laplace = Kernel(
     square=("laplace", 2.0),
     tail_power=1.0,
 )
-boxcar = Kernel(
+boxcar: Kernel = Kernel(
     "boxcar",
     lambda square: torch.where(square > 1, NEVER, 0.0 * square),
     compact=True,
@@ -242,7 +242,7 @@ boxcar = Kernel(
     square=("boxcar", 1.0),
     piecewise_constant=True,
 )
-epanechnikov = Kernel(
+epanechnikov: Kernel = Kernel(
     "epanechnikov",
     _log_compact(lambda square: 1 - square),
     compact=True,
@@ -250,35 +250,35 @@ epanechnikov = Kernel(
     canonical_bandwidth=2.2138,
     square=("biweight", 1.0),
 )
-biweight = Kernel(
+biweight: Kernel = Kernel(
     "biweight",
     _log_compact(lambda square: (1 - square) ** 2),
     compact=True,
     derivative=lambda square: 4 * (1 - square),
     canonical_bandwidth=2.6226,
 )
-triweight = Kernel(
+triweight: Kernel = Kernel(
     "triweight",
     _log_compact(lambda square: (1 - square) ** 3),
     compact=True,
     derivative=lambda square: 6 * (1 - square) ** 2,
     canonical_bandwidth=2.9781,
 )
-triangular = Kernel(
+triangular: Kernel = Kernel(
     "triangular",
     _log_compact(lambda square: 1 - _root(square)),
     compact=True,
     derivative=_of_distance(lambda u: 1 / u),
     canonical_bandwidth=2.4320,
 )
-tricube = Kernel(
+tricube: Kernel = Kernel(
     "tricube",
     _log_compact(lambda square: (1 - _root(square) ** 3) ** 3),
     compact=True,
     derivative=_of_distance(lambda u: 9 * u * (1 - u**3) ** 2),
     canonical_bandwidth=2.6098,
 )
-cosine = Kernel(
+cosine: Kernel = Kernel(
     "cosine",
     _log_compact(lambda square: torch.cos(math.pi / 2 * _root(square))),
     compact=True,

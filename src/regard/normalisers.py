@@ -7,7 +7,7 @@ number, the row statistic (for softmax the log-sum-exp): with it, each weight fo
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -118,8 +118,8 @@ class Softmax(Normaliser):
 class Threshold(Normaliser, abstract=True):
     """max(x - tau, 0)^power with x = slope * score; the threshold tau, the row statistic, makes a row sum to 1."""
 
-    power = 1
-    slope = 1.0
+    power: ClassVar[int] = 1
+    slope: ClassVar[float] = 1.0
     pointwise = True
 
     def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
@@ -179,8 +179,8 @@ class Sparsemax(Threshold):
 class Entmax15(Threshold):
     """max(s / 2 - tau, 0)^2."""
 
-    power = 2
-    slope = 0.5
+    power: ClassVar[int] = 2
+    slope: ClassVar[float] = 0.5
 
     def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
         count = support.sum(-1, keepdim=True).clamp_min(1)
@@ -236,7 +236,7 @@ class Tapered(Normaliser):
     sigma: float
 
     n_operands = 2
-    head_axes: ClassVar = {"centres": -2}
+    head_axes: ClassVar[Mapping[str, int]] = {"centres": -2}
     normalised = False
     monotone = False  # a better score far from the centre may weigh less
 

@@ -31,7 +31,7 @@ def inputs(p: Problem) -> tuple[Tensor, ...]:
 
 def output(p: Problem, plan: str, **more: Any) -> Callable[..., Tensor]:
     def function(q: Tensor, k: Tensor, v: Tensor, *parameters: Tensor) -> Tensor:
-        return rg.attend(q, k, v, **p.words(*parameters), plan=plan, budget=BUDGET[plan], **more).output
+        return rg.attend(q, k, v, **p.terms(*parameters), plan=plan, budget=BUDGET[plan], **more).output
 
     return function
 
@@ -99,7 +99,7 @@ def test_gradients_of_weights_times_a_tensor(plan: str) -> None:
     p = small(plan, "gaussian", "padding")
 
     def function(q: Tensor, k: Tensor, v: Tensor, *parameters: Tensor) -> Tensor:
-        return rg.Weights(q, k, **p.words(*parameters), plan=plan, budget=BUDGET[plan]) @ v
+        return rg.Weights(q, k, **p.terms(*parameters), plan=plan, budget=BUDGET[plan]) @ v
 
     check(p, plan, function, twice=plan != "fused")
 
@@ -125,7 +125,7 @@ def test_gradients_of_row_questions(question: str, words: tuple[str, str], plan:
     p = small(plan, *words)
 
     def function(q: Tensor, k: Tensor, *parameters: Tensor) -> Tensor:
-        return QUESTIONS[question](rg.Weights(q, k, **p.words(*parameters), plan=plan, budget=BUDGET[plan]))
+        return QUESTIONS[question](rg.Weights(q, k, **p.terms(*parameters), plan=plan, budget=BUDGET[plan]))
 
     x = [x for i, x in enumerate(inputs(p)) if i != 2]
     if served(p.fused or plan != "fused", lambda: function(*x)) is not None:
@@ -137,7 +137,7 @@ def test_gradients_of_row_questions(question: str, words: tuple[str, str], plan:
 def test_gradients_of_questions_reach_the_parameters(question: str, score: str) -> None:
     p = small("tiled", score)
     x = inputs(p)[3:]
-    assert gradcheck(lambda *t: QUESTIONS[question](rg.Weights(p.q, p.k, **p.words(*t), plan="tiled", budget=256)), x)
+    assert gradcheck(lambda *t: QUESTIONS[question](rg.Weights(p.q, p.k, **p.terms(*t), plan="tiled", budget=256)), x)
 
 
 @pytest.mark.parametrize("normaliser", ["sparsemax", "entmax15"])
@@ -145,7 +145,7 @@ def test_gradients_of_questions_reach_the_parameters(question: str, score: str) 
 def test_gradients_of_questions_of_sparse_weights(normaliser: str, question: str) -> None:
     p = small("tiled", "scaled_dot", "hide", normaliser)
     x = inputs(p)[:2]
-    assert gradcheck(lambda q, k: QUESTIONS[question](rg.Weights(q, k, **p.words(), plan="tiled", budget=256)), x)
+    assert gradcheck(lambda q, k: QUESTIONS[question](rg.Weights(q, k, **p.terms(), plan="tiled", budget=256)), x)
 
 
 @pytest.mark.parametrize("question", ["received", "top", "heatmap"])
@@ -216,7 +216,7 @@ def test_only_tensors_that_require_a_gradient_get_one(plan: str) -> None:
 def test_hard_attention_gives_values_their_gradient_and_queries_none() -> None:
     p = problem("scaled_dot", "nothing", "hard", sizes=LONG)
     q, k, v = inputs(p)
-    rg.attend(q, k, v, **p.words()).output.sum().backward()
+    rg.attend(q, k, v, **p.terms()).output.sum().backward()
     torch.testing.assert_close(v.grad, p.answer().weights.sum(-2)[:, None].expand(v.shape))
     assert all(x.grad is None or not x.grad.any() for x in (q, k))
 

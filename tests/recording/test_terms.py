@@ -46,11 +46,11 @@ def test_any_formula_comes_back(case):
 
 @pytest.mark.parametrize("sizes", [FOUR, GROUPED], ids=["heads", "grouped heads"])
 @pytest.mark.parametrize(
-    "words",
+    "terms",
     [*((s,) for s in SCORES), *(("scaled_dot", m) for m in MASKS), *(("dot", "causal", n) for n in NORMALISERS)],
 )
-def test_one_head_of_it_is_that_head(words, sizes):
-    weights = problem(*words, sizes=sizes).weights()
+def test_one_head_of_it_is_that_head(terms, sizes):
+    weights = problem(*terms, sizes=sizes).weights()
     found, stored = through_a_file(weights)
     dense = weights.dense()
     assert torch.equal(found.dense(), dense)
@@ -63,13 +63,13 @@ def test_one_head_of_it_is_that_head(words, sizes):
 def test_terms_of_layers_come_back_too():
     q, k = torch.randn(2, 3, 5, 7), torch.randn(2, 3, 11, 7)
     places = torch.rand(2, 3, 5) * 11
-    for words in (
+    for terms in (
         {"mask": QueryLengths(torch.randint(1, 11, (2, 3, 5)))},
         {"mask": Near(places, 2)},
         {"normaliser": normalisers.Tapered(places, 11, 1.5)},
         {"normaliser": normalisers.hard(sample=True, generator=torch.Generator().manual_seed(1))},
     ):
-        weights = rg.Weights(q, k, **words)
+        weights = rg.Weights(q, k, **terms)
         found, stored = through_a_file(weights)
         assert torch.equal(found.dense(), weights.dense())
         torch.testing.assert_close(stored["layer", 0, 2].dense(), weights.dense()[:, 2:])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Literal
@@ -111,7 +111,7 @@ class Padding(Mask):
     lengths: Tensor
 
     n_operands = 1
-    trailing_axes: ClassVar = {"lengths": 0}
+    trailing_axes: ClassVar[Mapping[str, int]] = {"lengths": 0}
 
     @property
     def per_key(self) -> bool:
@@ -146,7 +146,7 @@ class QueryLengths(Mask):
     lengths: Tensor
 
     n_operands = 1
-    trailing_axes: ClassVar = {"lengths": 1}
+    trailing_axes: ClassVar[Mapping[str, int]] = {"lengths": 1}
 
     def label(self, field: str) -> str:
         del field
@@ -182,7 +182,7 @@ class Ranges(Mask):
     stop: Tensor
 
     n_operands = 2
-    trailing_axes: ClassVar = {"start": 1, "stop": 1}
+    trailing_axes: ClassVar[Mapping[str, int]] = {"start": 1, "stop": 1}
 
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
         for name, edge in (("start", self.start), ("stop", self.stop)):
@@ -221,7 +221,7 @@ class Near(Mask):
     radius: int
 
     n_operands = 1
-    trailing_axes: ClassVar = {"centres": 1}
+    trailing_axes: ClassVar[Mapping[str, int]] = {"centres": 1}
 
     def label(self, field: str) -> str:
         del field
@@ -265,7 +265,7 @@ class Segments(Mask):
     k_ids: Tensor
 
     n_operands = 2
-    trailing_axes: ClassVar = {"q_ids": 1, "k_ids": 1}
+    trailing_axes: ClassVar[Mapping[str, int]] = {"q_ids": 1, "k_ids": 1}
 
     def check(self, lead: tuple[int, ...], n: int, m: int) -> None:
         for name, ids, length in (("q_ids", self.q_ids, n), ("k_ids", self.k_ids, m)):
@@ -312,7 +312,7 @@ class Allow(Mask):
     name: str
 
     n_operands = 1
-    head_axes: ClassVar = {"visible": -3}
+    head_axes: ClassVar[Mapping[str, int]] = {"visible": -3}
 
     @property
     def per_key(self) -> bool:

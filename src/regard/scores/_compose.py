@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -32,7 +32,7 @@ class Bias(Score):
     t: Tensor  # broadcasts to (..., n, m)
 
     n_operands = 2
-    head_axes: ClassVar = {"t": -3}
+    head_axes: ClassVar[Mapping[str, int]] = {"t": -3}
 
     @property
     def positional(self) -> bool:
@@ -101,7 +101,7 @@ class Alibi(Score):
     slopes: Tensor  # (heads,)
 
     n_operands = 1
-    head_axes: ClassVar = {"slopes": -1}
+    head_axes: ClassVar[Mapping[str, int]] = {"slopes": -1}
 
     @property
     def positional(self) -> bool:
@@ -148,7 +148,7 @@ class Relative(Score):
     first: int  # the distance of table[..., 0]
 
     n_operands = 1
-    head_axes: ClassVar = {"table": -2}
+    head_axes: ClassVar[Mapping[str, int]] = {"table": -2}
 
     @property
     def positional(self) -> bool:

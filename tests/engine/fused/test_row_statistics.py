@@ -37,7 +37,7 @@ def leaves(p: Problem) -> list[Tensor]:
 
 
 def asked(p: Problem, question: str, plan: str) -> Any:
-    return lambda q, k, *t: getattr(rg.Weights(q, k, **p.words(*t), plan=plan), question)()
+    return lambda q, k, *t: getattr(rg.Weights(q, k, **p.terms(*t), plan=plan), question)()
 
 
 def exact(q: Tensor, k: Tensor, visible: Tensor, question: str, grad: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
