@@ -424,7 +424,7 @@ def test_lengths_for_each_query_as_a_mask(plan, lead):
     lengths[..., :40] = lengths[..., :40] % 30  # so that some blocks see little
     lengths[..., 3] = 0
     seen = torch.arange(m) < lengths[..., None]
-    found = rg.attend(q, k, k, mask=nn._valid_lens.visible(None, lengths, q, k), plan=plan, budget=1 << 16)
+    found = rg.attend(q, k, k, mask=nn._valid_lens.combined_mask(None, lengths, q, k), plan=plan, budget=1 << 16)
     expected = rg.attend(q, k, k, mask=masks.allow(seen), plan="dense")
     torch.testing.assert_close(found.output, expected.output)
     torch.testing.assert_close(found.weights.dense(), expected.weights.dense())

@@ -1,4 +1,4 @@
-"""Layers: every attention people name, as the papers define it, each a few lines on top of `regard.attend`."""
+"""Attention layers as the papers define them, each a thin layer on top of `regard.attend`."""
 
 from regard.nn import functional
 from regard.nn._additive import AdditiveAttention

@@ -1,4 +1,4 @@
-"""Bahdanau's attention."""
+"""Additive attention (Bahdanau)."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import torch
 
 from regard import scores
 from regard.nn import _parameters
-from regard.nn._attention_layer import Attending
+from regard.nn._attention_layer import AttentionLayer
 from regard.scores import Score
 
 
-class AdditiveAttention(Attending):
-    r"""The attention of Bahdanau, Cho and Bengio (2015): a small network says how well a query fits a key.
+class AdditiveAttention(AttentionLayer):
+    r"""Additive attention (Bahdanau, Cho and Bengio 2015): the score is a network with one hidden layer.
 
-    output_i = sum_j softmax_j(e_ij) v_j with e_ij = v · tanh(W_q q_i + W_k k_j); the queries × keys × hidden numbers
-    in the tanh are never held at once. Dropout acts in training, on what is pooled and not on `weights`.
+    output_i = sum_j softmax_j(e_ij) v_j with e_ij = v · tanh(W_q q_i + W_k k_j). The queries × keys × hidden numbers
+    inside the tanh are never held at once. Dropout acts in training, on the pooled weights and not on `weights`.
 
     Shapes: query (..., n, query_dim), key (..., m, key_dim), value (..., m, d_v); output (..., n, d_v), weights
-    (..., n, m). valid_lens, how many keys are no padding: (batch,), or one for each query, (batch, n).
-    Parameters: w_q (hidden, query_dim), w_k (hidden, key_dim), v (hidden,).
+    (..., n, m), lazy. mask is one of `regard.masks`; valid_lens is the number of keys that are no padding, (batch,), or
+    for each query, (batch, n). Parameters: w_q (hidden, query_dim), w_k (hidden, key_dim), v (hidden,).
 
     >>> import torch
     >>> from regard.nn import AdditiveAttention
@@ -40,25 +40,25 @@ class AdditiveAttention(Attending):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
-        _parameters.whole("AdditiveAttention", query_dim=query_dim, key_dim=key_dim, hidden=hidden)
+        _parameters.check_sizes("AdditiveAttention", query_dim=query_dim, key_dim=key_dim, hidden=hidden)
         self.query_dim, self.key_dim, self.hidden = query_dim, key_dim, hidden
-        self.dropout = _parameters.probability("AdditiveAttention", dropout)
-        self.w_q = _parameters.parameter(hidden, query_dim, device=device, dtype=dtype)
-        self.w_k = _parameters.parameter(hidden, key_dim, device=device, dtype=dtype)
-        self.v = _parameters.parameter(hidden, device=device, dtype=dtype)
+        self.dropout = _parameters.check_dropout("AdditiveAttention", dropout)
+        self.w_q = _parameters.empty_parameter(hidden, query_dim, device=device, dtype=dtype)
+        self.w_k = _parameters.empty_parameter(hidden, key_dim, device=device, dtype=dtype)
+        self.v = _parameters.empty_parameter(hidden, device=device, dtype=dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start anew."""
-        _parameters.start(self.w_q, self.w_k, self.v)
+        """Draw new initial parameters."""
+        _parameters.init_uniform(self.w_q, self.w_k, self.v)
 
     def score(self, keys: int) -> Score:
-        """v · tanh(W_q q + W_k k), for any number of keys."""
+        """The score v · tanh(W_q q + W_k k), for any number of keys."""
         del keys
         return scores.additive(self.w_q, self.w_k, self.v)
 
     def extra_repr(self) -> str:
-        """The formula and the sizes in it."""
+        """Formula and sizes, as `print(layer)` shows them."""
         sizes = f"query_dim={self.query_dim}, key_dim={self.key_dim}, hidden={self.hidden}"
         dropped = f", dropout={self.dropout:g}" if self.dropout else ""
         return f"softmax_j(v·tanh(W_q q + W_k k_j)), {sizes}{dropped}"

@@ -1,4 +1,4 @@
-"""Hard attention: one key is taken, the others are not. What cannot be differentiated is estimated."""
+"""Hard attention: each query takes one key. Gradients are estimated (REINFORCE or straight-through)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from regard.engine.inputs import upcast
 from regard.errors import ChoiceError, DtypeError, NotNormalisedError, ShapeError
 from regard.masks import Mask
 from regard.nn import _parameters
-from regard.nn._valid_lens import visible
+from regard.nn._valid_lens import combined_mask
 from regard.normalisers import Hard, hard
 from regard.scores import Score
 from regard.term import type_name
@@ -27,31 +27,31 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 class HardAttention(nn.Module):
-    r"""Take the value of one key: in training one drawn from the softmax, in eval the best.
+    r"""Hard attention: the value of one key, drawn from the softmax in training, the best one in eval.
 
     a_i ~ softmax_j(s(q_i, k_j)),   output_i = v_{a_i}
 
-    A draw has no derivative with respect to the scores. There are two ways around it.
+    A draw has no derivative with respect to the scores. There are two estimators.
 
     estimator="reinforce" (Williams 1992): `surrogate(weights, reward)` is a loss whose gradient is the score-function
     estimator of the gradient of -E[R],
 
         -(R_i - b_i) grad log p(a_i),   log p(a_i) = s(q_i, k_{a_i}) - log sum_j exp(s(q_i, k_j)),
 
-    which is right on average whatever the baseline b, as long as b does not depend on the draw; a good b makes it vary
-    less. baseline="moving" is the mean of the rewards of earlier calls, fading with `momentum`. baseline="learned" is
-    b_i = u·q_i + c, trained by its squared error (R_i - b_i)², which is part of the surrogate loss and reaches u and c
-    alone. baseline=None is 0. `entropy` times the entropy of the softmax is the bonus for not settling early.
+    which is unbiased for any baseline b that does not depend on the draw; a good b reduces its variance.
+    baseline="moving" is an exponential moving average of the rewards of earlier calls, with `momentum`.
+    baseline="learned" is b_i = u·q_i + c, trained by its squared error (R_i - b_i)², which is part of the surrogate
+    loss and reaches u and c alone. baseline=None is 0. `entropy` is the factor of an entropy bonus, which delays a
+    one-hot softmax.
 
-    estimator="straight-through" (Bengio et al. 2013): forward is hard, and query, key and score have the gradient that
-    soft attention would have; the value has its own. It is biased, and needs neither reward nor surrogate.
+    estimator="straight-through" (Bengio et al. 2013): the forward pass is hard, and query, key and score get the
+    gradient of soft attention; the value gets its own. It is biased, and needs neither reward nor surrogate.
 
     score: "general" q·Wk, "scaled_dot" q·k / √d, or "additive" v·tanh(W_q q + W_k k) with `hidden_dim` rows
-    (default key_dim). generator: where draws come from, in place of torch's global state; its state is not part of
-    the state_dict.
+    (default key_dim). generator: of the draws, in place of torch's global one; its state is not in the state_dict.
 
     Shapes: query (..., n, query_dim), key (..., m, key_dim), value (..., m, d_v); output (..., n, d_v), weights
-    (..., n, m), one-hot. A query that sees no key has output 0, and nothing to do with the surrogate.
+    (..., n, m), one-hot. A query that sees no key has output 0 and adds nothing to the surrogate.
 
     >>> import torch
     >>> from regard.nn import HardAttention
@@ -86,10 +86,10 @@ class HardAttention(nn.Module):
     ) -> None:
         super().__init__()
         hidden = key_dim if hidden_dim is None else hidden_dim
-        _parameters.whole("HardAttention", query_dim=query_dim, key_dim=key_dim, hidden_dim=hidden)
-        _parameters.one_of("HardAttention", "score", score, SCORES)
-        _parameters.one_of("HardAttention", "estimator", estimator, ESTIMATORS)
-        _parameters.one_of("HardAttention", "baseline", baseline, BASELINES)
+        _parameters.check_sizes("HardAttention", query_dim=query_dim, key_dim=key_dim, hidden_dim=hidden)
+        _parameters.check_choice("HardAttention", "score", score, SCORES)
+        _parameters.check_choice("HardAttention", "estimator", estimator, ESTIMATORS)
+        _parameters.check_choice("HardAttention", "baseline", baseline, BASELINES)
         if not 0 <= momentum < 1:
             raise ChoiceError(f"momentum is the share of the past in the baseline, from 0 up to 1, not {momentum}")
         if score == "scaled_dot" and query_dim != key_dim:
@@ -101,26 +101,26 @@ class HardAttention(nn.Module):
         self.score, self.estimator, self.momentum, self.entropy = score, estimator, momentum, entropy
         self.baseline = baseline if estimator == "reinforce" else None
         self.generator = generator
-        kind: dict[str, Any] = {"device": device, "dtype": dtype}
+        options: dict[str, Any] = {"device": device, "dtype": dtype}
         if score == "general":
-            self.w = _parameters.parameter(query_dim, key_dim, **kind)
+            self.w = _parameters.empty_parameter(query_dim, key_dim, **options)
         elif score == "additive":
-            self.w_q = _parameters.parameter(hidden, query_dim, **kind)
-            self.w_k = _parameters.parameter(hidden, key_dim, **kind)
-            self.v = _parameters.parameter(hidden, **kind)
+            self.w_q = _parameters.empty_parameter(hidden, query_dim, **options)
+            self.w_k = _parameters.empty_parameter(hidden, key_dim, **options)
+            self.v = _parameters.empty_parameter(hidden, **options)
         if self.baseline == "learned":
-            self.expected = nn.Linear(query_dim, 1, **kind)
+            self.expected = nn.Linear(query_dim, 1, **options)
         elif self.baseline == "moving":
             self.register_buffer("average", torch.zeros((), device=device))
             self.register_buffer("calls", torch.zeros((), device=device, dtype=torch.int64))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start the parameters of the score anew."""
-        _parameters.start(*self.parameters(recurse=False))
+        """Draw new initial parameters of the score."""
+        _parameters.init_uniform(*self.parameters(recurse=False))
 
     def extra_repr(self) -> str:
-        draw = f"output = value of a ~ softmax({self._word()})"
+        draw = f"output = value of a ~ softmax({self._score_term()})"
         if self.estimator == "straight-through":
             return f"{draw}, {self.estimator}"
         bonus = f" - {self.entropy:g} entropy" if self.entropy else ""
@@ -130,34 +130,33 @@ class HardAttention(nn.Module):
     def forward(
         self, query: Tensor, key: Tensor, value: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None
     ) -> Attention:
-        """The value of one visible key for each query, and the one-hot weights that say which."""
+        """Take one visible key for each query: its value, and one-hot lazy weights."""
         _parameters.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
-        score, mask = self._word(), visible(mask, valid_lens, query, key)
+        score, mask = self._score_term(), combined_mask(mask, valid_lens, query, key)
         choice = hard(sample=self.training, generator=self.generator)
         output, weights = attend(query, key, value, score, mask, choice)
         if self.estimator == "straight-through":
-            # The value is known to be right, so it keeps the gradient of the draw itself.
+            # The value gets the gradient of the key that was drawn; only the scores need the soft one.
             soft = attend(query, key, value.detach(), score, mask).output
             output = output + (soft - soft.detach())
         return Attention(output, weights)
 
     def log_prob(self, weights: Weights) -> Tensor:
-        """log p(a_i) of the keys that were taken, (..., n), and 0 where there was none to take. Differentiable."""
+        """log p(a_i) of the keys that were taken, (..., n); 0 for a query that sees no key. Differentiable."""
         return self._log_prob(weights)[0]
 
     def surrogate(self, weights: Weights, reward: Tensor, reduction: str = "mean") -> Tensor:
-        """The loss whose gradient is the score-function estimator; see the class for its formula.
+        """The loss whose gradient is the score-function estimator -(R_i - b_i) grad log p(a_i).
 
-        weights: as `forward` returned them in training. reward: (..., n), or anything that broadcasts to it, such as
-        (batch, 1) for one reward that all queries have earned together; the reward of a loss is its negative. It is
-        taken as a number: where it has a gradient of its own (through the output, for a value that is learned too),
-        add that, as in ``loss.mean() + layer.surrogate(weights, -loss)``.
+        weights: as `forward` returned them in training. reward: (..., n), or a shape that broadcasts to it, such as
+        (batch, 1) for one reward of all queries; the reward of a loss is its negative. It is a constant here: if the
+        loss has a gradient of its own, through the output, add it, ``loss.mean() + layer.surrogate(weights, -loss)``.
         reduction: "mean" over the queries that drew a key, "sum", or "none" for (..., n).
         """
-        _parameters.one_of("surrogate", "reduction", reduction, REDUCTIONS)
+        _parameters.check_choice("surrogate", "reduction", reduction, REDUCTIONS)
         self._check_drawn(weights)
         log_prob, drawn = self._log_prob(weights)
-        reward = torch.where(drawn, _as_rewards(reward, weights).to(log_prob.dtype), 0)
+        reward = torch.where(drawn, _broadcast_reward(reward, weights).to(log_prob.dtype), 0)
         expected = self._expected(weights, reward)
         loss = -(reward - expected.detach()) * log_prob
         if self.baseline == "learned":
@@ -165,19 +164,19 @@ class HardAttention(nn.Module):
         if self.entropy:
             loss = loss - self.entropy * _soft(weights).entropy()
         if self.baseline == "moving" and self.training:
-            self._remember(reward, drawn)
+            self._update_average(reward, drawn)
         loss = torch.where(drawn, loss, 0)
         if reduction == "none":
             return loss
         return loss.sum() if reduction == "sum" else loss.sum() / drawn.sum().clamp_min(1)
 
-    def _word(self) -> Score:
+    def _score_term(self) -> Score:
         if self.score == "general":
             return scores.general(self.w)
         return scores.additive(self.w_q, self.w_k, self.v) if self.score == "additive" else scores.scaled_dot()
 
     def _log_prob(self, weights: Weights) -> tuple[Tensor, Tensor]:
-        """log p(a_i), and whether there was a draw. One score for each query, not n x m: its own key is pooled."""
+        """log p(a_i), and True where a key was drawn. The drawn key is pooled, so one score a query is computed."""
         if not isinstance(weights.spec.normaliser, Hard):
             raise NotNormalisedError(f"log_prob is about a key that was taken, and these weights are {weights.spec}")
         total = _soft(weights).logsumexp()
@@ -188,18 +187,20 @@ class HardAttention(nn.Module):
         return torch.where(drawn, score - torch.where(drawn, total, 0), 0), drawn
 
     def _expected(self, weights: Weights, reward: Tensor) -> Tensor:
-        """The baseline: what is known of the reward without the draw."""
+        """The baseline b: an estimate of the reward that does not use the draw."""
         if self.baseline == "learned":
             query = weights.query.detach().to(self.expected.weight.dtype)
             return self.expected(query).squeeze(-1).to(reward.dtype)
         if self.baseline == "moving":
-            seen = 1 - self.momentum ** self.calls.float()  # the rest of the average is the 0 that it began with
-            return (self.average / seen.clamp_min(1 - self.momentum)).to(reward.dtype)
+            correction = (
+                1 - self.momentum ** self.calls.float()
+            )  # corrects the bias of the average towards its initial 0
+            return (self.average / correction.clamp_min(1 - self.momentum)).to(reward.dtype)
         return reward.new_zeros(())
 
     @torch.no_grad()
-    def _remember(self, reward: Tensor, drawn: Tensor) -> None:
-        """After use, never before: a baseline that knows this draw's reward would bias the gradient."""
+    def _update_average(self, reward: Tensor, drawn: Tensor) -> None:
+        """Update the moving baseline, after it was used: one that knows this reward would bias the gradient."""
         if bool(drawn.any()):
             self.average.lerp_(reward[drawn].mean().to(self.average), 1 - self.momentum)
             self.calls += 1
@@ -218,11 +219,11 @@ class HardAttention(nn.Module):
 
 
 def _soft(weights: Weights) -> Weights:
-    """The distribution that the keys were drawn from."""
+    """The softmax that the keys were drawn from."""
     return Weights(weights.query, weights.key, weights.spec.score, weights.spec.mask)
 
 
-def _as_rewards(reward: Tensor, weights: Weights) -> Tensor:
+def _broadcast_reward(reward: Tensor, weights: Weights) -> Tensor:
     if not isinstance(reward, Tensor) or reward.is_complex():
         raise DtypeError(f"reward must be a tensor of numbers, one a query, but it is {type_name(reward)}")
     shape = weights.shape[:-1]

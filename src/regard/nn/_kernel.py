@@ -1,10 +1,11 @@
-"""Kernel regression of Nadaraya and Watson as a layer that learns its width."""
+"""Kernel regression (Nadaraya-Watson) as a layer that learns its bandwidth."""
 
 from __future__ import annotations
 
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard import masks, scores
@@ -12,20 +13,20 @@ from regard.attention import Attention
 from regard.errors import ChoiceError
 from regard.masks import Mask
 from regard.nn import _parameters
-from regard.nn._attention_layer import Attending
+from regard.nn._attention_layer import AttentionLayer
 from regard.scores import Score
 
 
-class KernelPooling(Attending):
-    r"""Nadaraya-Watson: the nearer a key, the more its value counts, and a learned w says how near is near.
+class KernelPooling(AttentionLayer):
+    r"""Nadaraya-Watson kernel regression as a layer: a Gaussian kernel with a learned inverse bandwidth w.
 
-    output_i = sum_j softmax_j(-(w |q_i - k_j|)² / 2) v_j, the Gaussian kernel of width 1 / w. With `dim`, there is a
-    w for each of so many features, inside the norm. `w` is where it starts; learn=False keeps it there.
+    output_i = sum_j softmax_j(-(w |q_i - k_j|)² / 2) v_j, the Gaussian kernel of bandwidth 1 / w. `w` is its initial
+    value; with learn=False it stays constant. With `dim` there is one w for each feature, inside the norm.
 
-    Shapes: query (..., n, d), key (..., m, d), value (..., m, d_v); output (..., n, d_v), weights (..., n, m).
-    Parameter: w, one number or (dim,).
+    Shapes: query (..., n, d), key (..., m, d), value (..., m, d_v); output (..., n, d_v), weights (..., n, m), lazy.
+    Parameter: w, a scalar or (dim,).
 
-    To learn w from samples, predict each from all the others: one that sees itself copies itself.
+    To learn w from samples use `leave_one_out`: a sample that sees itself would only copy its own value.
 
     >>> import torch
     >>> from regard import datasets
@@ -54,36 +55,40 @@ class KernelPooling(Attending):
     ) -> None:
         super().__init__()
         if dim is not None:
-            _parameters.whole("KernelPooling", dim=dim)
+            _parameters.check_sizes("KernelPooling", dim=dim)
         if not math.isfinite(w):
             msg = f"KernelPooling needs a finite number to start from, but w is {w}"
             raise ChoiceError(msg)
         self.initial, self.dim, self.learn = float(w), dim, learn
-        room = _parameters.parameter(*(() if dim is None else (dim,)), device=device, dtype=dtype)
+        w_initial = _parameters.empty_parameter(*(() if dim is None else (dim,)), device=device, dtype=dtype)
         if learn:
-            self.w = room
+            self.w = w_initial
         else:
-            self.register_buffer("w", room.detach())
+            self.register_buffer("w", w_initial.detach())
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Start anew."""
+        """Draw new initial parameters."""
         nn.init.constant_(self.w, self.initial)
 
     def score(self, keys: int) -> Score:
-        """-(w |q - k|)² / 2, for any number of keys."""
+        """The score -(w |q - k|)² / 2, for any number of keys."""
         del keys
         return scores.gaussian(self.w)
 
     def leave_one_out(
-        self, x: Tensor, y: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None
+        self,
+        x: Float[Tensor, "*lead keys dim"],
+        y: Float[Tensor, "*value_lead keys value_dim"],
+        mask: Mask | None = None,
+        valid_lens: Tensor | None = None,
     ) -> Attention:
-        """Predict each y (..., m, d_v) from all the others, by their x (..., m, d)."""
+        """Predict each y from all the others by the distances of their x: the loss for learning w."""
         others = ~masks.window(0, 0)
         return self(x, x, y, others if mask is None else mask & others, valid_lens)
 
     def extra_repr(self) -> str:
-        """The formula, and where w stands."""
+        """Formula and the initial w, as `print(layer)` shows them."""
         width = "" if self.dim is None else f", dim={self.dim}"
         kept = "" if self.learn else ", learn=False"
         return f"softmax_j(-(w|q - k_j|)² / 2), w={self.initial:g}{width}{kept}"

@@ -1,10 +1,11 @@
-"""Luong's local attention: a query looks at a window around one place."""
+"""Luong's local attention: a query sees a window of keys around one position."""
 
 from __future__ import annotations
 
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard import masks
@@ -14,24 +15,24 @@ from regard.errors import ChoiceError, DtypeError
 from regard.masks import Mask
 from regard.masks._rules import Near
 from regard.nn import _parameters
-from regard.nn._luong import FORMULAS, Scored
-from regard.nn._valid_lens import key_counts, visible
+from regard.nn._luong import FORMULAS, LuongLayer
+from regard.nn._valid_lens import combined_mask, key_counts
 from regard.normalisers import Tapered
 from regard.term import type_name
 from regard.tracing import is_tracing, without_autocast
 
 
-class LocalAttention(Scored):
-    r"""The local attention of Luong, Pham and Manning (2015): each query sees the keys within `window` of a place p.
+class LocalAttention(LuongLayer):
+    r"""Local attention of Luong, Pham and Manning (2015): each query sees the keys within `window` of a position p.
 
-    output_i = sum_j a_ij v_j over the keys |j - p_i| <= D, where by `method`
+    output_i = sum_j a_ij v_j over the keys |j - p_i| <= D, with D = window, where `method` chooses p and a:
 
-    - "m" (monotonic): p_i = i, or `positions`, which are needed where there are not as many queries as keys;
+    - "m" (monotonic): p_i = i, or `positions`, which are needed if numbers of queries and keys differ;
       a_i = softmax_j(e_ij) within the window;
     - "p" (predictive): p_i = S · sigmoid(v_p · tanh(W_p q_i)), where S is the number of keys, those of valid_lens
       if given; a_ij = softmax_j(e_ij) · exp(-(j - p_i)² / 2σ²) with σ = D / 2. The Gaussian comes after the softmax,
-      as in the paper, and is how W_p and v_p learn: rows of these weights sum to less than 1. They say so
-      (``weights.normalised`` is False), and refuse questions that need a distribution.
+      as in the paper, and passes the gradient to W_p and v_p. So rows of these weights sum to less than 1:
+      ``weights.normalised`` is False, and methods that need a distribution, such as `entropy`, refuse them.
 
     Keys are counted from 0. e_ij is by `score` "dot", "general" or "concat", as in `LuongAttention`.
 
@@ -64,42 +65,44 @@ class LocalAttention(Scored):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        _parameters.whole("LocalAttention", window=window)
-        _parameters.one_of("LocalAttention", "method", method, ["m", "p"])
-        _parameters.one_of("LocalAttention", "score", score, ["dot", "general", "concat"])
+        _parameters.check_sizes("LocalAttention", window=window)
+        _parameters.check_choice("LocalAttention", "method", method, ["m", "p"])
+        _parameters.check_choice("LocalAttention", "score", score, ["dot", "general", "concat"])
         super().__init__(query_dim, key_dim, score, hidden, None, dropout, device=device, dtype=dtype)
         self.window, self.method = window, method
         if method == "p":
-            self.w_p = _parameters.parameter(self.hidden, query_dim, device=device, dtype=dtype)
-            self.v_p = _parameters.parameter(self.hidden, device=device, dtype=dtype)
+            self.w_p = _parameters.empty_parameter(self.hidden, query_dim, device=device, dtype=dtype)
+            self.v_p = _parameters.empty_parameter(self.hidden, device=device, dtype=dtype)
         self.reset_parameters()
 
     def forward(
         self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
+        query: Float[Tensor, "*query_lead queries query_dim"],
+        key: Float[Tensor, "*key_lead keys key_dim"],
+        value: Float[Tensor, "*value_lead keys value_dim"],
         mask: Mask | None = None,
         valid_lens: Tensor | None = None,
         positions: Tensor | None = None,
     ) -> Attention:
-        """Pool the values in each query's window."""
-        score, seen = self.checked_score(query, key), visible(mask, valid_lens, query, key)
-        shape = inputs.check(query, key, value, inputs.make_spec(score, seen, None))
+        """Pool the values in each query's window: output (..., queries, value_dim) and lazy weights."""
+        score, mask = self.checked_score(query, key), combined_mask(mask, valid_lens, query, key)
+        shape = inputs.check(query, key, value, inputs.make_spec(score, mask, None))
         normaliser = None
         if self.method == "m":
-            window = self._window_of(positions, shape)
+            window = self._window_mask(positions, shape)
         else:
             if positions is not None:
                 msg = "LocalAttention with method 'p' predicts positions from the queries, but it was given some"
                 raise ChoiceError(msg)
-            centres, known = self._centres(query, key_counts(valid_lens, shape.m, len(shape.lead)), len(shape.lead))
+            centres, known = self._predicted_positions(
+                query, key_counts(valid_lens, shape.m, len(shape.lead)), len(shape.lead)
+            )
             normaliser = Tapered(centres, shape.m, self.window / 2)
             window = Near(torch.where(known, centres.detach(), math.nan), self.window)
-        seen = window if seen is None else window & seen
-        return attend(query, key, value, score, seen, normaliser, dropout_p=self.dropout_now)
+        mask = window if mask is None else window & mask
+        return attend(query, key, value, score, mask, normaliser, dropout_p=self.dropout_now)
 
-    def _window_of(self, positions: Tensor | None, shape: inputs.MatrixShape) -> Mask:
+    def _window_mask(self, positions: Tensor | None, shape: inputs.MatrixShape) -> Mask:
         if positions is None:
             if shape.n != shape.m:
                 msg = (
@@ -114,28 +117,29 @@ class LocalAttention(Scored):
             raise DtypeError(msg)
         return Near(positions.to(torch.promote_types(positions.dtype, torch.float32)), self.window)
 
-    def _centres(self, query: Tensor, counts: Tensor | int, lead: int) -> tuple[Tensor, Tensor]:
-        """p = S sigmoid(v_p · tanh(W_p q)), (..., n) with all leading dimensions, and where it is no NaN.
+    def _predicted_positions(self, query: Tensor, counts: Tensor | int, lead: int) -> tuple[Tensor, Tensor]:
+        """p = S sigmoid(v_p · tanh(W_p q)), (..., queries) with all leading dimensions, and True where it is no NaN.
 
-        Where it is one, the place is that of a query of zeros: a query that sees nothing must not spoil W_p.
+        Where it is NaN, the position is that of a query of zeros: a query that sees no key must not spoil the gradient
+        of W_p.
         """
         with without_autocast():
-            shares = self._shares(query)
-            known = ~shares.detach().isnan()
+            fractions = self._fractions(query)
+            known = ~fractions.detach().isnan()
             if is_tracing() or not bool(known.all()):
-                shares = self._shares(torch.where(known.unsqueeze(-1), query, 0.0))
-            centres = counts * shares
+                fractions = self._fractions(torch.where(known.unsqueeze(-1), query, 0.0))
+            centres = counts * fractions
         known = known.expand(centres.shape)
         missing = [1] * (lead + 1 - centres.dim())
         return centres.reshape(*missing, *centres.shape), known.reshape(*missing, *centres.shape)
 
-    def _shares(self, query: Tensor) -> Tensor:
-        """How far along the keys each query looks, from 0 to 1."""
-        kind = torch.promote_types(query.dtype, torch.float32)  # places need digits
-        return torch.sigmoid(torch.tanh(query.to(kind) @ self.w_p.to(kind).mT) @ self.v_p.to(kind))
+    def _fractions(self, query: Tensor) -> Float[Tensor, "*lead queries"]:
+        """Predicted position of each query as a fraction of the number of keys, from 0 to 1."""
+        dtype = torch.promote_types(query.dtype, torch.float32)  # a position in bfloat16 would be rounded to whole keys
+        return torch.sigmoid(torch.tanh(query.to(dtype) @ self.w_p.to(dtype).mT) @ self.v_p.to(dtype))
 
     def formula(self) -> str:
-        """The weights of a query, as one writes them."""
+        """The weights of a query as a formula."""
         aligned = f"softmax_j({FORMULAS[self.scoring]} where |j - p| <= {self.window})"
         if self.method == "m":
             return f"{aligned}, p = i"

@@ -1,4 +1,4 @@
-"""Multi-head attention: a drop-in for torch's layer whose weights can be asked."""
+"""Multi-head attention: a drop-in for torch's layer with lazy weights."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ AVERAGED_AT_ONCE = 1 << 22  # weights of all heads that are held while their ave
 
 
 class MultiheadAttention(torch.nn.MultiheadAttention):
-    r"""Attention in several heads at once: a drop-in for `torch.nn.MultiheadAttention`.
+    r"""Multi-head attention: a drop-in for `torch.nn.MultiheadAttention` with lazy weights.
 
     output = [softmax(q_h · k_h / √d_h) v_h for each head h] W_o + b, with q_h, k_h, v_h linear in query, key, value.
 
     Shapes: query (n, batch, embed_dim), key (m, batch, kdim), value (m, batch, vdim), output (n, batch, embed_dim);
-    with batch_first=True the batch comes first, and all may come without a batch.
+    with batch_first=True the batch comes first, and all three may come without a batch.
 
-    Constructor, arguments, masks, parameters and initialisation are torch's, so a state_dict loads both ways. Beyond:
+    Constructor, arguments, masks, parameters and initialisation are torch's, so a state_dict loads both ways.
+    Differences from torch:
 
     - need_weights="lazy" gives `regard.Weights`, (batch, heads, n, m), never built; True and False give what torch
       gives: dense weights, or None.
     - Asking for weights does not change the output, and they are those before dropout.
     - A query that sees no key gets zeros from attention, not NaN, so its output is the bias b.
-    - A key that is hidden, by True or by -inf, does no harm even if it is NaN: neither to the output nor to a gradient.
-    - is_causal=True is taken at its word in every case; attn_mask must still be given, as torch demands, and fit.
-    - torch.nn.TransformerEncoderLayer calls it in eval too: torch's fast path, which would not, steps aside.
+    - NaN in a key that is hidden, by True or by -inf, reaches neither the output nor a gradient.
+    - is_causal=True always means the causal mask; attn_mask must still be given, as torch demands, and fit.
+    - torch.nn.TransformerEncoderLayer calls it in eval too: torch's fast path, which would not, is disabled.
 
     >>> import torch, regard as rg
     >>> layer = rg.nn.MultiheadAttention(16, 4, batch_first=True)
@@ -93,7 +94,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | Weights | None]:
-        """As torch's; see the class for what is more."""
+        """Attend as torch's layer does: output, and dense weights, None or (need_weights="lazy") `regard.Weights`."""
         if isinstance(need_weights, str) and need_weights != "lazy":
             msg = f"need_weights is True, False or 'lazy', not {need_weights!r}"
             raise ChoiceError(msg)
@@ -132,7 +133,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
             return output, weights
         return output, _dense(weights, average=average) if need_weights else None
 
-    # The three steps, also for layers that put something between them
+    # The three steps, for layers that put something between them
 
     def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """(..., embed_dim), (..., kdim), (..., vdim) -> (..., heads, dim) three times."""
@@ -144,18 +145,16 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         if p != 1:
             return attend(q, k, v, score, mask, dropout_p=p)
         pooled, weights = attend(q, k, v, score, mask)
-        return Attention(pooled * 0.0, weights)  # torch lets one drop everything
+        return Attention(pooled * 0.0, weights)  # torch accepts a dropout of 1
 
     def join(self, pooled: Tensor) -> Tensor:
-        """(..., heads, dim) -> (..., embed_dim)."""
+        """The output projection: (..., heads, dim) -> (..., embed_dim)."""
         return linear(pooled.flatten(-2), self.out_proj.weight, self.out_proj.bias)
-
-    # Inside
 
     def _nested(
         self, query: Tensor, key: Tensor, value: Tensor, need_weights: bool | Literal["lazy"], average: bool
     ) -> tuple[Tensor, Tensor | Weights | None]:
-        """torch.nn.TransformerEncoder may have packed padded sequences in eval: padded here, and packed again."""
+        """Attend over a nested tensor, into which torch.nn.TransformerEncoder packs padded sequences in eval."""
         if query is not key or key is not value or not self.batch_first:
             msg = "nested tensors are for self-attention (query, key and value the same tensor) with batch_first=True"
             raise LayerError(msg)
@@ -191,7 +190,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         )
 
     def extra_repr(self) -> str:
-        """The formula and its sizes."""
+        """Formula and sizes, as `print(layer)` shows them."""
         head = f"softmax(q·k / √{self.head_dim}) v"
         return f"[{head} for each of {self.num_heads} heads] W, {self.embed_dim} features"
 

@@ -1,4 +1,4 @@
-"""Positions: what tells attention where a query and a key stand. Objects that compose, not flags."""
+"""Position encodings for attention: rotary and ALiBi, as objects that can be combined."""
 
 from __future__ import annotations
 
@@ -13,23 +13,26 @@ from regard.scores import Score, alibi
 
 
 class Positions(torch.nn.Module):
-    """What a way to say positions may do: `place` queries and keys, `bend` their score. Either does nothing here."""
+    """Base class of position encodings: `place` changes queries and keys, `bend` changes their score.
+
+    A subclass overrides one or both; this class changes nothing.
+    """
 
     def place(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries (..., n, dim) and keys (..., m, dim) that know where they stand."""
+        """Encode positions into queries (..., n, dim) and keys (..., m, dim)."""
         return query, key
 
     def bend(self, score: Score, query: Tensor) -> Score:
-        """A score that knows where query and key stand; the query tells device and dtype."""
+        """Encode positions into the score; the query gives device and dtype."""
         del query
         return score
 
 
 class Rotary(Positions):
-    r"""Rotary positions: each pair of features turns by an angle that grows with the position.
+    r"""Rotary position encoding (RoPE): each pair of features is rotated by an angle that grows with the position.
 
-    (x_2t + i x_2t+1) e^(i p θ_t) with θ_t = base^(-2t / dim) at position p, for queries and keys: their inner
-    product depends on positions by their difference alone (Su et al. 2021, equation 34).
+    (x_2t + i x_2t+1) e^(i p θ_t) with θ_t = base^(-2t / dim) at position p, for queries and keys. So their inner
+    product depends on the difference of positions alone (Su et al. 2021, equation 34).
 
     Shapes: query (..., n, d), key (..., m, d) with d >= dim; features from `dim` on stay as they are.
 
@@ -52,37 +55,37 @@ class Rotary(Positions):
         self.dim, self.base = dim, base
 
     def place(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
-        """Both turned, each by its own positions 0, 1, 2, ..."""
-        return self._turned(query), self._turned(key)
+        """Rotate queries and keys, each by positions 0, 1, 2, ..."""
+        return self._rotated(query), self._rotated(key)
 
-    def _turned(self, x: Tensor) -> Tensor:
+    def _rotated(self, x: Tensor) -> Tensor:
         if x.shape[-1] < self.dim:
             msg = f"Rotary({self.dim}) turns {self.dim} features, but there are {x.shape[-1]}: {tuple(x.shape)}"
             raise ShapeError(msg)
         wide = upcast(x)
-        turning, rest = wide[..., : self.dim], wide[..., self.dim :]
+        pairs, rest = wide[..., : self.dim], wide[..., self.dim :]
         cos, sin = (t.to(wide.dtype) for t in self._angles(x.shape[-2], x.device))
-        even, odd = turning[..., 0::2], turning[..., 1::2]
-        turned = torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
-        return torch.cat([turned, rest], -1).to(x.dtype)
+        even, odd = pairs[..., 0::2], pairs[..., 1::2]
+        rotated = torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
+        return torch.cat([rotated, rest], -1).to(x.dtype)
 
     def _angles(self, length: int, device: torch.device) -> tuple[Tensor, Tensor]:
-        """cos and sin, (length, dim / 2). In float64: a far position leaves float32 too few digits of its angle."""
+        """cos and sin of the angles, (length, dim / 2). In float64: float32 loses the angle of a far position."""
         exponents = torch.arange(0, self.dim, 2, dtype=torch.float64, device=device) / -self.dim
         positions = torch.arange(length, dtype=torch.float64, device=device)
         angles = positions[:, None] * torch.exp(exponents * math.log(self.base))
         return angles.cos(), angles.sin()
 
     def extra_repr(self) -> str:
-        """The formula and its sizes."""
+        """Formula and sizes, as `print(layer)` shows them."""
         return f"(x_2t + i x_2t+1) e^(i p {self.base:g}^(-2t/{self.dim}))"
 
 
 class Alibi(Positions):
-    r"""Attention with linear biases: each head prefers what is near, by a slope of its own (Press et al. 2022).
+    r"""ALiBi, attention with linear biases (Press et al. 2022): each head subtracts a slope times the distance.
 
-    score - slope_h |i - j| with slope_h = 2^(-8 h / heads) for h = 1, ..., heads. Where heads are no power of 2, the
-    slopes of the next lower power come first, then every other one of those of the next higher.
+    score - slope_h |i - j| with slope_h = 2^(-8 h / heads) for h = 1, ..., heads. If the number of heads is no power of
+    2, the slopes of the next lower power come first, then every other slope of the next higher power.
 
     >>> import regard as rg
     >>> rg.nn.Alibi(4).slopes
@@ -94,14 +97,14 @@ class Alibi(Positions):
         if heads < 1:
             msg = f"Alibi(heads) needs 1 head or more, not {heads}"
             raise ChoiceError(msg)
-        self.slopes = _slopes(heads)  # plain numbers: a model that is cast to bfloat16 keeps all their digits
+        self.slopes = _slopes(heads)  # Python floats, which a cast of the model to bfloat16 does not round
 
     def bend(self, score: Score, query: Tensor) -> Score:
-        """The score with the bias added."""
+        """Add the bias -slope |i - j| to the score."""
         return score + alibi(torch.tensor(self.slopes, dtype=upcast(query).dtype, device=query.device))
 
     def extra_repr(self) -> str:
-        """The formula and its sizes."""
+        """Formula and sizes, as `print(layer)` shows them."""
         return f"score - slope |i - j|, {len(self.slopes)} slopes from {self.slopes[0]:.3g}"
 
 

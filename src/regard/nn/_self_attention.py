@@ -1,4 +1,4 @@
-"""Self-attention: queries, keys and values from one sequence, with positions as one likes."""
+"""Self-attention: queries, keys and values from one sequence, with position encodings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.attention import Attention
@@ -13,18 +14,18 @@ from regard.errors import DtypeError, ShapeError
 from regard.masks import Mask
 from regard.nn._multihead import MultiheadAttention
 from regard.nn._positions import Positions
-from regard.nn._valid_lens import visible
+from regard.nn._valid_lens import combined_mask
 from regard.scores import Score, scaled_dot
 
 
 class SelfAttention(torch.nn.Module):
-    r"""`MultiheadAttention` of a sequence to itself, in regard's words.
+    r"""Multi-head self-attention with masks of `regard.masks` and position encodings.
 
     output = [softmax(q_h · k_h / √d_h) v_h for each head h] W_o + b, with q_h, k_h, v_h linear in x.
 
-    Shapes: x (..., n, embed_dim), output (..., n, embed_dim), weights (..., heads, n, n), never built. The mask is one
-    of `regard.masks`. valid_lens, how many rows are no padding: (batch,), or one for each query, (batch, n); the same
-    in all heads. `positions` is one of `regard.nn.Rotary` and `Alibi`, or several. The parameters are those of
+    Shapes: x (..., n, embed_dim), output (..., n, embed_dim), weights (..., heads, n, n), never built. mask: one of
+    `regard.masks`. valid_lens: the number of rows that are no padding, (batch,), or for each query, (batch, n); the
+    same in all heads. positions: a `regard.nn.Rotary` or `Alibi`, or several. The parameters are those of
     `layer.attention`, with torch's names.
 
     >>> import torch, regard as rg
@@ -48,22 +49,24 @@ class SelfAttention(torch.nn.Module):
         self.attention = MultiheadAttention(
             embed_dim, num_heads, dropout, bias, batch_first=True, device=device, dtype=dtype
         )
-        given = (positions,) if isinstance(positions, Positions) else tuple(positions)
-        for one in given:
-            if not isinstance(one, Positions):
-                msg = f"positions are of regard.nn.Positions, such as Rotary(dim) or Alibi(heads), not {one!r:.40}"
+        encodings = (positions,) if isinstance(positions, Positions) else tuple(positions)
+        for encoding in encodings:
+            if not isinstance(encoding, Positions):
+                msg = f"positions are of regard.nn.Positions, such as Rotary(dim) or Alibi(heads), not {encoding!r:.40}"
                 raise DtypeError(msg)
-        self.positions = torch.nn.ModuleList(given)
+        self.positions = torch.nn.ModuleList(encodings)
 
-    def forward(self, x: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None) -> Attention:
-        """x (..., n, embed_dim) -> output of the same shape, and weights (..., heads, n, n)."""
+    def forward(
+        self, x: Float[Tensor, "*lead rows embed_dim"], mask: Mask | None = None, valid_lens: Tensor | None = None
+    ) -> Attention:
+        """Attend from the sequence to itself: output of the shape of x, and lazy weights (..., heads, n, n)."""
         if x.dim() < 2 or x.shape[-1] != self.attention.embed_dim:
             msg = f"x is (..., rows, features) with {self.attention.embed_dim} features, but it is {tuple(x.shape)}"
             raise ShapeError(msg)
         q, k, v = (t.transpose(-3, -2) for t in self.attention.project(x, x, x))  # (..., heads, n, dim)
         score: Score | None = None
-        for one in cast("Iterable[Positions]", self.positions):
-            q, k = one.place(q, k)
-            score = one.bend(score or scaled_dot(), q)
-        pooled, weights = self.attention.attend(q, k, v, score, visible(mask, valid_lens, x))
+        for encoding in cast("Iterable[Positions]", self.positions):
+            q, k = encoding.place(q, k)
+            score = encoding.bend(score or scaled_dot(), q)
+        pooled, weights = self.attention.attend(q, k, v, score, combined_mask(mask, valid_lens, x))
         return Attention(self.attention.join(pooled.transpose(-3, -2)), weights)

@@ -1,4 +1,4 @@
-"""torch's attention layers in a model, turned into regard's and back."""
+"""Replacing torch's attention layers in a model by regard's, in place, and back."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from regard.errors import ChoiceError
 from regard.nn._multihead import MultiheadAttention
 from regard.torch_compat.multihead import disable_fast_path, enable_fast_path
 
-Torchs = torch.nn.MultiheadAttention
-MARK = "_swapped"  # in the layers that were torch's, so that layers which always were regard's stay so
+TorchAttention = torch.nn.MultiheadAttention
+MARK = "_swapped"  # attribute of layers that were torch's; `restore` leaves others alone
 
 
 class Swapped(NamedTuple):
-    """The layers that were turned, by name. As a context manager it turns them back at the end."""
+    """Layers that `swap` has replaced, by name. As a context manager it restores torch's layers at the end."""
 
     layers: dict[str, MultiheadAttention]
 
@@ -24,21 +24,22 @@ class Swapped(NamedTuple):
     def names(self) -> tuple[str, ...]:
         return tuple(self.layers)
 
-    def __enter__(self) -> Swapped:  # noqa: PYI034  a checker of types cannot see what Self is in a tuple
+    def __enter__(self) -> Swapped:  # noqa: PYI034  type checkers do not know Self in a NamedTuple
         return self
 
     def __exit__(self, *_: object) -> None:
-        _turn_back(self.layers.values())
+        _restore_layers(self.layers.values())
 
     def __repr__(self) -> str:
         return f"Swapped({', '.join(name or 'the model itself' for name in self.names)})"
 
 
 def swap(model: torch.nn.Module) -> Swapped:
-    """Turn every `torch.nn.MultiheadAttention` of a model into `regard.nn.MultiheadAttention`, in place.
+    """Turn every `torch.nn.MultiheadAttention` of a model into a `regard.nn.MultiheadAttention`, in place.
 
-    A layer stays the same object with the same parameters, hooks and mode: optimisers keep working, and so does
-    whoever else holds it. Subclasses of torch's layer, which may compute something else, are left alone.
+    A layer stays the same object with the same parameters, hooks and mode, so optimisers and other references to it
+    stay valid. Subclasses of torch's layer, which may compute something else, are left alone. `restore` undoes it, and
+    so does the end of a ``with`` block.
 
     >>> import torch, regard as rg
     >>> model = torch.nn.TransformerEncoderLayer(16, 4)
@@ -50,40 +51,40 @@ def swap(model: torch.nn.Module) -> Swapped:
     ...     type(model.self_attn)
     <class 'regard.nn._multihead.MultiheadAttention'>
     """
-    found = {name: module for name, module in model.named_modules() if type(module) is Torchs}
-    if not found:
-        raise ChoiceError(_nothing(model, "torch.nn.MultiheadAttention", (Torchs,)))
-    for layer in found.values():
+    layers = {name: module for name, module in model.named_modules() if type(module) is TorchAttention}
+    if not layers:
+        raise ChoiceError(_no_layer(model, "torch.nn.MultiheadAttention", (TorchAttention,)))
+    for layer in layers.values():
         layer.__class__ = MultiheadAttention
         disable_fast_path(layer)
         setattr(layer, MARK, True)
-    return Swapped(found)  # pyright: ignore[reportArgumentType]
+    return Swapped(layers)  # pyright: ignore[reportArgumentType]
 
 
 def restore(model: torch.nn.Module) -> tuple[str, ...]:
-    """Turn the layers that `swap` has turned into torch's again, and tell their names."""
-    found = {
+    """Turn layers that `swap` has replaced back into torch's, in place, and return their names."""
+    layers = {
         name: module
         for name, module in model.named_modules()
         if isinstance(module, MultiheadAttention) and hasattr(module, MARK)
     }
-    if not found:
-        raise ChoiceError(_nothing(model, "layer that regard.nn.swap has turned", (MultiheadAttention,)))
-    _turn_back(found.values())
-    return tuple(found)
+    if not layers:
+        raise ChoiceError(_no_layer(model, "layer that regard.nn.swap has turned", (MultiheadAttention,)))
+    _restore_layers(layers.values())
+    return tuple(layers)
 
 
-def _turn_back(layers: Iterable[Torchs]) -> None:
+def _restore_layers(layers: Iterable[TorchAttention]) -> None:
     for layer in layers:
         if hasattr(layer, MARK):
             delattr(layer, MARK)
-            layer.__class__ = Torchs  # pyright: ignore[reportAttributeAccessIssue]
+            layer.__class__ = TorchAttention  # pyright: ignore[reportAttributeAccessIssue]
             enable_fast_path(layer)
 
 
-def _nothing(model: torch.nn.Module, wanted: str, near: tuple[type, ...]) -> str:
-    kinds = sorted({_full_name(type(module)) for module in model.modules() if isinstance(module, near)})
-    others = f"; it has {', '.join(kinds)}" if kinds else ""
+def _no_layer(model: torch.nn.Module, wanted: str, near: tuple[type, ...]) -> str:
+    types = sorted({_full_name(type(module)) for module in model.modules() if isinstance(module, near)})
+    others = f"; it has {', '.join(types)}" if types else ""
     return f"{type(model).__name__} has no {wanted}{others}"
 
 

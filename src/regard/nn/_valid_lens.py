@@ -1,4 +1,4 @@
-"""What a layer's queries may see, from the two ways in which people say it."""
+"""Masks and `valid_lens` (lengths of padded sequences) of a layer's call, combined into one mask."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from regard.masks._rules import QueryLengths
 from regard.term import type_name
 
 
-def visible(mask: Mask | None, valid_lens: Tensor | None, *sides: Tensor) -> Mask | None:
-    """A mask of `regard.masks` and the lengths of padded sequences, both or either or neither, as one mask.
+def combined_mask(mask: Mask | None, valid_lens: Tensor | None, *inputs: Tensor) -> Mask | None:
+    """One mask for a mask of `regard.masks` and the lengths of padded sequences, either of which may be None.
 
-    Lengths follow the leading dimensions from the left: (batch,) or (batch, heads). Given the `sides`, query and key,
-    lengths with one dimension more than those are one for each query: (batch, queries).
+    Lengths follow the leading dimensions from the left: (batch,) or (batch, heads). Given the inputs, query and key,
+    lengths with one dimension more than their leading ones are one for each query: (batch, queries).
     """
-    mask = make_spec(None, mask, None).mask  # refuses what is no mask, in words
+    mask = make_spec(None, mask, None).mask  # refuses what is no mask
     if valid_lens is None:
         return mask
-    lengths = _lengths(valid_lens, sides)
+    lengths = _length_mask(valid_lens, inputs)
     return lengths if mask is None else mask & lengths
 
 
-def leading(*sides: Tensor) -> int:
-    """How many dimensions stand before rows and features."""
-    return max(side.dim() for side in sides) - 2
+def lead_dims(*inputs: Tensor) -> int:
+    """Number of dimensions before rows and features."""
+    return max(tensor.dim() for tensor in inputs) - 2
 
 
 def key_counts(valid_lens: Tensor | None, keys: int, lead: int) -> Tensor | int:
-    """How many of the keys are no padding, as something that broadcasts with (..., queries)."""
+    """Number of keys that are no padding, in a shape that broadcasts with (..., queries)."""
     if valid_lens is None:
         return keys
     counts = valid_lens.clamp(0, keys)
@@ -40,11 +40,12 @@ def key_counts(valid_lens: Tensor | None, keys: int, lead: int) -> Tensor | int:
     return counts.reshape(*counts.shape, *[1] * (lead - counts.dim()), 1)
 
 
-def _lengths(valid_lens: Tensor, sides: tuple[Tensor, ...]) -> Mask:
+def _length_mask(valid_lens: Tensor, inputs: tuple[Tensor, ...]) -> Mask:
     try:
         lengths = masks.padding(valid_lens)
     except MaskError:
         msg = f"valid_lens must be a tensor of integers, the number of keys to see, but it is {type_name(valid_lens)}"
         raise MaskError(msg) from None
-    tensors = all(isinstance(side, Tensor) for side in sides)  # if not, the checks of `attend` say so
-    return QueryLengths(valid_lens) if sides and tensors and valid_lens.dim() > leading(*sides) else lengths
+    if not inputs or not all(isinstance(tensor, Tensor) for tensor in inputs):  # `attend` refuses what is no tensor
+        return lengths
+    return QueryLengths(valid_lens) if valid_lens.dim() > lead_dims(*inputs) else lengths
