@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 import regard as rg
 from regard import cli, datasets, plot
 from regard.errors import ChoiceError, DtypeError, ShapeError, UnknownTextError
-from regard.relation import Encoded, split
-from regard.relation._unicode_script import script_of
+from regard.relation import Encoded, script_of, split
 
 NAMES = {"en": "minilm", "zh": "words"}
 LANGUAGES = pytest.mark.parametrize("language", ["en", "zh"])

@@ -1,4 +1,4 @@
-"""Things to look at: objects as keys and values, what stands out among them, and what somebody looks for."""
+"""Scenes: objects with features as keys and colours as values, a saliency scorer, and a query."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,20 +11,25 @@ from regard.errors import ChoiceError
 
 
 class Scene(NamedTuple):
+    """Objects of a scene: keys are their features, values their colours. Texts are in English and Chinese (`_zh`)."""
+
     names: tuple[str, ...]
     names_zh: tuple[str, ...]
     features: tuple[str, ...]
     features_zh: tuple[str, ...]
     keys: Float[Tensor, "objects features"]
-    values: Float[Tensor, "objects 3"]  # the colour that is seen, as RGB
-    saliency: Float[Tensor, " features"]
+    values: Float[Tensor, "objects 3"]  # colour as RGB
+    saliency: Float[Tensor, " features"]  # scorer without a query: keys @ saliency
     query: Float[Tensor, "1 features"]
     query_text: str
     query_text_zh: str
 
 
 def scene(name: str = "desk") -> Scene:
-    """One of the scenes "desk", "room", "cats", "library" and "photo", all made as `desk` is.
+    """A scene by its name: "desk", "room", "cats", "library" or "photo".
+
+    Without a query the object with the largest ``keys @ saliency`` stands out; with the query it is the one with the
+    largest ``query @ keys.mT``.
 
     >>> room = scene("room")
     >>> room.names[(room.keys @ room.saliency).argmax()], room.names[(room.query @ room.keys.mT).argmax()]
@@ -36,11 +41,11 @@ def scene(name: str = "desk") -> Scene:
 
 
 def desk() -> Scene:
-    """Five objects on a desk, and two ways to look at them.
+    """Five objects on a desk, with a scorer that takes no query and a query for a book.
 
-    Each key says how much of four features an object has. Without a query the eye goes to what stands out:
-    `keys @ saliency` is a scorer that knows no query, and the red cup wins. With the query "I want to read" the score
-    is `query @ keys.mT`, and the book wins. The keys are the same both times. `values` is the colour seen, as RGB.
+    A key holds four features of an object. Without a query the score is `keys @ saliency`, and the red cup has the
+    largest. With the query "I want to read" the score is `query @ keys.mT`, and the book has the largest. The keys are
+    the same both times. `values` are colours as RGB.
 
     >>> d = desk()
     >>> d.names[(d.keys @ d.saliency).argmax()], d.names[(d.query @ d.keys.mT).argmax()]

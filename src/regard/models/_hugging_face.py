@@ -1,4 +1,4 @@
-"""Hugging Face models: those that come as packages, folders, and names on the hub."""
+"""Hugging Face models, loaded from packages, from folders, or by a name on the hub."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from regard.errors import ChoiceError, MissingExtraError, RegardError
 from regard.models._cache import made_once
 from regard.models._packages import PACKAGES, find
 
-WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel")  # how their classes end
-_one_at_a_time = threading.Lock()  # what transformers says, and to whom, is one switch for all threads
+GENERATIVE = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel")  # endings of class names
+_logging_lock = threading.Lock()  # verbosity of transformers is one setting for all threads
 
 
 def folder(name: str) -> Path:
     """The folder of a packaged model, "minilm" or "smollm2", as `from_pretrained` takes it.
 
-    SmolLM2 comes quantised to four bits. The first time it is written out as float32 into the cache, which takes about
-    half a minute; afterwards it loads in a second or two.
+    SmolLM2 comes quantised to four bits. The first call converts it to float32 in the cache, which takes about half a
+    minute; afterwards it loads in a second or two.
     """
     if name == "minilm":
         return find(PACKAGES["minilm"]).parent
@@ -32,9 +32,10 @@ def folder(name: str) -> Path:
 
 
 def load(name: str | Path, *, causal: bool = False) -> tuple[Any, Any]:
-    """A tokenizer and a model in evaluation mode, from "minilm", "smollm2", a folder, or a name on the hub.
+    """Load a tokenizer and a model in evaluation mode, from "minilm", "smollm2", a folder, or a name on the hub.
 
-    causal: one that writes, with the layer that predicts the next token. Only a name on the hub may use the network.
+    causal: load a generative model, with the layer that predicts the next token. Only a name on the hub uses the
+    network.
     """
     transformers = import_transformers()
     packaged = name in ("minilm", "smollm2")
@@ -44,52 +45,53 @@ def load(name: str | Path, *, causal: bool = False) -> tuple[Any, Any]:
         raise ChoiceError(f"{name}: there is no such folder, and it is no name of a model on the Hugging Face hub")
     source, only = str(path if local else name), {"local_files_only": local}
     try:
-        with _one_at_a_time, quiet():
-            kind = _writer(transformers, name, source, only) if causal else transformers.AutoModel
+        with _logging_lock, quiet():
+            model_class = _generative_class(transformers, name, source, only) if causal else transformers.AutoModel
             tokenizer = transformers.AutoTokenizer.from_pretrained(source, **only)
-            model, found = kind.from_pretrained(source, output_loading_info=True, **only)
+            model, report = model_class.from_pretrained(source, output_loading_info=True, **only)
     except RegardError:
         raise
     except (OSError, ValueError) as error:  # transformers raises one of the two for what it does not find or know
         reason = " ".join(str(error).split())
         raise ChoiceError(f"{name}: no model could be loaded from there: {reason}") from error
-    missing = sorted(key for key in found["missing_keys"] if "pooler" not in key)  # which comes after all attention
+    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)  # a pooler comes after all attention
     if missing:
         warnings.warn(f"{name}: has no numbers for {', '.join(missing[:5])}, which are random now", stacklevel=2)
     return tokenizer, model.eval()
 
 
-def _writer(transformers: Any, name: str | Path, source: str, only: dict[str, bool]) -> Any:
-    """The class for a model that writes. One that does not would get a last layer of random numbers."""
+def _generative_class(transformers: Any, name: str | Path, source: str, only: dict[str, bool]) -> Any:
+    """The class of a generative model. Any other model would get a last layer of random numbers."""
     config = transformers.AutoConfig.from_pretrained(source, **only)
     classes = config.architectures or []
-    if not any(made.endswith(WRITERS) for made in classes):
+    if not any(made.endswith(GENERATIVE) for made in classes):
         raise ChoiceError(f"{name} is a {', '.join(classes) or config.model_type}, which reads and does not write")
     return transformers.AutoModelForSeq2SeqLM if config.is_encoder_decoder else transformers.AutoModelForCausalLM
 
 
 def longest(tokenizer: Any, model: Any) -> int:
-    """How many tokens a model reads at a time."""
+    """The largest number of tokens that a model reads at a time."""
     return min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None) or 2**30)
 
 
 def _may_be_on_the_hub(name: str) -> bool:
-    """The hub's names are `model` or `owner/model`; anything else was meant as a path."""
+    """True for `model` and `owner/model`, the names of the hub; anything else is a path."""
     return not name.startswith((".", "/", "~")) and name.count("/") <= 1 and "\\" not in name
 
 
 def import_transformers() -> Any:
+    """The package transformers, or an error that names the extra to install."""
     try:
         import transformers
     except ImportError as missing:
         raise MissingExtraError("language models need transformers: pip install 'regard[models]'") from missing
-    # It puts another module into its place. A thread that waited while the first imported it has the empty one in hand.
+    # transformers replaces itself in sys.modules. A thread that waited for the import holds the empty module.
     return sys.modules[transformers.__name__]
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without a progress bar for a few files from the disk, or a table of what is not needed of them."""
+    """Silence the progress bars and loading reports of transformers."""
     from transformers.utils import logging
 
     shown, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
@@ -114,7 +116,7 @@ def _convert_smollm2(target: Path) -> None:
     with quiet():
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(source.parent), **where)
         packed = transformers.AutoModelForCausalLM.from_pretrained(str(source.parent), **where)
-        # It calls itself quantised still, and such a model cannot be saved: put its numbers, plain now, into a new one.
+        # It still calls itself quantised, and such a model cannot be saved: copy its float32 numbers into a new one.
         config = type(packed.config).from_dict({**packed.config.to_dict(), "quantization_config": None})
         del config.quantization_config
         plain = transformers.AutoModelForCausalLM.from_config(config, dtype=packed.dtype)

@@ -1,4 +1,4 @@
-"""A text as a model is given it, with what would go wrong said before the work."""
+"""A text as the token ids of a model, checked before the model runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from regard.models._hugging_face import load, longest
 
 
 class Given(NamedTuple):
-    """A model and what it is to read."""
+    """A model with its tokenizer, and the tokens that it is to read."""
 
     name: str
     tokenizer: Any
@@ -18,6 +18,7 @@ class Given(NamedTuple):
 
     @property
     def length(self) -> int:
+        """Number of tokens."""
         return self.inputs["input_ids"].shape[-1]
 
 
@@ -31,32 +32,33 @@ def give(
     instead: str = "",
     shorter: str = "",
 ) -> Given:
-    """Tokens of a text for a model by name; `loaded`, if its tokenizer and the model are at hand.
+    """Load a model by name and tokenize a text for it; refuse empty, unknown and too long texts.
 
-    generate: how many tokens it is to write besides. instead, shorter: what the caller offers where the model does not
-    know the text, or reads less than this at a time.
+    loaded: tokenizer and model, if they are loaded already. generate: number of tokens that the model is to write, for
+    which space is left. truncate: cut a text that is too long. instead, shorter: advice of the caller that is added to
+    the error for an unknown text and for one that is too long.
     """
     if not text.strip():
         raise DataError("there is nothing to record: the text is empty")
     tokenizer, model = loaded or load(name, causal=generate > 0)
     if model.config.is_encoder_decoder and not generate:
-        model = model.get_encoder()  # the half that reads; the half that writes would ask what to write
-    most = longest(tokenizer, model) - generate
-    options = {"truncation": True, "max_length": max(most, 1)} if truncate else {}
+        model = model.get_encoder()  # the decoder would need tokens to begin with
+    limit = longest(tokenizer, model) - generate
+    options = {"truncation": True, "max_length": max(limit, 1)} if truncate else {}
     tokens = tokenizer(text, return_tensors="pt", verbose=False, **options)
     given = Given(name, tokenizer, model, {key: tokens[key] for key in ("input_ids", "attention_mask")})
     _check_known(given, instead)
-    if given.length > most:
+    if given.length > limit:
         also = f", {generate} of them its own" if generate else ""
         raise ShapeError(
-            f"{name} reads {most + generate:,} tokens at a time{also}, and this text has {given.length:,}: "
-            f"give a shorter one{shorter.format(most=max(most, 0))}"
+            f"{name} reads {limit + generate:,} tokens at a time{also}, and this text has {given.length:,}: "
+            f"give a shorter one{shorter.format(most=max(limit, 0))}"
         )
     return given
 
 
 def _check_known(given: Given, instead: str) -> None:
-    """A text of which the model sees mostly holes says nothing about the text."""
+    """Refuse a text without tokens, and one most of whose tokens are unknown to the model."""
     tokenizer, unknown = given.tokenizer, given.tokenizer.unk_token_id
     own = [i for i in given.inputs["input_ids"][0].tolist() if i == unknown or i not in tokenizer.all_special_ids]
     if not own:

@@ -1,4 +1,4 @@
-"""Files inside packages that are installed but never imported."""
+"""Packages that carry a model: their files are located and checked without importing the package."""
 
 import hashlib
 import importlib.util
@@ -11,7 +11,7 @@ from regard.errors import FormatError, MissingExtraError
 
 @dataclass(frozen=True)
 class Package:
-    """A package that carries a model: how it is imported, how it is installed, and the file that is checked."""
+    """A package that carries a model: its module, how it is installed, and the file that is checked."""
 
     module: str
     install: str
@@ -20,7 +20,7 @@ class Package:
 
     @property
     def mark(self) -> str:
-        """A short name for exactly these bytes."""
+        """A short name for exactly this content, used in the cache."""
         return f"{self.module}-{self.sha256[:12]}"
 
 
@@ -46,9 +46,9 @@ PACKAGES = {
 }
 
 
-@cache  # 90 MB are read once in a process
+@cache  # the checksum of 90 MB is computed once in a process
 def find(package: Package) -> Path:
-    """The checked file of a package, which is found without a line of the package being run."""
+    """The model file of a package, its sha256 verified; no code of the package is run."""
     spec = importlib.util.find_spec(package.module)
     if spec is None or spec.origin is None:
         raise MissingExtraError(f"{package.file} is not installed: pip install {package.install}")
@@ -56,10 +56,10 @@ def find(package: Package) -> Path:
     if not path.is_file():
         raise MissingExtraError(f"{path} is not there: pip install --force-reinstall {package.install}")
     with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != package.sha256:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != package.sha256:
         raise FormatError(
-            f"{path} is not the file that regard knows: its sha256 is {found}, {package.sha256} was expected; "
+            f"{path} is not the file that regard knows: its sha256 is {digest}, {package.sha256} was expected; "
             f"pip install --force-reinstall {package.install}"
         )
     return path

@@ -1,4 +1,4 @@
-"""Chinese word vectors: word2vec's binary file, turned once into an array that is mapped into memory."""
+"""Chinese word vectors: a binary word2vec file, converted once into an array that is mapped into memory."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ VECTORS, VOCABULARY, STOP = "vectors.npy", "words.txt", "stopwords.txt"
 
 
 class Reading(NamedTuple):
-    """A text as the vectors see it: the words that have one, and those that have none and should."""
+    """Words of a text: those that have a vector, and content words that have none."""
 
     known: tuple[str, ...]
     unknown: tuple[str, ...]
 
 
 class WordVectors:
-    """A vector for each of 125,796 words: `vectors[word]` is an array (100,), `word in vectors` asks first."""
+    """Vectors of 125,796 Chinese words: ``vectors[word]`` is an array (100,), ``word in vectors`` tests for one."""
 
     def __init__(self, folder: Path) -> None:
         self.vectors: np.ndarray = np.load(folder / VECTORS, mmap_mode="r")
@@ -44,7 +44,7 @@ class WordVectors:
         return len(self.index)
 
     def read(self, text: str) -> Reading:
-        """Cut a text into words. One without a vector is read by its characters; numbers, 的 and 为什么 say nothing.
+        """Cut a text into words. A word without a vector is read by its characters; numbers and stop words are dropped.
 
         >>> words().read("他经常旷课")
         Reading(known=('经常', '旷', '课'), unknown=())
@@ -56,7 +56,7 @@ class WordVectors:
             if word in self.index:
                 known.append(word)
             elif word not in self.stop:
-                # The letters of a Latin word mean nothing one by one, those of a Chinese word do.
+                # Characters of a Chinese word have a meaning of their own, letters of a Latin word have not.
                 parts = [] if word.isascii() else [letter for letter in word if letter in self.index]
                 known.extend(parts)
                 unknown.extend([] if parts else [word])
@@ -69,26 +69,26 @@ class WordVectors:
 
 @cache
 def words() -> WordVectors:
-    """The Chinese word vectors of the package `synonyms`, converted when they are first used."""
+    """Load the Chinese word vectors of the package `synonyms`; they are converted when they are first used."""
     return WordVectors(made_once(PACKAGES["words"].mark, _convert))
 
 
 def _jieba() -> Any:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about its own age
+            warnings.simplefilter("ignore")  # of deprecated functions it uses
             import jieba
     except ImportError as missing:
         raise MissingExtraError("Chinese is cut into words with jieba: pip install 'regard[models]'") from missing
-    cutter: Any = jieba.Tokenizer()
+    tokenizer: Any = jieba.Tokenizer()
     log = logging.getLogger("jieba")
-    # It keeps its dictionary unpacked. In its usual place, the folder that all users share, anybody could plant one.
-    cutter.tmp_dir = str(cache_folder())
+    # It caches its dictionary, by default in a folder that all users share, where anybody could plant another.
+    tokenizer.tmp_dir = str(cache_folder())
     level = log.level
     log.setLevel(logging.WARNING)
-    cutter.initialize()
+    tokenizer.initialize()
     log.setLevel(level)
-    return cutter
+    return tokenizer
 
 
 def _convert(target: Path) -> None:
@@ -100,8 +100,10 @@ def _convert(target: Path) -> None:
 
 
 def read_word2vec(path: Path) -> tuple[list[str], np.ndarray]:
-    """A binary file of word2vec: a line with the number of words and of dimensions, then for each word its UTF-8 bytes,
-    a space, and float32 numbers, lowest byte first; a line may end after the numbers.
+    """Words and vectors (words, dim) of a binary word2vec file.
+
+    The format: a line with the numbers of words and dimensions, then for each word its UTF-8 bytes, a space, and
+    little-endian float32 numbers, which a line end may follow.
     """
     raw = path.read_bytes()
     head, _, _ = raw.partition(b"\n")

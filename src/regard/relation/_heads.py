@@ -1,10 +1,11 @@
-"""Heads: other projections, which read the same rows differently."""
+"""Heads of a relation: projections of queries and keys, given by words or as matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ChoiceError, DtypeError, ShapeError
@@ -13,12 +14,14 @@ from regard.relation._encoders import Encoder, check_known
 Heads = Mapping[str, Sequence[str]] | tuple[Tensor, Tensor]
 
 
-def project(heads: Heads, encoder: Encoder, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, tuple[str, ...]]:
-    """Queries and keys as each head sees them, (heads, questions, dim) and (heads, segments, dim), and their names."""
+def project(
+    heads: Heads, encoder: Encoder, query: Float[Tensor, "questions dim"], key: Float[Tensor, "segments dim"]
+) -> tuple[Float[Tensor, "heads questions width"], Float[Tensor, "heads segments width"], tuple[str, ...]]:
+    """Queries and keys as each head projects them, and the names of the heads."""
     if isinstance(heads, Mapping):
         if not heads:
             raise ChoiceError("heads needs a name and a few words for each head, and came empty")
-        bases = [_along(encoder, name, words) for name, words in heads.items()]
+        bases = [_directions(encoder, name, words) for name, words in heads.items()]
         widest = max(basis.shape[-1] for basis in bases)
         w = torch.stack([torch.nn.functional.pad(basis, (0, widest - basis.shape[-1])) for basis in bases])
         return query @ w, key @ w, tuple(heads)
@@ -26,8 +29,8 @@ def project(heads: Heads, encoder: Encoder, query: Tensor, key: Tensor) -> tuple
     return query @ w_q, key @ w_k, tuple(f"head {i + 1}" for i in range(len(w_q)))
 
 
-def _along(encoder: Encoder, name: str, words: Sequence[str]) -> Tensor:
-    """An orthonormal basis (dim, words) of the directions of `words`: all that this head sees."""
+def _directions(encoder: Encoder, name: str, words: Sequence[str]) -> Float[Tensor, "dim width"]:
+    """Orthonormal basis of the states of `words`; the head sees nothing outside it."""
     if isinstance(words, str) or not words:
         raise ChoiceError(f"head {name!r} needs a list of words to look along, and {words!r} came")
     encoded = encoder.encode(words)

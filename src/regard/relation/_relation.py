@@ -1,4 +1,4 @@
-"""What `relate` found."""
+"""The result of `relate`: weights with the texts of their rows and columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from regard.weights import Weights
 
 
 class Related(NamedTuple):
-    """A segment, where it stands in the passage (from 0), and its weight."""
+    """A segment, its index in the passage from 0, and its weight."""
 
     place: int
     segment: str
@@ -19,11 +19,11 @@ class Related(NamedTuple):
 
 
 class Relation(Weights):
-    """Weights with their labels: one row for each question, one column for each segment.
+    """Lazy weights (questions, segments), or (heads, questions, segments), with the texts of rows and columns.
 
-    It answers every question of `Weights`; weights: the same (questions, segments) matrix without the labels, with
-    heads (heads, questions, segments). value: (segments, dim). encoder: what made the states. unknown: for each text
-    that has some, the words that it does not know.
+    It has every method of `Weights`. weights: the same matrix without texts. value: states of the segments,
+    (segments, dim). encoder: name of the encoder that computed them. unknown: words that the encoder does not know, by
+    text.
     """
 
     __slots__ = ("encoder", "heads", "questions", "segments", "unknown", "value", "weights")
@@ -46,17 +46,17 @@ class Relation(Weights):
 
     @property
     def output(self) -> Tensor:
-        """What each question brings home: weights @ value, (questions, dim)."""
+        """Pooled states of the segments for each question: weights @ value, (questions, dim)."""
         return self.weights @ self.value
 
     def ranking(self, question: int = 0, head: int = 0) -> list[Related]:
-        """The segments from the most to the least related to a question; equal ones in the order of the passage."""
+        """Segments by weight for a question, largest first; equal ones in the order of the passage."""
         row = self.row(question, head)
         order = sorted(range(len(row)), key=lambda place: -row[place])
         return [Related(place, self.segments[place], row[place]) for place in order]
 
     def rank(self, segment: int, question: int = 0, head: int = 0) -> int:
-        """Which place a segment (counted from 0) comes in: 1 is the most related."""
+        """Rank of a segment (counted from 0) for a question: 1 is the largest weight."""
         if not 0 <= segment < len(self.segments):
             raise ChoiceError(f"there are {len(self.segments)} segments, counted from 0: there is no segment {segment}")
         return [related.place for related in self.ranking(question, head)].index(segment) + 1

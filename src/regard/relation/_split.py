@@ -1,9 +1,9 @@
-"""A passage cut into segments: sentences in English, clauses in Chinese."""
+"""Segmentation of a passage: sentences in English, clauses in Chinese."""
 
 import re
 from itertools import pairwise
 
-SHORT = 4  # fewer Chinese characters than this are no clause of their own: 但是，
+MIN_CLAUSE = 4  # Chinese characters; a shorter clause is joined with the next: 但是，
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 CLOSING = "\"'”’」』）)】》]"
 ABBREVIATIONS = frozenset({"mr", "mrs", "ms", "dr", "prof", "jr", "vs", "e.g", "i.e", "cf", "fig"})
@@ -17,7 +17,7 @@ SEPARATORS = " \t\r\n|，,；;、"
 
 
 def split(passage: str) -> list[str]:
-    """The segments of a passage, in order, without the commas and spaces around them.
+    """Cut a passage into segments, in order, without the commas and spaces around them.
 
     Where there is a `|`, it alone separates. Else English is cut after `.`, `!`, `?` and `;` (not in "2.13" or
     "Dr. Li"), Chinese after 。！？；， and both at the end of a line, unless the line goes on with a small letter.
@@ -32,10 +32,10 @@ def split(passage: str) -> list[str]:
     else:
         lines = WRAPPED.sub(" ", passage).splitlines()
         parts = [part for line in lines for part in _clauses(line)]
-    return [text for part in parts if _says_something(text := part.strip(SEPARATORS))]
+    return [text for part in parts if _has_text(text := part.strip(SEPARATORS))]
 
 
-def _says_something(text: str) -> bool:
+def _has_text(text: str) -> bool:
     return any(not character.isspace() and character not in "。！？.!?…" for character in text)
 
 
@@ -43,17 +43,17 @@ def _clauses(line: str) -> list[str]:
     cuts = {match.end() for match in CHINESE_END.finditer(line)}
     cuts |= {match.end() for match in ENGLISH_END.finditer(line) if not _is_abbreviation(line, match)}
     edges = [0, *sorted(cuts), len(line)]
-    return _joined([line[start:end] for start, end in pairwise(edges) if line[start:end].strip()])
+    return _join_short([line[start:end] for start, end in pairwise(edges) if line[start:end].strip()])
 
 
 def _is_abbreviation(line: str, end: re.Match[str]) -> bool:
-    """Whether a full stop belongs to the word before it: Dr. or J. or U.S."""
+    """True if a full stop belongs to the word before it: Dr. or J. or U.S."""
     if not end[0].startswith(".") or end.end() == len(line.rstrip()):
         return False
-    found = LAST_WORD.search(line, 0, end.start())
-    if found is None:
+    match = LAST_WORD.search(line, 0, end.start())
+    if match is None:
         return False
-    word, before = found[0], line[: found.start()].split()
+    word, before = match[0], line[: match.start()].split()
     named = not before or before[-1][0].isupper()  # J. Smith, Harry S. Truman; but: his blood type is A.
     return word.lower() in ABBREVIATIONS or (_is_initials(word) and (named or "." in word))
 
@@ -62,8 +62,8 @@ def _is_initials(word: str) -> bool:
     return all(len(part) == 1 and part.isupper() for part in word.split("."))
 
 
-def _joined(clauses: list[str]) -> list[str]:
-    """A Chinese clause that is too short to say anything goes with the one after it."""
+def _join_short(clauses: list[str]) -> list[str]:
+    """Clauses, with every short Chinese one joined to the next."""
     whole, waiting = list[str](), ""
     for clause in clauses:
         waiting += clause
@@ -76,6 +76,10 @@ def _joined(clauses: list[str]) -> list[str]:
 
 
 def _is_short(clause: str) -> bool:
-    """Ends with a comma, and consists of one to three Chinese characters."""
+    """True for one to three Chinese characters and a comma."""
     text = clause.strip()
-    return text.endswith(("，", ",")) and 0 < len(text) - 1 < SHORT and re.fullmatch(f"[{HAN}]+", text[:-1]) is not None
+    return (
+        text.endswith(("，", ","))
+        and 0 < len(text) - 1 < MIN_CLAUSE
+        and re.fullmatch(f"[{HAN}]+", text[:-1]) is not None
+    )

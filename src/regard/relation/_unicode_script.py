@@ -1,4 +1,4 @@
-"""Which writing a text is in, by counting letters."""
+"""The script of a text (Latin, Chinese, ...), by counting letters."""
 
 import unicodedata
 from collections import Counter
@@ -8,9 +8,9 @@ KANA = ("HIRAGANA", "KATAKANA")
 
 
 def script_of(texts: Iterable[str]) -> str:
-    """The writing that most letters are in: "Latin", "Chinese", "Japanese", "Cyrillic", ...; "" without letters.
+    """The script of most letters: "Latin", "Chinese", "Japanese", "Cyrillic", ...; "" without letters.
 
-    A Chinese character counts as three letters, about what a word has more of in an alphabet: 他爱看 NBA is Chinese.
+    A Chinese character counts as three letters, since a word of an alphabet has more of them: 他爱看 NBA is Chinese.
 
     >>> script_of(["He loves apples"]), script_of(["他爱看 NBA"]), script_of(["привет"])
     ('Latin', 'Chinese', 'Cyrillic')
@@ -25,5 +25,5 @@ def script_of(texts: Iterable[str]) -> str:
 
 
 def _family(letter: str) -> str:
-    """The first word of a letter's official name: LATIN SMALL LETTER A."""
+    """First word of the Unicode name: LATIN of LATIN SMALL LETTER A."""
     return unicodedata.name(letter, "UNKNOWN").split()[0].split("-")[0]

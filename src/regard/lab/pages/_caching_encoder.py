@@ -10,8 +10,7 @@ from threading import Lock
 import torch
 from torch import Tensor
 
-from regard.relation import Encoded, Encoder
-from regard.relation._choose import choose
+from regard.relation import Encoded, Encoder, choose_encoder
 
 MAX_TEXTS = 4096  # in the cache of one encoder
 MODEL_LOCK = Lock()  # a model that is recorded must not run in another thread at the same time
@@ -44,7 +43,7 @@ class CachingEncoder:
 
 def encoder_for(name: str | None, texts: Sequence[str]) -> CachingEncoder:
     """The encoder of this name, or the one for the script of the texts."""
-    return _caching(choose(name, texts))
+    return _caching(choose_encoder(name, texts))
 
 
 @cache

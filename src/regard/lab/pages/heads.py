@@ -35,7 +35,7 @@ from regard.lab.pages._caching_encoder import MODEL_LOCK, encoder_for
 from regard.lab.pages._state import Text, Whole, setting
 from regard.lab.strict_json import plain
 from regard.recording import Recording
-from regard.relation._encoders import check_known
+from regard.relation import check_known
 
 LOADS_MODEL = True  # MiniLM
 LAYERS, HEADS = 6, 12

@@ -31,8 +31,7 @@ from regard.lab.pages._caching_encoder import encoder_for
 from regard.lab.pages._numbers import literal
 from regard.lab.pages._state import Choice, Many, Maybe, Part, Real, Text, setting
 from regard.lab.strict_json import plain
-from regard.relation import Relation, relate, split
-from regard.relation._unicode_script import script_of
+from regard.relation import Relation, relate, script_of, split
 
 LOADS_MODEL = True  # an encoder of sentences
 PRESETS = ("en-short", "zh-short", "en-whole", "zh-whole")
