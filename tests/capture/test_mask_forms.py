@@ -40,7 +40,7 @@ def four(mask):
 
 
 @pytest.mark.parametrize(("mask", "words"), FORMS.values(), ids=FORMS.keys())
-def test_a_form_is_recognised_and_says_exactly_the_same(mask, words):
+def test_a_mask_form_is_recognised_and_equals_the_mask(mask, words):
     form = recognise(four(mask))
     assert described(form) == words
     assert form.pairs is None
@@ -65,7 +65,7 @@ def test_the_mask_for_weights_shows_the_same_pairs(mask, words):
 
 
 @pytest.mark.parametrize("hidden", [-torch.inf, torch.finfo(torch.float32).min])
-def test_numbers_that_only_hide_are_a_mask(hidden):
+def test_a_float_mask_of_zeros_and_minus_infinity_is_no_bias(hidden):
     visible, bias = read_mask(torch.where(J <= I, 0.0, hidden), causal=False, n=N, m=M)
     assert described(visible) == "causal('top-left')"
     assert bias is None
@@ -84,7 +84,7 @@ def test_a_bias_by_distance_becomes_a_table(hidden):
     assert torch.equal(bias.table[..., J - I - bias.first].masked_fill(~seen, 0), numbers[None].masked_fill(~seen, 0))
 
 
-def test_a_bias_without_a_form_is_kept_as_it_came():
+def test_a_bias_without_a_form_is_kept_number_by_number():
     numbers = torch.randn(1, 3, N, M)
     _, bias = read_mask(numbers, causal=False, n=N, m=M)
     assert bias is not None and torch.equal(bias.pairs, numbers)

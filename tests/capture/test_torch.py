@@ -159,7 +159,7 @@ def test_several_passes_are_several_steps():
 
 
 @torch.no_grad()
-def test_only_what_is_wanted_is_kept():
+def test_only_selected_layers_heads_and_steps_are_kept():
     model = nn.Sequential(Block(), Block())
     x = torch.randn(2, 7, 12)
     with rg.record(model, layers="1", heads=[2, 0], steps=[1]) as recording:

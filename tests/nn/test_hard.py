@@ -321,7 +321,7 @@ def right(output, target):
 
 
 @pytest.mark.parametrize("baseline", ["moving", "learned"])
-def test_it_learns_to_pick_the_marked_item(baseline):
+def test_hard_attention_learns_to_pick_the_marked_item(baseline):
     generator = seeded(3)
     layer = HardAttention(7, 11, baseline=baseline, generator=generator, entropy=0.01)
     optimiser = torch.optim.Adam(layer.parameters(), lr=0.05)
@@ -338,7 +338,7 @@ def test_it_learns_to_pick_the_marked_item(baseline):
     assert right(soft, target).mean() < 0.05  # even with the same scores
 
 
-def test_surrogate_refuses_what_was_not_drawn():
+def test_surrogate_refuses_weights_that_were_not_drawn():
     layer, given = make(), inputs()
     greedy = layer.eval()(*given).weights
     with pytest.raises(ChoiceError, match=r"keys that were drawn, and these weights are hard\(q·Wk\).*layer.train\(\)"):
@@ -385,7 +385,7 @@ def test_straight_through_is_hard_forward_and_soft_backward(score, training):
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_one_key_is_certain(score):
+def test_a_single_key_is_certain_and_has_no_gradient(score):
     layer, (q, k, v) = make(score, baseline=None), inputs(score, m=1)
     q.requires_grad_()
     output, weights = layer(q, k, v)
@@ -426,7 +426,7 @@ def test_an_empty_row_is_zero_and_has_no_part_in_the_surrogate(score, options):
     assert gradients[0][1].ne(0).any()
 
 
-def test_mean_counts_only_what_was_drawn():
+def test_mean_reduction_counts_only_queries_that_drew_a_key():
     layer = make(baseline=None)
     weights = layer(*inputs(), valid_lens=torch.tensor([0, M])).weights
     each = layer.surrogate(weights, torch.ones(BATCH, N), reduction="none")
@@ -453,7 +453,7 @@ def test_low_precision_is_computed_in_float32():
     [copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))],  # noqa: S301  our own layer
     ids=["copy", "pickle"],
 )
-def test_twins_do_the_same(twin):
+def test_copies_of_a_hard_layer_compute_and_remember_the_same(twin):
     layer, given = make(generator=seeded(), baseline="moving"), inputs()
     layer.surrogate(layer(*given).weights, torch.ones(BATCH, N)).backward()
     other = twin(layer)

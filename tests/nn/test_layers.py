@@ -187,7 +187,7 @@ def test_local_p(score, seen):
     assert 0 < expected[1].sum(-1).max() < 1
 
 
-def test_weights_of_local_p_say_what_they_are():
+def test_weights_of_local_p_are_not_normalised():
     layer = spread_out(local("p"))
     q, k, v = data(D_Q, dtype=torch.float32)
     output, weights = layer(q, k, v)
@@ -372,7 +372,7 @@ def test_dropout_is_for_training(name):
 
 
 @pytest.mark.parametrize("name", list(LAYERS))
-def test_what_is_hidden_does_no_harm(name):
+def test_nan_in_hidden_keys_reaches_no_output_or_gradient(name):
     make, d_k = LAYERS[name]
     layer = spread_out(make(dtype=torch.float64))
     q, k, v = data(d_k)
@@ -570,7 +570,7 @@ def test_gradients_of_pools(name):
 
 
 @pytest.mark.parametrize("name", list(POOLS))
-def test_pools_anywhere(name):
+def test_pools_take_any_leading_dimensions_dtype_and_copy(name):
     layer, x = POOLS[name](), data(dtype=torch.float32)[1]
     output = layer(x)[0]
     torch.testing.assert_close(layer(x[1])[0], output[1])
@@ -595,7 +595,7 @@ def test_pools_compiled(name):
 
 
 @pytest.mark.parametrize("name", list(POOLS))
-def test_what_is_hidden_from_a_pool_does_no_harm(name):
+def test_nan_in_keys_hidden_from_a_pool_reaches_no_output_or_gradient(name):
     layer, x = POOLS[name]().double(), data()[1]
     clean = layer(x, valid_lens=PER_BATCH)[0]
     x[1, 4:], x[0] = math.nan, math.inf
@@ -606,7 +606,7 @@ def test_what_is_hidden_from_a_pool_does_no_harm(name):
     assert all(grad.isfinite().all() for grad in grads)
 
 
-def test_the_winner_of_max_pooling_is_one_that_is_seen():
+def test_max_pooling_takes_a_visible_key():
     x = torch.tensor([[5.0, 1.0], [-math.inf, math.nan], [-math.inf, 3.0]])
     output, index = nn.MaxPooling()(x, masks.hide(torch.tensor([True, False, False])))
     assert output[0] == -math.inf and index[0] in (1, 2)

@@ -269,7 +269,7 @@ def test_a_query_that_sees_nothing_gets_the_bias_alone(kind):
 
 @pytest.mark.parametrize("kind", ["bool", "float"])
 @pytest.mark.parametrize("where", ["key", "value"])
-def test_what_is_padded_does_no_harm_even_if_it_is_nan(kind, where):
+def test_nan_in_padding_reaches_no_output_or_gradient(kind, where):
     _, ours = pair(21, 3, batch_first=True)
     query, key, value = (torch.randn(2, 17, 21, dtype=torch.float64) for _ in range(3))
     padding = torch.zeros(2, 17, dtype=torch.bool)
@@ -291,7 +291,7 @@ HARMLESS[2, :5] = True
 @pytest.mark.parametrize("need", [False, True])
 @pytest.mark.parametrize("kind", ["bool2", "float2", "bool3", "float3"])
 @pytest.mark.parametrize("where", ["key", "value"])
-def test_what_a_mask_hides_does_no_harm_even_if_it_is_nan(kind, where, need):
+def test_nan_hidden_by_a_mask_reaches_no_output_or_gradient(kind, where, need):
     _, ours = pair(21, 3, batch_first=True)
     query, key, value = (torch.randn(2, 17, 21, dtype=torch.float64) for _ in range(3))
     mask = HARMLESS if "2" in kind else HARMLESS.expand(6, 17, 17)
@@ -413,7 +413,7 @@ MASKED = {
 @pytest.mark.plain
 @pytest.mark.parametrize("mask", MASKED)
 @pytest.mark.parametrize("need", [False, True])
-def test_compiled_in_one_graph(mask, need):
+def test_multihead_attention_compiles_to_one_graph(mask, need):
     torch.compiler.reset()
     layer = MultiheadAttention(21, 3, batch_first=True)
     compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
@@ -546,12 +546,12 @@ def test_a_mask_that_is_no_tensor_is_refused(name):
         MultiheadAttention(21, 3)(x(7, 21), x(7, 21), x(7, 21), **{name: rg.masks.causal()})
 
 
-def test_messages_tell_what_came():
+def test_messages_of_wrong_shapes_say_what_was_given():
     with pytest.raises(errors.LayerError, match=r"21, 21 and 21 features.*\(5, 2, 21\), \(7, 2, 23\), \(7, 2, 23\)"):
         MISTAKES["wide keys"](MultiheadAttention)
     with pytest.raises(errors.LayerError, match=r"\(5, 7\) or .* \(6, 5, 7\), but it is \(7, 5\)"):
         MISTAKES["mask turned round"](MultiheadAttention)
 
 
-def test_it_reads_as_its_formula():
+def test_multihead_attention_prints_its_formula():
     assert "softmax(q·k / √7) v for each of 3 heads" in repr(MultiheadAttention(21, 3))

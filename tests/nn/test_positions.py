@@ -168,7 +168,7 @@ def test_lengths_for_each_query_are_the_same_in_all_heads(lead):
         layer(x, valid_lens=lengths[..., :3])
 
 
-def test_without_positions_it_is_multihead_attention():
+def test_self_attention_without_positions_is_multihead_attention():
     layer, x = made("none"), normal(seeded(0), 2, 17, 21)
     theirs = nn.MultiheadAttention(21, 3, batch_first=True, dtype=torch.float64)
     theirs.load_state_dict(layer.attention.state_dict())
@@ -194,7 +194,7 @@ def test_bfloat16_keeps_the_digits_of_positions(positions):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("positions", ["none", "rotary", "both"])
-def test_compiled_in_one_graph(positions):
+def test_self_attention_compiles_to_one_graph(positions):
     torch.compiler.reset()
     layer, x = made(positions), normal(seeded(0), 2, 17, 21)
     compiled = torch.compile(lambda t: layer(t, masks.causal()).output, fullgraph=True, backend="aot_eager")
@@ -245,7 +245,7 @@ def test_mistakes(wrong, kind, words):
     assert isinstance(caught.value, kind)
 
 
-def test_they_read_as_formulas():
+def test_positions_print_their_formulas():
     text = repr(SelfAttention(21, 3, positions=(Rotary(6), Alibi(3))))
     assert "e^(i p 10000^(-2t/6))" in text and "- slope |i - j|" in text and "softmax" in text
 

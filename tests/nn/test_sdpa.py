@@ -329,7 +329,7 @@ def test_dropout_follows_the_seed_and_needs_no_training_mode():
 
 @pytest.mark.parametrize("m", [11, 17])
 @pytest.mark.parametrize("p", [1, 1.0, True])
-def test_all_may_be_dropped(p, m):
+def test_a_dropout_of_one_gives_zeros(p, m):
     q, k, v = learning(*qkv(m=m, d_v=5))
     output = ours(q, k, v, dropout_p=p)
     assert output.shape == (2, 3, 5, 5) and not output.any()
@@ -392,7 +392,7 @@ def test_second_derivatives_are_asked_for_as_of_torch():
 
 
 @pytest.mark.parametrize("function", [theirs, ours])
-def test_otherwise_the_kernel_has_none(function):
+def test_the_kernel_has_no_second_derivative_elsewhere(function):
     with pytest.raises(RuntimeError):
         second_derivatives(function, qkv())
 
@@ -534,7 +534,7 @@ def test_mistakes_that_torch_overlooks_are_refused(arguments, options):
     assert isinstance(caught.value, RuntimeError)
 
 
-def test_a_message_says_what_came_and_what_would_be_right():
+def test_a_message_says_what_was_given_and_what_would_be_right():
     with pytest.raises(RuntimeError, match=r"attn_mask.*\(2, 3, 5, 17\).*\(5, 19\)"):
         ours(Q, K, V, t(5, 19))
     with pytest.raises(RuntimeError, match=r"query has 5, key has 3"):
@@ -704,7 +704,7 @@ def test_tensors_of_other_classes():
     assert function is ours and options["is_causal"]
 
 
-def test_tensors_that_torch_keeps():
+def test_nested_and_meta_tensors_are_handed_to_torch():
     ragged = torch.nested.nested_tensor([torch.randn(5, 3, 7), torch.randn(4, 3, 7)], layout=torch.jagged).transpose(
         1, 2
     )
@@ -792,7 +792,7 @@ def swapped_agrees(monkeypatch, model, *arguments, **options):
 
 @pytest.mark.parametrize("n", [11, 19])
 @pytest.mark.parametrize("masked", [False, True])
-def test_a_transformer_does_not_notice(monkeypatch, masked, n):
+def test_a_transformer_computes_the_same_with_this_function(monkeypatch, masked, n):
     model = nn.Sequential(Block(), Block()).double() if not masked else Block().double()
     x = torch.randn(2, n, 24, dtype=torch.float64)
     mask = [torch.ones(2, 1, n, n, dtype=torch.bool).tril(1)] if masked else []
@@ -800,7 +800,7 @@ def test_a_transformer_does_not_notice(monkeypatch, masked, n):
 
 
 @pytest.mark.parametrize("case", ["plain", "padded", "masked", "causal", "both", "unbatched", "more keys"])
-def test_multihead_attention_does_not_notice(monkeypatch, case):
+def test_torch_multihead_attention_computes_the_same_with_this_function(monkeypatch, case):
     n = 19
     options = {"add_bias_kv": True, "add_zero_attn": True} if case == "more keys" else {}
     layer = nn.MultiheadAttention(24, 3, batch_first=True, dtype=torch.float64, **options)

@@ -189,7 +189,7 @@ def test_the_context_turns_back_also_after_an_error():
     assert type(model.layers[0].self_attn) is nn.MultiheadAttention
 
 
-def test_layers_that_always_were_ours_stay_ours():
+def test_restore_leaves_layers_that_were_never_torchs():
     model = nn.ModuleList([nn.MultiheadAttention(WIDTH, HEADS), MultiheadAttention(WIDTH, HEADS)])
     with swap(model) as swapped:
         assert swapped.names == ("0",)

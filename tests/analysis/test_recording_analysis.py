@@ -1,4 +1,4 @@
-"""Questions over a recording, against the same from matrices that are built."""
+"""Analyses of a recording, compared with the same computed from dense weights."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Layers in torch's other modes: forward derivatives, and the compiler that people use, not only its front half."""
+"""Layers under torch.compile (with its backend) and under forward-mode derivatives."""
 
 import math
 import shutil
@@ -186,7 +186,7 @@ def after(x):
 @pytest.mark.parametrize(
     "name", [n if n == "multihead" else pytest.param(n, marks=pytest.mark.long) for n in LENGTHWISE]
 )
-def test_compiled_for_one_length_it_takes_another(name, dynamic):
+def test_a_layer_compiled_for_one_length_takes_another(name, dynamic):
     torch.compiler.reset()
     layer, call = LENGTHWISE[name]()
     compiled = torch.compile(call, fullgraph=True, backend="aot_eager", dynamic=dynamic)

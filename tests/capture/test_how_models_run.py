@@ -1,4 +1,4 @@
-"""However a model is run: implementations, precision, training, threads, recordings inside recordings."""
+"""Recording under every way to run a model: implementations, precision, training, threads, nested recordings."""
 
 import copy
 import threading
@@ -216,7 +216,7 @@ def in_a_thread(model, inputs):
     thread.join()
 
 
-def test_what_a_recording_does_not_know_does_not_stop_the_model():
+def test_an_unsupported_argument_does_not_stop_the_model():
     model, out = copy.deepcopy(tiny_models.build("BERT")), None
     attention = model.encoder.layer[1].attention.self
     forward = attention.forward
@@ -271,14 +271,14 @@ def test_a_layer_that_backward_runs_again_is_recorded_once(reentrant):
         ({"dtype": torch.int8}, DtypeError, "cannot hold queries"),
     ],
 )
-def test_what_is_not_there_is_refused_by_name(options, error, message):
+def test_layers_heads_and_steps_that_do_not_exist_are_refused_by_name(options, error, message):
     model, inputs = tiny_models.build("BERT"), tiny_models.MODELS["BERT"].inputs()
     with pytest.raises(error, match=message), rg.record(model, **options):
         model(**inputs)
 
 
 @pytest.mark.plain
-def test_what_is_no_model_is_refused():
+def test_recording_something_that_is_no_model_is_refused():
     with pytest.raises(RecordError, match="takes a torch module, and this is str"), rg.record("minilm"):
         pass
 
@@ -291,7 +291,7 @@ def test_one_head_and_one_step_need_no_list():
     assert [(layer.heads, layer.steps) for layer in recording.layers] == [((2,), (1,))] * 2
 
 
-def test_a_model_that_writes_softmax_itself_is_told_so():
+def test_a_model_that_computes_softmax_itself_gets_an_explaining_error():
     model = tiny_models.make("DebertaV2Model", "DebertaV2Config", tiny_models.BODY)
     with pytest.raises(RecordError, match=r"DebertaV2Model ran, but .*encoder\.layer\.0\.attention"), rg.record(model):
         model(tiny_models.tokens())
