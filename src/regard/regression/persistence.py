@@ -20,6 +20,11 @@ from regard import kernels
 from regard.engine.files import atomic_file
 from regard.errors import ChoiceError, FormatError
 
+FORMAT, VERSION = "regard-fit", "1"
+BLANK_CHECKSUM = "0" * 64  # stands in its place while the checksum is computed
+LARGEST_HEADER = 100_000_000  # bytes, as in safetensors: not more is read of a file that may be something else
+DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
+DTYPE_NAMES = {np.dtype(code): name for name, code in DTYPES.items()}
 SAVED_AS_TEXT = ("device", "plan_")  # objects whose text is all there is to know
 Model = TypeVar("Model", bound=Any)
 
@@ -30,6 +35,8 @@ class Persistence:
     def save(self, path: str | Path) -> None:
         """Write the fitted estimator to a file, without pickle: the format is in docs/formats/model.md.
 
+        The file holds the parameters and every attribute whose name ends in an underscore.
+
         >>> import numpy as np
         >>> from regard import NadarayaWatson
         >>> x = np.linspace(0, 5, 50)[:, None]
@@ -38,44 +45,38 @@ class Persistence:
         array([0.76])
         """
         check_is_fitted(self)
-        if vars(self).get("blocks_") is not None:
+        model: Any = self
+        if model.blocks_ is not None:
             raise FormatError("save needs the data in memory, but this estimator was fitted on blocks of it")
-        save(self, path)
+        learned = {name: value for name, value in vars(self).items() if is_learned(name)}
+        arrays = {name: value for name, value in learned.items() if _is_numeric(value)}
+        others = {name: _to_json(name, value) for name, value in learned.items() if name not in arrays}
+        parameters = {name: _to_json(name, value) for name, value in model.get_params(deep=False).items()}
+        text = {"class": type(self).__name__, "parameters": parameters, "learned": others}
+        write(path, json.dumps(text, separators=(",", ":"), sort_keys=True, allow_nan=False), arrays)
 
     @classmethod
     def load(cls: type[Model], path: str | Path) -> Model:  # noqa: PYI019  jaxtyping's run-time checks do not know Self
-        """Read an estimator that `save` wrote; raise FormatError for a file that is damaged or something else."""
-        return load(cls, path)
+        """Read an estimator that `save` wrote; it predicts the same bits.
 
-
-def save(model: Any, path: str | Path) -> None:
-    """Write a fitted estimator: its parameters, and every attribute that ends in an underscore."""
-    learned = {name: value for name, value in vars(model).items() if is_learned(name)}
-    arrays = {name: value for name, value in learned.items() if _is_numeric(value)}
-    others = {name: _plain(name, value) for name, value in learned.items() if name not in arrays}
-    parameters = {name: _plain(name, value) for name, value in model.get_params(deep=False).items()}
-    text = {"class": type(model).__name__, "parameters": parameters, "learned": others}
-    write(path, json.dumps(text, separators=(",", ":"), sort_keys=True, allow_nan=False), arrays)
-
-
-def load(model_class: type[Model], path: str | Path) -> Model:
-    """Read an estimator; it predicts the same bits as the one that was saved."""
-    content = read(path)
-    try:
-        text = json.loads(content.text)
-        if text["class"] != model_class.__name__:
-            msg = f"{path} holds a {text['class']}, and a {model_class.__name__} is wanted"
-            raise FormatError(msg)
-        _check_kernel(text["parameters"], path)
-        model = model_class(**{name: _restored(value) for name, value in text["parameters"].items()})
-        learned = {name: _restored(value) for name, value in text["learned"].items()} | content.arrays
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
-        raise FormatError(_not_a_fit(path)) from None
-    for name, value in learned.items():
-        if not is_learned(name):  # somebody made this file by hand: it must not replace a method
-            raise FormatError(_not_a_fit(path))
-        setattr(model, name, value)
-    return model
+        A file that is damaged, or that is something else, raises FormatError.
+        """
+        content = read(path)
+        try:
+            text = json.loads(content.text)
+            if text["class"] != cls.__name__:
+                msg = f"{path} holds a {text['class']}, and a {cls.__name__} is wanted"
+                raise FormatError(msg)
+            _check_kernel(text["parameters"], path)
+            model = cls(**{name: _from_json(value) for name, value in text["parameters"].items()})
+            learned = {name: _from_json(value) for name, value in text["learned"].items()} | content.arrays
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
+            raise FormatError(_not_a_fit(path)) from None
+        for name, value in learned.items():
+            if not is_learned(name):  # somebody made this file by hand: it must not replace a method
+                raise FormatError(_not_a_fit(path))
+            setattr(model, name, value)
+        return model
 
 
 def _check_kernel(parameters: dict[str, Any], path: str | Path) -> None:
@@ -95,7 +96,7 @@ def _is_numeric(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype != object
 
 
-def _plain(name: str, value: Any) -> Any:
+def _to_json(name: str, value: Any) -> Any:
     """Convert to JSON. What JSON lacks becomes an object: {"float": "inf"}, {"names": [...]}, {"columns": [...]}..."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -105,11 +106,11 @@ def _plain(name: str, value: Any) -> Any:
         return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, np.ndarray):
         kind = {"O": "names", "U": "texts"}.get(value.dtype.kind, "array")
-        return {kind: [_plain(name, part) for part in value.tolist()]}
+        return {kind: [_to_json(name, part) for part in value.tolist()]}
     if isinstance(value, dict):  # of columns by their numbers
-        return {"columns": [[_plain(name, key), _plain(name, part)] for key, part in value.items()]}
+        return {"columns": [[_to_json(name, key), _to_json(name, part)] for key, part in value.items()]}
     if isinstance(value, list | tuple):
-        return [_plain(name, part) for part in value]
+        return [_to_json(name, part) for part in value]
     if isinstance(value, kernels.Kernel):
         return value.name
     if name in SAVED_AS_TEXT:
@@ -118,7 +119,7 @@ def _plain(name: str, value: Any) -> Any:
     raise FormatError(msg)
 
 
-def _restored(value: Any) -> Any:
+def _from_json(value: Any) -> Any:
     match value:
         case {"float": text}:
             return float(text)
@@ -127,20 +128,16 @@ def _restored(value: Any) -> Any:
         case {"texts": texts}:
             return np.array(texts, dtype=str)
         case {"columns": pairs}:
-            return {int(key): _restored(part) for key, part in pairs}
+            return {int(key): _from_json(part) for key, part in pairs}
         case {"array": numbers}:
-            return np.array([_restored(number) for number in numbers])
+            return np.array([_from_json(number) for number in numbers])
         case list():
-            return [_restored(part) for part in value]
+            return [_from_json(part) for part in value]
         case _:
             return value
 
 
-FORMAT, VERSION = "regard-fit", "1"
-BLANK_CHECKSUM = "0" * 64  # stands in its place while the checksum is computed
-LARGEST_HEADER = 100_000_000  # bytes, as in safetensors: not more is read of a file that may be something else
-DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
-DTYPE_NAMES = {np.dtype(code): name for name, code in DTYPES.items()}
+# The file format
 
 
 class Content(NamedTuple):

@@ -167,9 +167,7 @@ class TestFastSum:
         blocks = ArraySource(x, 1e3 + 50 * x, rows=4001)
         (block,) = blocks
         lines = LinearAverages.of(summarise(blocks), torch.tensor([0.5, 8.0], dtype=torch.float64))
-        settings = average.ChunkAverage(
-            torch.tensor([0.5, 8.0], dtype=torch.float64), lines.scale, columns=lines.columns
-        )
+        settings = average.ChunkAverage(torch.tensor([0.5, 8.0], dtype=torch.float64), lines.scale, lines=lines)
         sample = settings.sample(block, query.device)
         found, truth = lines.fourier_average(sample, query, 1e-6, "fast"), average.exact_average(sample, query, "pairs")
         known = torch.isfinite(found.error)

@@ -9,7 +9,6 @@ is moved to the frame, and its error is stated as seen from the query. All other
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -29,14 +28,7 @@ from regard.regression.local.linear_fourier import Sums
 from regard.regression.out_of_core.source import Chunk, Source
 from regard.regression.out_of_core.summary import Summary
 
-ToColumns = Callable[[Chunk], Float[Tensor, "rows columns"]]
-AverageSample = Callable[[Sample, Float[Tensor, "q dim"], float, str], Pooled]
-Uncertain = Callable[[Float[Tensor, "q dim"], Pooled], Bool[Tensor, " q"]]
-
-
-def outputs(chunk: Chunk) -> Float[Tensor, "rows outputs"]:
-    """Columns that degree 0 averages: y itself."""
-    return chunk.y
+LINES_RANGE = 25.0  # largest difference of two chunks' averages, as seen from a query that the Fourier sum answers
 
 
 class PartialAverage(NamedTuple):
@@ -44,11 +36,6 @@ class PartialAverage(NamedTuple):
 
     pooled: Pooled
     nearest: Nearest | None
-
-    def answer(self) -> Float[Tensor, "q columns"]:
-        """The average; where no point is in reach, the mean of the nearest points, or NaN if these are not known."""
-        instead = math.nan if self.nearest is None else self.nearest.mean
-        return torch.where(self.pooled.lse.unsqueeze(1) == NEVER, instead, self.pooled.mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,68 +47,69 @@ class ChunkAverage:
     kernel: str = "gaussian"
     tol: float = 1e-6
     plan: str = "auto"
-    columns: ToColumns = outputs
-    find_nearest: bool = False
-    average: AverageSample | None = None  # replaces the engine's; its errors are in units of `scale`
+    find_nearest: bool = False  # for queries that no point reaches
+    lines: LinearAverages | None = None  # for degree 1; degree 0 averages y
 
     def chunk_state(self, query: Float[Tensor, "q dim"], chunk: Chunk) -> PartialAverage:
         """Average of one chunk at each query, with an error in units of the whole data."""
         sample = self.sample(chunk, query.device)
         if not len(sample.x):
-            n, columns = len(query), sample.values.shape[1]
-            return PartialAverage(
-                empty(n, columns, query), Nearest.empty(n, columns, query) if self.find_nearest else None
-            )
-        pooled = (self.average or self._average)(sample, query, self.tol, self.plan)
+            shape = len(query), sample.values.shape[1]
+            return PartialAverage(empty(*shape, query), Nearest.empty(*shape, query) if self.find_nearest else None)
+        pooled = self._average(sample, query)
         if not self.find_nearest:
             return PartialAverage(pooled, None)
         # A query that another chunk reaches needs no nearest points; one that no chunk reaches gets them from all.
         return PartialAverage(pooled, nearest_points(sample, query, (pooled.lse == NEVER).nonzero().squeeze(1)))
 
-    def _average(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled:
+    def _average(self, sample: Sample, query: Float[Tensor, "q dim"]) -> Pooled:
+        if self.lines is not None:
+            return self.lines.average(sample, query, self.tol, self.plan)
         # A chunk may vary more than the whole. Where it varies less, its total weight still needs the same precision.
         units = float((scale_of(sample.values) / self.scale).max().clamp_min(1.0))
-        pooled = engine.pool(sample, query, tol=tol / units, plan=plan)
+        pooled = engine.pool(sample, query, tol=self.tol / units, plan=self.plan)
         return pooled._replace(error=pooled.error * units)
+
+    def sample(self, chunk: Chunk, device: torch.device) -> Sample:
+        """Rows of a chunk, with the columns to average as values."""
+        columns = chunk.y if self.lines is None else self.lines.columns(chunk)
+        weight = None if chunk.log_weight is None else chunk.log_weight.to(device)
+        return Sample(chunk.x.to(device), columns.to(device), self.bandwidth, self.kernel, weight)
 
     def merge(self, one: PartialAverage, two: PartialAverage) -> PartialAverage:
         known = None if one.nearest is None or two.nearest is None else one.nearest.merge(two.nearest)
         return PartialAverage(merge(one.pooled, two.pooled, self.scale), known)
 
-    def sample(self, chunk: Chunk, device: torch.device) -> Sample:
-        """Rows of a chunk, with the columns to average as values."""
-        weight = None if chunk.log_weight is None else chunk.log_weight.to(device)
-        return Sample(chunk.x.to(device), self.columns(chunk).to(device), self.bandwidth, self.kernel, weight)
+    def inaccurate(self, query: Float[Tensor, "q dim"], pooled: Pooled) -> Bool[Tensor, " q"]:
+        """Queries whose average, or whose line, may have an error above `tol`."""
+        too_large = pooled.error > self.tol
+        return too_large if self.lines is None else too_large | self.lines.uncertain(query, pooled, self.tol)
+
+    def predictions(self, query: Float[Tensor, "q dim"], state: PartialAverage) -> Float[Tensor, "q outputs"]:
+        """Predictions from averages of all chunks: the mean of the nearest points, or NaN, where no point reaches."""
+        mean, nearest = state.pooled.mean, None if state.nearest is None else state.nearest.mean
+        if self.lines is not None:
+            mean = self.lines.values(query, mean)
+            nearest = None if nearest is None else self.lines.frame.level + nearest[:, self.lines.outputs]
+        return torch.where(state.pooled.lse.unsqueeze(1) == NEVER, math.nan if nearest is None else nearest, mean)
 
 
-def average(
-    source: Source, query: Float[Tensor, "q dim"], settings: ChunkAverage, *, uncertain: Uncertain | None = None
-) -> PartialAverage:
-    """Average of all chunks at each query, with an error of at most `settings.tol`.
-
-    `uncertain` marks queries for which that error is too large: they are computed again, exactly.
-    """
+def average(source: Source, query: Float[Tensor, "q dim"], settings: ChunkAverage) -> PartialAverage:
+    """Average of all chunks at each query, with an error of at most `settings.tol`."""
     # Half of the tolerance is for the chunks; merging chunks that differ adds to their errors.
     state = source.fold(_chunk_state, settings.merge, (replace(settings, tol=settings.tol / 2), query))
-    inaccurate = state.pooled.error > settings.tol
-    if uncertain is not None:
-        inaccurate = inaccurate | uncertain(query, state.pooled)
-    rows = inaccurate.nonzero().squeeze(1)
+    rows = settings.inaccurate(query, state.pooled).nonzero().squeeze(1)
     if not len(rows):
         return state
     # With tol = 0 only weights below rounding are left out: merging adds no error, however much chunks differ.
     exact = replace(settings, tol=0.0, find_nearest=False)
     better = source.fold(_chunk_state, exact.merge, (exact, query[rows])).pooled
-    pooled = Pooled(*(part.index_copy(0, rows, new) for part, new in zip(state.pooled, better, strict=True)))
-    return PartialAverage(pooled, state.nearest)
+    return PartialAverage(state.pooled.replaced(rows, better), state.nearest)
 
 
 def _chunk_state(shared: tuple[ChunkAverage, Tensor], chunk: Chunk) -> PartialAverage:
     settings, query = shared
     return settings.chunk_state(query, chunk)
-
-
-LINES_RANGE = 25.0  # largest difference of two chunks' averages, as seen from a query that the Fourier sum answers
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,8 +153,7 @@ class LinearAverages:
         rows = self.uncertain(query, pooled, tol).nonzero().squeeze(1)
         if not len(rows):
             return pooled
-        exact = exact_average(sample, query[rows], plan)
-        return Pooled(*(part.index_copy(0, rows, better) for part, better in zip(pooled, exact, strict=True)))
+        return pooled.replaced(rows, exact_average(sample, query[rows], plan))
 
     def fourier_average(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled | None:
         """Averages by the Fourier sum; None where another plan is better. A query without an answer has error inf."""
@@ -178,13 +165,12 @@ class LinearAverages:
         known = linear_fourier.sums(of_y, query, tol)
         if known is None:
             return None
-        some = self._moved(known, self.frame.place(query[known.rows]))
-        lse = query.new_full((len(query),), NEVER)
-        whole = Pooled(lse, lse.new_zeros(len(query), len(self.scale)), torch.full_like(lse, math.inf))
-        return Pooled(*(part.index_copy(0, known.rows, new) for part, new in zip(whole, some, strict=True)))
+        unanswered = empty(len(query), len(self.scale), query)
+        unanswered = unanswered._replace(error=torch.full_like(unanswered.error, math.inf))
+        return unanswered.replaced(known.rows, self._seen_from_origin(known, self.frame.place(query[known.rows])))
 
-    def _moved(self, known: Sums, at: Float[Tensor, "some dim"]) -> Pooled:
-        """Averages as seen from the queries, which are `at` these places of the frame, as seen from its origin."""
+    def _seen_from_origin(self, known: Sums, at: Float[Tensor, "some dim"]) -> Pooled:
+        """Turn averages of u = v - at, seen from queries `at` these places of the frame, into averages of v."""
         data, _, (matrix, right, off_matrix, off_right), log_unit = known
         off = off_matrix[0, 0]
         least = matrix[0, 0] - off
@@ -193,10 +179,10 @@ class LinearAverages:
         u, y = matrix[:, 0, 1:] * self.width, right[:, 0] * data.scale + data.mean
         uu = matrix[:, 1:, 1:] * self.width * self.width.unsqueeze(1)
         uy = right[:, 1:] * self.width.unsqueeze(1) * data.scale + u.unsqueeze(2) * data.mean
-        here, there = at.unsqueeze(2), u.unsqueeze(2)
-        vv = uu + here * there.mT + there * here.mT + here * here.mT
+        a, b = at.unsqueeze(2), u.unsqueeze(2)
+        vv = uu + a * b.mT + b * a.mT + a * a.mT
         rows, cols = torch.triu_indices(self.dim, self.dim)
-        mean = torch.cat([at + u, y, (uy + here * y.unsqueeze(1)).flatten(1), vv[:, rows, cols]], 1)
+        mean = torch.cat([at + u, y, (uy + a * y.unsqueeze(1)).flatten(1), vv[:, rows, cols]], 1)
         largest = torch.maximum(matrix.abs().amax((1, 2)), right.abs().amax((1, 2)))
         wide, high = self.width.max().clamp_min(1.0), (data.scale / self.scale[self.outputs]).max().clamp_min(1.0)
         error = wide**2 * high * (torch.maximum(off_matrix.max(), off_right.max()) + off * largest) / least
@@ -209,18 +195,11 @@ class LinearAverages:
         moments = self._moments(query, mean)
         return self.frame.level + moments.value(moments.solve(moments.vy))
 
-    def answer(self, query: Float[Tensor, "q dim"], state: PartialAverage) -> Float[Tensor, "q outputs"]:
-        """Value of the line; where no point is in reach, the mean of the nearest points, or NaN if not known."""
-        instead = math.nan if state.nearest is None else self.frame.level + state.nearest.mean[:, self.outputs]
-        unreached = state.pooled.lse.unsqueeze(1) == NEVER
-        return torch.where(unreached, instead, self.values(query, state.pooled.mean))
-
     def uncertain(self, query: Float[Tensor, "q dim"], pooled: Pooled, tol: float) -> Bool[Tensor, " q"]:
         """Queries where errors of the averages may move the line by more than `tol`: few points, or little spread."""
         moments = self._moments(query, pooled.mean)
-        errors = MomentErrors.of(
-            moments, pooled.error.unsqueeze(1) * self.scale, moments.away
-        )  # errors are as seen from the query
+        # Errors are stated as seen from the query.
+        errors = MomentErrors.of(moments, pooled.error.unsqueeze(1) * self.scale, moments.away)
         tilt = moments.solve(moments.away.unsqueeze(2)).squeeze(2)
         error = FIRST_ORDER_MARGIN * moments.value_error(errors, tilt, moments.solve(moments.vy))
         return ~(error <= tol * self.scale[self.outputs]).all(1)

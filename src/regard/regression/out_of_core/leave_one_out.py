@@ -264,8 +264,7 @@ def _without_own_point(
     heavy = (share > LARGEST_OWN_SHARE).nonzero().squeeze(1)
     if not len(heavy):
         return others
-    exact = _all_pairs("gaussian", query[heavy], x, chunk.weight, columns, own.at(heavy)).average
-    return Pooled(*(part.index_copy(0, heavy, better) for part, better in zip(others, exact, strict=True)))
+    return others.replaced(heavy, _all_pairs("gaussian", query[heavy], x, chunk.weight, columns, own.at(heavy)).average)
 
 
 def _all_pairs(
@@ -279,18 +278,12 @@ def _all_pairs(
     """State from all pairs in float64, tile by tile."""
     tiles = torch.arange(len(query), device=query.device).split(max(1, TILE_PAIRS // (len(x) + 1)))
     states = [_tile(kernel, query[rows], x, weight, columns, own and own.at(rows)) for rows in tiles]
-    if len(states) == 1:
-        return states[0]
-    averages, slopes, nearest = (list(parts) for parts in zip(*states, strict=True))
-    return PartialState(
-        Pooled(*_joined(averages)),
-        None if slopes[0] is None else Pooled(*_joined(slopes)),
-        None if nearest[0] is None else Nearest(*_joined(nearest)),
-    )
+    return states[0] if len(states) == 1 else PartialState(*map(_concatenated, zip(*states, strict=True)))
 
 
-def _joined(states: list[Any]) -> list[Tensor]:
-    return [torch.cat(part) for part in zip(*states, strict=True)]
+def _concatenated(states: tuple[Any, ...]) -> Any:
+    """States of successive queries as one; None where they are None."""
+    return None if states[0] is None else type(states[0])(*map(torch.cat, zip(*states, strict=True)))
 
 
 def _tile(

@@ -10,15 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from torch import Tensor
 
 from regard import kernels
-from regard.errors import DataError, OutsideError, ShapeError, UnsupportedError
+from regard.errors import DataError, OutsideError, ShapeError
 from regard.operands import NEVER
 from regard.regression import encoding, validation
 from regard.regression.kernel_sums import clamp
-from regard.regression.kernel_sums.state import Pooled
 from regard.regression.out_of_core.average import LINES_RANGE, ChunkAverage, LinearAverages, PartialAverage, average
 from regard.regression.out_of_core.dask import (
     DaskSource,
@@ -39,14 +38,13 @@ PredictRows = Callable[[Float[Tensor, "q features"]], np.ndarray]  # (q,) or (q,
 
 @dataclass(frozen=True, eq=False)
 class OutOfCoreModel:
-    """Kernel regression on out-of-core data: how chunks are averaged, and how merged averages become predictions."""
+    """Kernel regression on out-of-core data."""
 
-    source: Source | None  # None: only `clamp` and `finish` are used, by a Dask worker
-    averaging: ChunkAverage
+    source: Source | None  # None: a Dask worker only clamps queries and turns averages into predictions
+    settings: ChunkAverage
     outside: str
-    y_range: float  # largest difference of two values of an averaged column, in units of its scale
+    value_range: float  # largest difference of two values of an averaged column, in units of its scale
     box: tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]]  # smallest and largest number of each feature
-    lines: LinearAverages | None  # for degree 1
 
     @staticmethod
     def of(
@@ -61,23 +59,22 @@ class OutOfCoreModel:
         outside: str,
     ) -> OutOfCoreModel:
         find_nearest = kernels.get(kernel).compact and outside == "nearest"
-        averaging = ChunkAverage(bandwidth, summary.y_scale(), kernel, tol, plan, find_nearest=find_nearest)
+        settings = ChunkAverage(bandwidth, summary.y_scale(), kernel, tol, plan, find_nearest)
+        value_range = summary.y_range()
+        if degree:
+            lines = LinearAverages.of(summary, bandwidth)
+            settings, value_range = replace(settings, scale=lines.scale, lines=lines), LINES_RANGE
         box = summary.x.low.to(bandwidth.device), summary.x.high.to(bandwidth.device)
-        if not degree:
-            return OutOfCoreModel(source, averaging, outside, summary.y_range(), box, None)
-        lines = LinearAverages.of(summary, bandwidth)
-        averaging = replace(averaging, scale=lines.scale, columns=lines.columns, average=lines.average)
-        return OutOfCoreModel(source, averaging, outside, LINES_RANGE, box, lines)
+        return OutOfCoreModel(source, settings, outside, value_range, box)
 
     def predict(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q outputs"]:
-        if self.source is None:
-            raise UnsupportedError("there is no data to predict from")
+        assert self.source is not None  # noqa: S101  no worker asks for this
         query = self.clamp(query)
-        return self.finish(query, average(self.source, query, self.averaging, uncertain=self._uncertain))
+        return self.finish(query, average(self.source, query, self.settings))
 
     def clamp(self, query: Float[Tensor, "q dim"]) -> Float[Tensor, "q dim"]:
         """Bring queries nearer whose squared distances would lose all digits in float64."""
-        return clamp.within(query, self.box, self.averaging.bandwidth, clamp.BY_SQUARES)
+        return clamp.within(query, self.box, self.settings.bandwidth, clamp.BY_SQUARES)
 
     def finish(self, query: Float[Tensor, "q dim"], state: PartialAverage) -> Float[Tensor, "q outputs"]:
         """Predictions from the averages of all chunks."""
@@ -85,16 +82,10 @@ class OutOfCoreModel:
         if self.outside == "raise" and bool(unreached.any()):
             raise OutsideError(
                 f"no point of the data is within reach of row {int(unreached.nonzero()[0])}: the "
-                f"{self.averaging.kernel} kernel ends at one bandwidth; a wider bandwidth, a kernel without an end, or "
+                f"{self.settings.kernel} kernel ends at one bandwidth; a wider bandwidth, a kernel without an end, or "
                 "outside='nearest' would answer"
             )
-        return state.answer() if self.lines is None else self.lines.answer(query, state)
-
-    def _uncertain(self, query: Float[Tensor, "q dim"], pooled: Pooled) -> Bool[Tensor, " q"]:
-        """Queries whose averages are accurate enough, but whose lines may not be."""
-        if self.lines is None:
-            return torch.zeros_like(pooled.lse, dtype=torch.bool)
-        return self.lines.uncertain(query, pooled, self.averaging.tol)
+        return self.settings.predictions(query, state)
 
 
 # Out-of-core queries
@@ -156,12 +147,12 @@ def _predict_by_chunk_pairs(
     """A task for each pair of a chunk of queries and a chunk of data; the states of one chunk of queries are merged."""
     # If each total weight has a relative error of e, each share of a query's weight has at most 2 e. With this smaller
     # tolerance the errors of all chunks together keep the promise, whatever the chunks hold: no chunk is read again.
-    averaging = replace(model.averaging, tol=model.averaging.tol / (1 + 2 * model.y_range))
-    shared, end = constant(averaging), constant(replace(model, source=None))
+    settings = replace(model.settings, tol=model.settings.tol / (1 + 2 * model.value_range))
+    shared, end = constant(settings), constant(replace(model, source=None))
 
     def predict_part(part: Delayed, name: str) -> Delayed:
         query = task(_clamped_query, end, part, name)
-        state = source.delayed_fold(ChunkAverage.chunk_state, averaging.merge, shared, query)
+        state = source.delayed_fold(ChunkAverage.chunk_state, settings.merge, shared, query)
         return task(_finish, end, query, state, name, is_1d)
 
     return predict_part
