@@ -1,4 +1,4 @@
-"""Kernel regression: attention's oldest form, tuned by itself, at a million points."""
+"""Kernel regression as a scikit-learn estimator, which selects its bandwidth and scales to millions of rows."""
 
 from importlib.util import find_spec
 

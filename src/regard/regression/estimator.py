@@ -212,7 +212,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
 
     def _checked_ranges(self, X: np.ndarray, y: np.ndarray, bandwidth: np.ndarray | None) -> tuple[Range, Range]:
         """Ranges of the columns of X and y; raises DataError where float64 has no squares of their numbers."""
-        names = getattr(self, "feature_names_in_", None)
+        names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         x_range, y_range = Range.of(X), Range.of(y)
         validation.check_magnitudes("X", x_range, names)
         validation.check_magnitudes("y", y_range, self.target_names_)

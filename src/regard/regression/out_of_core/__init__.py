@@ -1,1 +1,1 @@
-"""Data that need not be in memory: blocks of rows from Parquet folders and Dask, folded into states that merge."""
+"""Data larger than memory: chunks of Parquet files, memory maps and Dask collections, as partial states that merge."""
