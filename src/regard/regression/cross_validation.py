@@ -35,7 +35,7 @@ def select_bandwidth(
         fit.degree,
         None if rows.weight is None else rows.weight.log(),
         left_out=rows.left_out,
-        kinds=rows.kinds,
+        categories=rows.categories,
         tol=data.tol,
         verbose=verbose is True,
         progress=None if listener is None else _reorder(data, listener),
@@ -44,7 +44,7 @@ def select_bandwidth(
 
 
 def _categories(fit: LocalFit) -> Categories | None:
-    return fit.data.kinds if isinstance(fit.data, MixedData) else None
+    return fit.data.categories if isinstance(fit.data, MixedData) else None
 
 
 def _in_column_order(data: Data, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
@@ -59,9 +59,9 @@ def _reorder(data: Data, listener: Callable[[search.Progress], None]) -> Callabl
 def _scott(rows: duplicates.Rows, kernel: str) -> Float[Tensor, " features"]:
     """Scott's bandwidths; lambdas of categories shrink like their squares."""
     width = rules.scott(rows.x, rows.weight, kernel, rows.total)
-    if rows.kinds is None:
+    if rows.categories is None:
         return width
-    return torch.cat((width, rows.kinds.max_smoothing * len(rows.x) ** (-2 / (len(width) + 4))))
+    return torch.cat((width, rows.categories.max_smoothing * len(rows.x) ** (-2 / (len(width) + 4))))
 
 
 def residuals(fit: LocalFit) -> Float[Tensor, "n outputs"]:
@@ -71,7 +71,7 @@ def residuals(fit: LocalFit) -> Float[Tensor, "n outputs"]:
     """
     sample, categories = fit.data.sample, _categories(fit)
     if sample.log_weight is None:
-        return objective.residuals(sample, degree=fit.degree, tol=fit.data.tol, kinds=categories)
+        return objective.residuals(sample, degree=fit.degree, tol=fit.data.tol, categories=categories)
     result = torch.empty_like(sample.values)
     counts = sample.log_weight > NEVER
     weighted = replace(sample, x=sample.x[counts], values=sample.values[counts], log_weight=sample.log_weight[counts])
@@ -79,7 +79,7 @@ def residuals(fit: LocalFit) -> Float[Tensor, "n outputs"]:
     left_out = None if copies is None else torch.ones_like(copies)
     categories = None if categories is None else categories.at(counts)
     result[counts] = objective.residuals(
-        weighted, degree=fit.degree, left_out=left_out, tol=fit.data.tol, kinds=categories
+        weighted, degree=fit.degree, left_out=left_out, tol=fit.data.tol, categories=categories
     )
     if not bool(counts.all()):
         result[~counts] = sample.values[~counts] - fit.predict(fit.data.table()[~counts])

@@ -29,7 +29,7 @@ class Rows(NamedTuple):
     weight: Float[Tensor, " n"] | None
     left_out: Float[Tensor, " n"] | None  # None: all of it
     merged: bool  # fewer rows than the sample has, in an order of their own
-    kinds: Categories | None = None
+    categories: Categories | None = None
 
     @property
     def total(self) -> float | None:
@@ -37,14 +37,14 @@ class Rows(NamedTuple):
         return float(self.weight.sum()) if self.weight is not None and self.left_out is not None else None
 
 
-def merge_duplicates(sample: Sample, kinds: Categories | None = None) -> Rows:
+def merge_duplicates(sample: Sample, categories: Categories | None = None) -> Rows:
     """Rows of a sample without duplicates; if there were any, in an order that does not depend on the given one."""
-    if kinds is None:
+    if categories is None:
         return _merge(sample)
     dim = sample.x.shape[1]
-    widths = torch.cat((sample.bandwidth, kinds.smoothing))
-    rows = _merge(replace(sample, x=torch.cat((sample.x, kinds.codes), 1), bandwidth=widths))
-    return rows._replace(x=rows.x[:, :dim], kinds=kinds._replace(codes=rows.x[:, dim:]))
+    widths = torch.cat((sample.bandwidth, categories.smoothing))
+    rows = _merge(replace(sample, x=torch.cat((sample.x, categories.codes), 1), bandwidth=widths))
+    return rows._replace(x=rows.x[:, :dim], categories=categories._replace(codes=rows.x[:, dim:]))
 
 
 def _merge(sample: Sample) -> Rows:

@@ -58,7 +58,9 @@ class Objective:
     def _is_flat(self, bandwidth: Float[Tensor, " features"]) -> bool:
         """True where no feature matters: all points have the same weight."""
         problem = self.problem
-        by_category = problem.kinds is not None and problem.relevant_categories(bandwidth[problem.x.shape[1] :]).any()
+        by_category = (
+            problem.categories is not None and problem.relevant_categories(bandwidth[problem.x.shape[1] :]).any()
+        )
         return not bool(by_category) and not self.fourier.axes(bandwidth)
 
     def _pairwise_seconds(self) -> float:
@@ -87,7 +89,7 @@ def residuals(
     degree: int = 0,
     left_out: Float[Tensor, " n"] | None = None,
     tol: float = 1e-6,
-    kinds: Categories | None = None,
+    categories: Categories | None = None,
 ) -> Float[Tensor, "n outputs"]:
     """Leave-one-out residuals y_i - f_{-i}(x_i) of any number of rows, within `tol` standard deviations of y.
 
@@ -97,10 +99,10 @@ def residuals(
     (mean_i - p_ii y_i) / (1 - p_ii). Where p_ii is near 1 no digits would be left: such rows are computed from the
     other points alone. With up to EXACT_PAIRS pairs all rows are.
     """
-    problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out, kinds)
-    bandwidth = sample.bandwidth if kinds is None else torch.cat((sample.bandwidth, kinds.smoothing))
+    problem = Problem.of(sample.x, sample.values, sample.kernel, degree, sample.log_weight, left_out, categories)
+    bandwidth = sample.bandwidth if categories is None else torch.cat((sample.bandwidth, categories.smoothing))
     if degree:
-        return _line_residuals(sample, problem, bandwidth, tol, kinds)
+        return _line_residuals(sample, problem, bandwidth, tol, categories)
     if len(problem.x) ** 2 <= EXACT_PAIRS:
         return Pairwise(problem)(bandwidth, gradient=False).residuals
     return problem.in_caller_order(_residuals_from_averages(problem, bandwidth, tol))
@@ -110,7 +112,7 @@ def _residuals_from_averages(problem: Problem, bandwidth: Tensor, tol: float) ->
     """Residuals of degree 0 from the averages of all points, in the order of the problem."""
     at = scaled(problem, bandwidth)
     sample = Sample(at.x, problem.y, at.x.new_ones(at.x.shape[1]), problem.kernel, problem.log_weight)
-    lse, mean, error = _pool(sample, at.kinds, tol)
+    lse, mean, error = _pool(sample, at.categories, tol)
     own = torch.exp(problem.log_left_out - lse).clamp_max(1.0)
     others = 1 - own
     poor = (error > tol * others) | (others < LEAST_OTHERS)
@@ -122,25 +124,25 @@ def _residuals_from_averages(problem: Problem, bandwidth: Tensor, tol: float) ->
 
 
 def _line_residuals(
-    sample: Sample, problem: Problem, bandwidth: Tensor, tol: float, kinds: Categories | None
+    sample: Sample, problem: Problem, bandwidth: Tensor, tol: float, categories: Categories | None
 ) -> Float[Tensor, "n outputs"]:
     """Residuals of degree 1: by a fast route if pairs are many, and from the points where that is in doubt."""
     log_kept = None if problem.log_kept is None else problem.in_caller_order(problem.log_kept)
     if len(sample.x) ** 2 <= EXACT_PAIRS:
         value, redo = torch.empty_like(sample.values), torch.arange(len(sample.x), device=sample.x.device)
     else:
-        value, doubt = _fast_lines(sample, problem.in_caller_order(problem.log_left_out), tol, kinds)
+        value, doubt = _fast_lines(sample, problem.in_caller_order(problem.log_left_out), tol, categories)
         redo = doubt.nonzero().flatten()
     if not len(redo):
         return sample.values - value
     middle, query = sample.values.mean(0), sample.x[redo]
     statistic = linear_exact.value_at(sample.values - middle)
     leave_out = LeaveOut(redo, None if log_kept is None else log_kept[redo])
-    if kinds is None:
+    if categories is None:
         lse, line = relative_weights.for_neighbourhoods(sample, query, statistic, leave_out)
     else:
         lse, line = relative_weights.for_neighbourhoods_by_category(
-            sample, kinds, query, kinds.codes[redo], statistic, leave_out
+            sample, categories, query, categories.codes[redo], statistic, leave_out
         )
     value[redo] = line + middle
     result = sample.values - value
@@ -151,22 +153,22 @@ def _line_residuals(
 
 
 def _fast_lines(
-    sample: Sample, log_left_out: Float[Tensor, " n"], tol: float, kinds: Categories | None
+    sample: Sample, log_left_out: Float[Tensor, " n"], tol: float, categories: Categories | None
 ) -> tuple[Float[Tensor, "n outputs"], Bool[Tensor, " n"]]:
     """Value of the line through the other rows at each row, and the rows where it is in doubt."""
-    if kinds is None:
+    if categories is None:
         lines = lines_if_cheapest(sample, sample.x, tol=tol, left_out=torch.exp(log_left_out))
         if lines is not None:
             return lines.value, ~(lines.error <= tol)
 
     def pool(columns: Tensor, tol: float) -> Pooled:
-        return _pool(replace(sample, values=columns), kinds, tol)
+        return _pool(replace(sample, values=columns), categories, tol)
 
     return linear_from_averages.leave_one_out_value(sample, pool, tol, log_left_out)
 
 
-def _pool(sample: Sample, kinds: Categories | None, tol: float) -> Pooled:
+def _pool(sample: Sample, categories: Categories | None, tol: float) -> Pooled:
     """Kernel average at the points of the sample."""
-    if kinds is None:
+    if categories is None:
         return engine.pool(sample, sample.x, tol=tol)
-    return engine.pool_by_category(sample, kinds, sample.x, kinds.codes, tol=tol)
+    return engine.pool_by_category(sample, categories, sample.x, categories.codes, tol=tol)

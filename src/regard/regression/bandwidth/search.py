@@ -97,7 +97,7 @@ def select(
     log_weight: Float[Tensor, " n"] | None = None,
     *,
     left_out: Float[Tensor, " n"] | None = None,
-    kinds: Categories | None = None,
+    categories: Categories | None = None,
     tol: float = 1e-6,
     verbose: bool = False,
     progress: Listener | None = None,
@@ -107,7 +107,7 @@ def select(
     `progress` is called after each evaluation; what it raises ends the search. The bandwidth is that of a part of the
     rows, extrapolated, only where there is no Fourier sum and one evaluation with all rows would take many seconds.
     """
-    problem = Problem.of(x, y, kernel, degree, log_weight, left_out, kinds)
+    problem = Problem.of(x, y, kernel, degree, log_weight, left_out, categories)
     counter = Counter(progress or (show if verbose else None))
     try:
         with threads.one_thread():  # work that is worth more threads takes them
@@ -116,8 +116,8 @@ def select(
         if verbose and progress is None:
             sys.stderr.write("\n")
     widths, lambdas = selection.bandwidth.tensor_split([x.shape[1]])
-    kinds = None if kinds is None else kinds._replace(smoothing=lambdas)
-    return _final_residuals(problem, selection, Sample(x, y, widths, kernel, log_weight), kinds, left_out, tol)
+    categories = None if categories is None else categories._replace(smoothing=lambdas)
+    return _final_residuals(problem, selection, Sample(x, y, widths, kernel, log_weight), categories, left_out, tol)
 
 
 def show(state: Progress) -> None:
@@ -152,7 +152,7 @@ def _final_residuals(
     problem: Problem,
     selection: Selection,
     sample: Sample,
-    kinds: Categories | None,
+    categories: Categories | None,
     left_out: Tensor | None,
     tol: float,
 ) -> Selection:
@@ -165,7 +165,7 @@ def _final_residuals(
     if final.seconds(bandwidth) <= LONGEST_SECONDS and not degree:
         evaluation = final(bandwidth, gradient=False)
         return selection._replace(value=evaluation.value, residuals=evaluation.residuals)
-    residuals = leave_one_out_residuals(sample, degree=degree, left_out=left_out, tol=tol, kinds=kinds)
+    residuals = leave_one_out_residuals(sample, degree=degree, left_out=left_out, tol=tol, categories=categories)
     value = problem.evaluation(residuals[problem.order], problem.unit).value
     return selection._replace(value=value, residuals=residuals)
 
@@ -206,7 +206,7 @@ class Search:
         self.dim = self.problem.x.shape[1]
         self.kernel = kernels.get(self.problem.kernel)
         # A compact kernel has many small valleys, and categories leave each row fewer points to fill them.
-        self.rough = self.problem.kinds is not None and self.kernel.compact
+        self.rough = self.problem.categories is not None and self.kernel.compact
 
     def nothing_to_choose(self) -> bool:
         """True where no bandwidth can change CV: one row, constant outputs or only constant features."""

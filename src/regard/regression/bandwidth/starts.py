@@ -57,9 +57,9 @@ def bounds(problem: Problem) -> Bounds:
     low = NARROWEST * canonical * _robust_deviation(problem) / len(problem.x)
     high = WIDEST * canonical * problem.extent
     widths = Bounds(torch.where(free, low, 1.0), torch.where(free, high, 1.0), free)
-    if problem.kinds is None:
+    if problem.categories is None:
         return widths
-    largest = problem.kinds.max_smoothing
+    largest = problem.categories.max_smoothing
     relevant = problem.relevant_categories(torch.zeros_like(largest))
     lambdas = Bounds(LAMBDA_MARGIN * largest, (1 - LAMBDA_MARGIN) * largest, relevant)
     return Bounds(*(torch.cat(both) for both in zip(widths, lambdas, strict=True)))
@@ -69,7 +69,7 @@ def starts(problem: Problem, limits: Bounds) -> list[Float[Tensor, " features"]]
     """Bandwidths from which a search starts, in a fixed order."""
     dim = problem.x.shape[1]
     widths = _width_starts(problem, Bounds(*(part[:dim] for part in limits)))
-    if problem.kinds is None:
+    if problem.categories is None:
         return widths
     return [torch.cat((h, lambdas)) for h in widths for lambdas in _lambda_starts(problem, limits.free[dim:])]
 
@@ -80,7 +80,7 @@ def _width_starts(problem: Problem, limits: Bounds) -> list[Float[Tensor, " dim"
     canonical = kernels.get(problem.kernel).canonical_bandwidth
     rule = torch.where(limits.free, canonical * n ** (-1 / (dim + 4)), math.inf)
     robust = torch.where(limits.free, rule * _robust_deviation(problem), math.inf)
-    can_scan = problem.kernel == "gaussian" and not problem.degree and problem.kinds is None
+    can_scan = problem.kernel == "gaussian" and not problem.degree and problem.categories is None
     if dim == 1 and can_scan and n >= SCAN_FROM:
         return _scan_minima(problem, limits, rule)
     if not dim:
@@ -99,7 +99,7 @@ def _width_starts(problem: Problem, limits: Bounds) -> list[Float[Tensor, " dim"
     return [torch.maximum(h, limits.low) for h in widths]
 
 
-def _lambda_starts(problem: Problem, free: Bool[Tensor, " kinds"]) -> list[Float[Tensor, " kinds"]]:
+def _lambda_starts(problem: Problem, free: Bool[Tensor, " categories"]) -> list[Float[Tensor, " categories"]]:
     """Lambdas at which all categories matter much, some, and not at all; and each one alone."""
     largest = problem.irrelevant[problem.x.shape[1] :]
     lambdas = [torch.where(free, largest * part, largest) for part in LAMBDA_STARTS]

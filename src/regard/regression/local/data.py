@@ -171,22 +171,28 @@ class Data:
 
 @dataclass(frozen=True, eq=False)
 class MixedData(Data):
-    """Data with categories: the sample holds the numeric features, `kinds` the categories."""
+    """Data with categories: the sample holds the numeric features, `categories` the categories."""
 
-    kinds: Categories = field(kw_only=True)
+    categories: Categories = field(kw_only=True)
     numeric_columns: tuple[int, ...] = field(kw_only=True)
     category_columns: tuple[int, ...] = field(kw_only=True)
 
     @classmethod
-    def of(cls, data: Data, columns: tuple[int, ...], counts: Float[Tensor, " kinds"]) -> MixedData:
+    def of(cls, data: Data, columns: tuple[int, ...], counts: Float[Tensor, " categories"]) -> MixedData:
         """Data of which some columns are categories, numbered from 0; their bandwidths are lambdas."""
         sample = data.sample
         numeric = tuple(i for i in range(sample.x.shape[1]) if i not in columns)
         own, width = list(numeric), sample.bandwidth
         split = replace(sample, x=sample.x[:, own], bandwidth=width[own])
-        kinds = Categories(sample.x[:, list(columns)], counts, width[list(columns)])
+        categories = Categories(sample.x[:, list(columns)], counts, width[list(columns)])
         return cls(
-            split, data.tol, data.plan, data.outside, kinds=kinds, numeric_columns=numeric, category_columns=columns
+            split,
+            data.tol,
+            data.plan,
+            data.outside,
+            categories=categories,
+            numeric_columns=numeric,
+            category_columns=columns,
         )
 
     def in_column_order(self, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
@@ -201,7 +207,7 @@ class MixedData(Data):
     def table(self) -> Float[Tensor, "n features"]:
         whole = self.sample.x.new_empty(len(self.sample.x), len(self.numeric_columns) + len(self.category_columns))
         whole[:, list(self.numeric_columns)] = self.sample.x
-        whole[:, list(self.category_columns)] = self.kinds.codes
+        whole[:, list(self.category_columns)] = self.categories.codes
         return whole
 
     def all_features(self, slopes: Float[Tensor, "q dim outputs"]) -> Float[Tensor, "q features outputs"]:
@@ -219,7 +225,7 @@ class MixedData(Data):
         """Kernel average under the product of the kernels of numeric features and of categories."""
         sample = self.sample if values is None else replace(self.sample, values=values)
         points, codes = self.numeric(query), query[:, list(self.category_columns)]
-        return engine.pool_by_category(sample, self.kinds, points, codes, tol=tol or self.tol, plan=self.plan)
+        return engine.pool_by_category(sample, self.categories, points, codes, tol=tol or self.tol, plan=self.plan)
 
     def gradient(self, query: Float[Tensor, "q features"]) -> None:
         """None: a Fourier series knows no categories."""
@@ -227,12 +233,12 @@ class MixedData(Data):
     def from_points(self, query: Float[Tensor, "q features"], statistic: Statistic) -> tuple[Tensor, ...]:
         codes = query[:, list(self.category_columns)]
         return relative_weights.for_neighbourhoods_by_category(
-            self.sample, self.kinds, self.numeric(query), codes, statistic
+            self.sample, self.categories, self.numeric(query), codes, statistic
         )
 
     def _squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> MixedData:
         sample = super()._squared(kernel, narrower, values).sample
-        return replace(self, sample=sample, kinds=self.kinds.squared())
+        return replace(self, sample=sample, categories=self.categories.squared())
 
     def _keys(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q keys"]:
         """Points in bandwidths, and one column for each category that is 1 in its rows."""
@@ -248,12 +254,12 @@ class MixedData(Data):
         return keys
 
     def _levels(self) -> list[int]:
-        return [int(count) for count in self.kinds.counts.tolist()]
+        return [int(count) for count in self.categories.counts.tolist()]
 
     def _score(self) -> Score:
         """Kernel of the numeric features, plus a score for each category that two rows share."""
         dim = len(self.numeric_columns)
-        same = (-self.kinds.log_other).clamp_max(-DIFFERENT_CATEGORY)
+        same = (-self.categories.log_other).clamp_max(-DIFFERENT_CATEGORY)
         same = same.repeat_interleave(torch.tensor(self._levels(), device=same.device))
         width = same.new_full((dim + len(same),), torch.inf)
         width[:dim] = 1.0

@@ -76,7 +76,7 @@ class Fourier:
         problem = self.problem
         h = bandwidth / problem.unit
         axes = self.axes(bandwidth)
-        if problem.kernel != "gaussian" or problem.degree or problem.kinds is not None or not 1 <= len(axes) <= 3:
+        if problem.kernel != "gaussian" or problem.degree or problem.categories is not None or not 1 <= len(axes) <= 3:
             return None
         series = Series.of([float(problem.extent[a] / h[a]) for a in axes], self.eps)
         return series if series.fits else None

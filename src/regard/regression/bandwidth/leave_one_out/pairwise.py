@@ -43,8 +43,8 @@ class Scaled(NamedTuple):
     relevant: Bool[Tensor, " dim"]  # features of finite bandwidth that change at all
     x: Float[Tensor, "n relevant"]  # in bandwidths
     z: Float[Tensor, "n dim"]  # coordinates of local lines: all features, in bandwidths or deviations if smaller
-    relevant_categories: Bool[Tensor, " kinds"] | None
-    kinds: Categories | None  # relevant ones
+    relevant_categories: Bool[Tensor, " categories"] | None
+    categories: Categories | None  # relevant ones
 
 
 def scaled(problem: Problem, bandwidth: Float[Tensor, " features"]) -> Scaled:
@@ -53,10 +53,11 @@ def scaled(problem: Problem, bandwidth: Float[Tensor, " features"]) -> Scaled:
     relevant = torch.isfinite(h) & (problem.extent > 0)
     z = problem.x / torch.where(relevant, h, 1.0).clamp_max(1.0) if problem.degree else problem.x
     x = problem.x[:, relevant] / h[relevant]
-    if problem.kinds is None or not bool((categories := problem.relevant_categories(lambdas)).any()):
+    if problem.categories is None or not bool((which := problem.relevant_categories(lambdas)).any()):
         return Scaled(relevant, x, z, None, None)
-    codes, counts, _ = problem.kinds
-    return Scaled(relevant, x, z, categories, Categories(codes[:, categories], counts[categories], lambdas[categories]))
+    codes, counts, _ = problem.categories
+    some = Categories(codes[:, which], counts[which], lambdas[which])
+    return Scaled(relevant, x, z, which, some)
 
 
 class Buffers(NamedTuple):
@@ -107,8 +108,8 @@ class Pairwise:
         x = at.x - at.x[rows].mean(0)  # from the middle of the block: points that matter have small numbers
         z = at.z - at.z[rows].mean(0) if problem.degree else at.z
         buffers = self._take_buffers(max(BLOCK, len(x)))
-        categories = None if at.kinds is None else CategoryBlock.of(at.kinds, rows)
-        weights, slopes, alone = kernel_weights(problem, x, rows, buffers, categories, slopes=gradient)
+        category_block = None if at.categories is None else CategoryBlock.of(at.categories, rows)
+        weights, slopes, alone = kernel_weights(problem, x, rows, buffers, category_block, slopes=gradient)
         lines = fit_lines(weights, z, z[rows], problem.y) if problem.degree else None
         fit = weights @ problem.y if lines is None else lines.fit
         if lines is not None and alone is not None:
@@ -121,8 +122,8 @@ class Pairwise:
             )
             if alone is not None:
                 by_weight[alone] = 0.0  # which point is the nearest changes by jumps
-            if categories is not None:
-                total[x.shape[1] :] = categories.sum_of_different(by_weight * weights)
+            if category_block is not None:
+                total[x.shape[1] :] = category_block.sum_of_different(by_weight * weights)
             total[: x.shape[1]] = _squared_differences(by_weight.mul_(slopes), x, x[rows])
         self.buffers.append(buffers)
         return residuals, total
@@ -149,15 +150,15 @@ class Pairwise:
 
 
 def _relevant_count(at: Scaled) -> int:
-    return at.x.shape[1] + (0 if at.kinds is None else len(at.kinds.smoothing))
+    return at.x.shape[1] + (0 if at.categories is None else len(at.categories.smoothing))
 
 
 def _gradient(at: Scaled, total: Tensor, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
     """Gradient by log h and lambda, from the sums over pairs of relevant features and categories."""
     gradient, dim = torch.zeros_like(bandwidth), len(at.relevant)
     gradient[:dim][at.relevant] = -2 * total[: at.x.shape[1]]
-    if at.kinds is not None and at.relevant_categories is not None:
-        variance = at.kinds.smoothing * (1 - at.kinds.smoothing)
+    if at.categories is not None and at.relevant_categories is not None:
+        variance = at.categories.smoothing * (1 - at.categories.smoothing)
         by_lambda = torch.where(variance > 0, -2 * total[at.x.shape[1] :] / variance, 0.0)
         gradient[dim:][at.relevant_categories] = by_lambda
     return gradient
@@ -192,21 +193,21 @@ def kernel_weights(
     x: Float[Tensor, "n dim"],
     rows: Int[Tensor, " rows"],
     buffers: Buffers,
-    categories: CategoryBlock | None = None,
+    category_block: CategoryBlock | None = None,
     *,
     slopes: bool,
 ) -> KernelWeights:
     """Weights of points `x`, in bandwidths, at the rows of these indices, which are left out themselves."""
     if problem.kernel == "gaussian":
-        return _gaussian_weights(problem, x, rows, buffers, categories)
+        return _gaussian_weights(problem, x, rows, buffers, category_block)
     square = squared_distance(x[rows], x) if x.shape[1] else x.new_zeros(len(rows), len(x))
     kernel, log_weight = kernels.get(problem.kernel), problem.log_weight
     scores = kernel.log_kernel(square)
-    if categories is not None:
-        log_weight = categories.log_weights() if log_weight is None else categories.log_weights() + log_weight
+    if category_block is not None:
+        log_weight = category_block.log_weights() if log_weight is None else category_block.log_weights() + log_weight
     if log_weight is not None:
         scores = scores + log_weight
-    _leave_out(scores, rows, problem.log_kept, categories)
+    _leave_out(scores, rows, problem.log_kept, category_block)
     lse = torch.logsumexp(scores, 1, keepdim=True)
     out_of_reach = lse == NEVER
     weights = torch.exp(scores - lse.where(~out_of_reach, 0.0))
@@ -219,15 +220,15 @@ def kernel_weights(
 
 
 def _gaussian_weights(
-    problem: Problem, x: Tensor, rows: Tensor, buffers: Buffers, categories: CategoryBlock | None
+    problem: Problem, x: Tensor, rows: Tensor, buffers: Buffers, category_block: CategoryBlock | None
 ) -> KernelWeights:
     """Softmax of x_i.x_j - |x_j|^2 / 2: the missing |x_i|^2 / 2 is the same for a whole row."""
     bias = x.square().sum(1) * -0.5
     scores, weights = (buffer[: len(rows) * len(x)].view(len(rows), len(x)) for buffer in buffers)
     torch.addmm(bias if problem.log_weight is None else bias + problem.log_weight, x[rows], x.mT, out=scores)
-    if categories is not None:
-        scores += categories.log_weights()
-    _leave_out(scores, rows, problem.log_kept, categories)
+    if category_block is not None:
+        scores += category_block.log_weights()
+    _leave_out(scores, rows, problem.log_kept, category_block)
     torch.softmax(scores, 1, out=weights)
     return KernelWeights(weights, weights, None)
 
@@ -236,13 +237,13 @@ def _leave_out(
     scores: Float[Tensor, "rows n"],
     rows: Int[Tensor, " rows"],
     log_kept: Float[Tensor, " n"] | None,
-    categories: CategoryBlock | None = None,
+    category_block: CategoryBlock | None = None,
 ) -> None:
     """Take each row's own point, or a part of its weight, out of the scores; then apply lambdas of 0."""
     own = torch.arange(len(rows), device=rows.device), rows
     scores[own] = NEVER if log_kept is None else scores[own] + log_kept[rows]
-    if categories is not None:
-        categories.keep_fewest_differences(scores)
+    if category_block is not None:
+        category_block.keep_fewest_differences(scores)
 
 
 def _nearest(square: Float[Tensor, "rows n"], rows: Tensor, log_weight: Tensor | None) -> Float[Tensor, "rows n"]:
@@ -265,15 +266,15 @@ class CategoryBlock(NamedTuple):
     """
 
     combination: Int[Tensor, " rows"]  # of each row
-    differs: Bool[Tensor, "kinds combinations n"]
+    differs: Bool[Tensor, "categories combinations n"]
     log_weight: Float[Tensor, "combinations n"]  # sum of -L over the categories of lambda > 0 that differ
     differences: Int[Tensor, "combinations n"] | None  # number of categories of lambda 0 that differ
 
     @classmethod
-    def of(cls, kinds: Categories, rows: Int[Tensor, " rows"]) -> CategoryBlock:
-        combinations, combination = torch.unique(kinds.codes[rows], dim=0, return_inverse=True)
-        differs = combinations.mT.unsqueeze(2) != kinds.codes.mT.unsqueeze(1)
-        log_other = kinds.log_other
+    def of(cls, categories: Categories, rows: Int[Tensor, " rows"]) -> CategoryBlock:
+        combinations, combination = torch.unique(categories.codes[rows], dim=0, return_inverse=True)
+        differs = combinations.mT.unsqueeze(2) != categories.codes.mT.unsqueeze(1)
+        log_other = categories.log_other
         log_weight = torch.zeros(differs.shape[1:], dtype=log_other.dtype, device=log_other.device)
         for other, different in zip(log_other.tolist(), differs, strict=True):
             if other > NEVER:
@@ -293,7 +294,7 @@ class CategoryBlock(NamedTuple):
         fewest = torch.where(scores > NEVER, differences, len(self.differs)).amin(1, keepdim=True)
         scores.masked_fill_(differences > fewest, NEVER)
 
-    def sum_of_different(self, pairs: Float[Tensor, "rows n"]) -> Float[Tensor, " kinds"]:
+    def sum_of_different(self, pairs: Float[Tensor, "rows n"]) -> Float[Tensor, " categories"]:
         """Sum over all pairs that differ in each category."""
         if len(self.log_weight) == 1:
             total = pairs.sum(0, keepdim=True)

@@ -55,7 +55,7 @@ class Problem:
     output_weight: Float[Tensor, " outputs"]  # of a squared residual in CV
     unit: Float[Tensor, " features"]  # standard deviation of each feature; 1 for categories
     order: Int[Tensor, " n"]  # the caller's row of each row
-    kinds: Categories | None = None
+    categories: Categories | None = None
 
     @classmethod
     def of(
@@ -66,7 +66,7 @@ class Problem:
         degree: int = 0,
         log_weight: Float[Tensor, " n"] | None = None,
         left_out: Float[Tensor, " n"] | None = None,
-        kinds: Categories | None = None,
+        categories: Categories | None = None,
     ) -> Problem:
         """Standardise and sort the data."""
         weight = torch.ones_like(y[:, 0]) if log_weight is None else torch.exp(log_weight - log_weight.max())
@@ -78,16 +78,16 @@ class Problem:
         output_weight = torch.where(variance > 0, 1 / variance, 1.0) if several else torch.ones_like(variance)
         widest = int((x.amax(0) - x.amin(0)).argmax()) if x.shape[1] else 0
         order = torch.argsort(x[:, widest], stable=True) if x.shape[1] else torch.arange(len(x), device=x.device)
-        if kinds is not None:
-            combination = torch.unique(kinds.codes, dim=0, return_inverse=True)[1]
+        if categories is not None:
+            combination = torch.unique(categories.codes, dim=0, return_inverse=True)[1]
             order = order[torch.argsort(combination[order], stable=True)]
-            kinds, unit = kinds.at(order), torch.cat((unit, torch.ones_like(kinds.max_smoothing)))
+            categories, unit = categories.at(order), torch.cat((unit, torch.ones_like(categories.max_smoothing)))
         log_kept = None
         if left_out is not None and log_weight is not None:
             log_kept = torch.log((1 - left_out / torch.exp(log_weight)).clamp_min(0.0))[order]
         log_weight = None if log_weight is None else log_weight[order]
         x, y, share = x[order], y[order], share[order]
-        return cls(x, y, kernel, degree, log_weight, log_kept, share, output_weight, unit, order, kinds)
+        return cls(x, y, kernel, degree, log_weight, log_kept, share, output_weight, unit, order, categories)
 
     def subsample(self, rows: int) -> Problem:
         """About this many rows, evenly along the order, in the same units."""
@@ -95,8 +95,8 @@ class Problem:
         log_weight, log_kept = (None if t is None else t[some] for t in (self.log_weight, self.log_kept))
         share = self.share[some] / self.share[some].sum()
         parts = self.x[some], self.y[some], self.kernel, self.degree, log_weight, log_kept, share
-        kinds = None if self.kinds is None else self.kinds.at(some)
-        return Problem(*parts, self.output_weight, self.unit, torch.arange(len(some)), kinds)
+        categories = None if self.categories is None else self.categories.at(some)
+        return Problem(*parts, self.output_weight, self.unit, torch.arange(len(some)), categories)
 
     @cached_property
     def extent(self) -> Float[Tensor, " dim"]:
@@ -107,12 +107,12 @@ class Problem:
     def irrelevant(self) -> Float[Tensor, " features"]:
         """Bandwidth at which no feature matters: infinite widths and the largest lambdas."""
         infinite = torch.full_like(self.x[0], torch.inf)
-        return infinite if self.kinds is None else torch.cat((infinite, self.kinds.max_smoothing))
+        return infinite if self.categories is None else torch.cat((infinite, self.categories.max_smoothing))
 
-    def relevant_categories(self, lambdas: Float[Tensor, " kinds"]) -> Bool[Tensor, " kinds"]:
+    def relevant_categories(self, lambdas: Float[Tensor, " categories"]) -> Bool[Tensor, " categories"]:
         """Categories that change the weights at these lambdas: more than one occurs, and lambda is not the largest."""
-        assert self.kinds is not None  # noqa: S101  a caller that has lambdas has categories
-        return (self.kinds.codes != self.kinds.codes[0]).any(0) & (lambdas < self.kinds.max_smoothing)
+        assert self.categories is not None  # noqa: S101  a caller that has lambdas has categories
+        return (self.categories.codes != self.categories.codes[0]).any(0) & (lambdas < self.categories.max_smoothing)
 
     @cached_property
     def deviation(self) -> Float[Tensor, " outputs"]:
