@@ -66,8 +66,8 @@ def attend(
         if score is None and normaliser is None and not dropout_p and plan == "auto" and budget is None:
             result = fast_path.attend(query, key, value, mask)
             if result is not None:
-                output, matrix = result
-                return tuple.__new__(Attention, (output, weights_of(matrix)))  # as Attention(...), in half the steps
+                output, parts = result
+                return tuple.__new__(Attention, (output, weights_of(parts)))  # as Attention(...), in half the steps
         if torch._C._is_any_autocast_enabled():  # noqa: SLF001
             with without_autocast():
                 return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.engine import index as index_module
 from regard.engine import inputs, questions
-from regard.engine.lazy_matrix import LazyMatrix
+from regard.engine.lazy_matrix import LazyMatrix, MatrixParts
 from regard.engine.plan import Plan
 from regard.engine.reducers import Heatmap, MeanDistance, VisibleKeys
 from regard.errors import ChoiceError, DeviceError, DtypeError, NotNormalisedError, ShapeError, TooLargeError
@@ -67,7 +67,7 @@ class Weights:
     tensor([0.4700, 0.2600, 0.2600])
     """
 
-    __slots__ = ("_matrix",)
+    __slots__ = ("_parts_or_matrix",)
 
     def __init__(
         self,
@@ -79,7 +79,16 @@ class Weights:
         plan: str = "auto",
         budget: int | None = None,
     ) -> None:
-        self._matrix = LazyMatrix.build(query, key, inputs.make_spec(score, mask, normaliser), plan, budget)
+        self._parts_or_matrix: MatrixParts | LazyMatrix = LazyMatrix.build(
+            query, key, inputs.make_spec(score, mask, normaliser), plan, budget
+        )
+
+    @property
+    def _matrix(self) -> LazyMatrix:
+        lazy = self._parts_or_matrix
+        if isinstance(lazy, tuple):  # from the fast path of `attend`, whose callers mostly never ask
+            self._parts_or_matrix = lazy = LazyMatrix(*lazy)
+        return lazy
 
     # Inputs and sizes
 
@@ -325,10 +334,10 @@ class Weights:
         return self._matrix.row_question(question, extra)
 
 
-def weights_of(matrix: LazyMatrix) -> Weights:
+def weights_of(matrix: LazyMatrix | MatrixParts) -> Weights:
     """The public face of a lazy matrix that the engine has made. Internal: users call `Weights(query, key, ...)`."""
     weights: Weights = object.__new__(Weights)
-    weights._matrix = matrix  # noqa: SLF001  this function and `matrix_of` are the only ones who do
+    weights._parts_or_matrix = matrix  # noqa: SLF001  no other module touches the slot
     return weights
 
 

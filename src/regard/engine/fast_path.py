@@ -19,7 +19,7 @@ from torch.autograd import forward_ad
 
 from regard.engine import inputs, plan_cache, versions
 from regard.engine.fused.kernel import flash
-from regard.engine.lazy_matrix import LazyMatrix
+from regard.engine.lazy_matrix import MatrixParts
 from regard.engine.plan_cache import PlannedCall
 from regard.masks import Band, Mask
 from regard.scores import Dot
@@ -39,8 +39,8 @@ UNKNOWN: Any = object()
 
 def attend(  # noqa: C901  flat on purpose
     query: Tensor, key: Tensor, value: Tensor, mask: Mask | None
-) -> tuple[Float[Tensor, "..."], LazyMatrix] | None:
-    """The output (*batch, queries, dim_v) and the lazy matrix, or None if the call needs the general path.
+) -> tuple[Float[Tensor, "..."], MatrixParts] | None:
+    """The output (*batch, queries, dim_v) and the parts of the lazy matrix, or None if the call needs the general path.
 
     It serves plain or causal scaled-dot softmax attention on the CPU, of float32 or wider, without broadcasting.
     """
@@ -87,7 +87,7 @@ def attend(  # noqa: C901  flat on purpose
         current_versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001  torch's own
     except RuntimeError:  # one was made in inference mode, and keeps no count
         current_versions = versions.versions({"query": query, "key": key})
-    return out, LazyMatrix(query, key, call, current_versions, lse)
+    return out, (query, key, call, current_versions, lse)
 
 
 def _kernel_call(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> KernelCall | None:

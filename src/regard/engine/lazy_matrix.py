@@ -36,6 +36,10 @@ from regard.tracing import is_tracing, without_autocast
 FLOAT64_FROM_SCORE = 48.0  # scores above this leave fewer than five digits of a weight in float32
 
 
+# The first arguments of LazyMatrix, as a tuple, which costs less than the object.
+MatrixParts = tuple[Tensor, Tensor, PlannedCall, versions.Versions | None, Tensor | None]
+
+
 @dataclass(slots=True, eq=False)
 class LazyMatrix:
     """Weights p_ij = normalise_j(score(q_i, k_j)) of shape (*lead, n, m), of which nothing is stored but the inputs.
