@@ -60,15 +60,16 @@ def make_prepared(sizes: Sizes) -> Tensors:
     fast = Fourier(Problem.of(data.q, data.v))
     h = scott(data.q) / 2
     fast(h)
-    box = fast.box
-    if box is None:
-        raise AssertionError("an evaluation leaves its box")
+    spectrum = fast.spectrum
+    if spectrum is None:
+        raise AssertionError("an evaluation leaves its spectrum")
     x = fast.problem.x
-    turn = 2 * torch.pi / torch.tensor(box.periods, dtype=torch.float64)
+    turn = 2 * torch.pi / torch.tensor(spectrum.periods, dtype=torch.float64)
     points = ((x - (x.amax(0) + x.amin(0)) / 2) * turn).T.contiguous()
     rows = 1 + sizes.d
-    bare = nufft.plan(2, points, box.modes, fast.eps, rows=rows)
-    data.more |= {"fast": fast, "h": h, "bare": bare, "modes": box.spectrum.expand(rows, *box.modes).contiguous()}
+    bare = nufft.plan(2, points, spectrum.modes, fast.eps, rows=rows)
+    modes = spectrum.coefficients.expand(rows, *spectrum.modes).contiguous()
+    data.more |= {"fast": fast, "h": h, "bare": bare, "modes": modes}
     return data
 
 
