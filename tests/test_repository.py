@@ -226,7 +226,7 @@ def test_every_docstring_can_be_read_alone():
 
 
 def test_every_public_symbol_has_a_type(tmp_path):
-    """`basedpyright --verifytypes` on an installed copy knows all but the estimator, whose bases have no types."""
+    """`basedpyright --verifytypes` on an installed copy knows all but classes whose bases have no types."""
     home = tmp_path / "installed"
     venv.create(home, with_pip=False)
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(home), "platbase": str(home)}))
@@ -243,5 +243,5 @@ def test_every_public_symbol_has_a_type(tmp_path):
     )
     symbols = json.loads(run.stdout)["typeCompleteness"]["symbols"]
     assert len(symbols) > 1000
-    unknown = [s["name"] for s in symbols if not s["isTypeKnown"] and "NadarayaWatson" not in s["name"]]
-    assert unknown == []
+    unknown = {s["name"].rsplit(".", 1)[-1] for s in symbols if not s["isTypeKnown"]}
+    assert unknown == {"NadarayaWatson", "Viewer"}  # of scikit-learn, and of ipywidgets

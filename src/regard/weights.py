@@ -352,7 +352,7 @@ class Transposed:
     __slots__ = ("mT",)
 
     def __init__(self, weights: Weights) -> None:
-        self.mT = weights
+        self.mT: Weights = weights
 
     @property
     def shape(self) -> torch.Size:

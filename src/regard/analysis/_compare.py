@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool
@@ -38,7 +38,7 @@ class CompareTable(HeadwiseTable[CompareRow]):
 
     rows: tuple[CompareRow, ...]
 
-    columns = CompareRow._fields
+    columns: ClassVar[tuple[str, ...]] = CompareRow._fields
 
     def most(self, count: int, by: str = "similarity") -> CompareTable:
         """The `count` heads that changed most: the least similar, or by the largest change of one measure."""

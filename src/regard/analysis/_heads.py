@@ -3,7 +3,7 @@
 import math
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -38,7 +38,7 @@ class HeadTable(HeadwiseTable[HeadRow]):
 
     rows: tuple[HeadRow, ...]
 
-    columns = HeadRow._fields
+    columns: ClassVar[tuple[str, ...]] = HeadRow._fields
 
     @property
     def saturated(self) -> "HeadTable":

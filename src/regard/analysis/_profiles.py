@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -56,7 +56,7 @@ class ProfileTable(HeadwiseTable[ProfileRow]):
 
     rows: tuple[ProfileRow, ...]
 
-    columns = ProfileRow._fields
+    columns: ClassVar[tuple[str, ...]] = ProfileRow._fields
 
     def most(self, count: int, by: str) -> ProfileTable:
         """The `count` heads with the largest numbers in a column, largest first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -33,7 +33,7 @@ class ReceiverTable(Table[ReceiverRow]):
 
     rows: tuple[ReceiverRow, ...]
 
-    columns = ReceiverRow._fields
+    columns: ClassVar[tuple[str, ...]] = ReceiverRow._fields
 
     def __str__(self) -> str:
         wide, width = (max([len(name), *map(len, self.column(name))]) for name in ("layer", "token"))

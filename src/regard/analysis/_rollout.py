@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -32,7 +32,7 @@ class TokenTable(Table[TokenRow]):
     depths: Float[Tensor, "layers tokens"]
     layers: tuple[str, ...]
 
-    columns = TokenRow._fields
+    columns: ClassVar[tuple[str, ...]] = TokenRow._fields
 
     def most(self, count: int) -> TokenTable:
         """The `count` tokens with the largest shares, largest first."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -37,7 +37,7 @@ class SaturationTable(Table[SaturationRow]):
     rows: tuple[SaturationRow, ...]
     keys: int
 
-    columns = SaturationRow._fields
+    columns: ClassVar[tuple[str, ...]] = SaturationRow._fields
 
     @property
     def scaled(self) -> "SaturationTable":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, groupby
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float
@@ -39,7 +39,7 @@ class SimilarTable(Table[SimilarRow]):
     heads: tuple[tuple[str, int], ...]
     matrix: Tensor
 
-    columns = SimilarRow._fields
+    columns: ClassVar[tuple[str, ...]] = SimilarRow._fields
 
     def most(self, count: int) -> SimilarTable:
         """The `count` most similar pairs."""

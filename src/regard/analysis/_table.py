@@ -1,7 +1,7 @@
 """Tables of results: rows that are NamedTuples, columns by name."""
 
 from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from regard.errors import ChoiceError
 
@@ -13,7 +13,7 @@ class Table(Generic[Row]):
     """Results of an analysis. Iterate over its rows, take a column, print it, or make a data frame of `to_dict()`."""
 
     rows: tuple[Row, ...]
-    columns: tuple[str, ...]  # names of the fields of a row
+    columns: ClassVar[tuple[str, ...]]  # names of the fields of a row
 
     def column(self, name: str) -> tuple[Any, ...]:
         """The values of one column."""

@@ -19,8 +19,8 @@ from regard.normalisers import softmax
 from regard.scores import Dot
 from regard.spec import Spec
 
-with ThreadPoolExecutor(1) as new_thread:  # a new thread has the dispatcher's state of ordinary code
-    ORDINARY_EXCLUDED_KEYS = new_thread.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
+with ThreadPoolExecutor(1) as _new_thread:  # a new thread has the dispatcher's state of ordinary code
+    ORDINARY_EXCLUDED_KEYS = _new_thread.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
 
 
 def _pool(query: Tensor, key: Tensor, value: Tensor, scale: float, tile_scores: int) -> tuple[Tensor, Tensor | None]:

@@ -325,7 +325,7 @@ class Buffers:
         count = math.prod(shape)
         if self.memory.shape[1] < count:
             capacity, device = max(count, self.capacity), self.problem.size.device
-            self.memory = torch.empty(2, capacity, dtype=self.problem.dtype, device=device)
+            self.memory: Tensor = torch.empty(2, capacity, dtype=self.problem.dtype, device=device)
         return [part[:count].view(shape) for part in self.memory]
 
 

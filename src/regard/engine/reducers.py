@@ -334,8 +334,11 @@ class Heatmap(Reducer[Tensor]):
         if pool not in ("mean", "max", "sum"):
             msg = f"heatmap pools cells by 'mean', 'max' or 'sum', not {pool!r}"
             raise ChoiceError(msg)
-        self.bins, self.pool, self.size = bins, pool, size
-        self.row_bins, self.col_bins = (self._bins_of(length) for length in (size.n, size.m))
+        self.bins: int = bins
+        self.pool = pool
+        self.size: Size = size
+        self.row_bins: Int[Tensor, " n"] = self._bins_of(size.n)
+        self.col_bins: Int[Tensor, " m"] = self._bins_of(size.m)
 
     def edges(self, length: int) -> Int[Tensor, " edges"]:
         """The first position of each bin, and the end of the last."""

@@ -31,8 +31,8 @@ class WordVectors:
     def __init__(self, folder: Path) -> None:
         self.vectors: np.ndarray = np.load(folder / VECTORS, mmap_mode="r")
         words = (folder / VOCABULARY).read_text(encoding="utf-8").split("\n")
-        self.index = {word: row for row, word in enumerate(words)}
-        self.stop = frozenset((folder / STOP).read_text(encoding="utf-8").split())
+        self.index: dict[str, int] = {word: row for row, word in enumerate(words)}
+        self.stop: frozenset[str] = frozenset((folder / STOP).read_text(encoding="utf-8").split())
 
     def __contains__(self, word: str) -> bool:
         return word in self.index

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import nn
 
 from regard import scores
 from regard.nn import _parameters
@@ -41,11 +42,13 @@ class AdditiveAttention(AttentionLayer):
     ) -> None:
         super().__init__()
         _parameters.check_sizes("AdditiveAttention", query_dim=query_dim, key_dim=key_dim, hidden=hidden)
-        self.query_dim, self.key_dim, self.hidden = query_dim, key_dim, hidden
-        self.dropout = _parameters.check_dropout("AdditiveAttention", dropout)
-        self.w_q = _parameters.empty_parameter(hidden, query_dim, device=device, dtype=dtype)
-        self.w_k = _parameters.empty_parameter(hidden, key_dim, device=device, dtype=dtype)
-        self.v = _parameters.empty_parameter(hidden, device=device, dtype=dtype)
+        self.query_dim: int | None = query_dim
+        self.key_dim: int | None = key_dim
+        self.hidden: int = hidden
+        self.dropout: float = _parameters.check_dropout("AdditiveAttention", dropout)
+        self.w_q: nn.Parameter = _parameters.empty_parameter(hidden, query_dim, device=device, dtype=dtype)
+        self.w_k: nn.Parameter = _parameters.empty_parameter(hidden, key_dim, device=device, dtype=dtype)
+        self.v: nn.Parameter = _parameters.empty_parameter(hidden, device=device, dtype=dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -97,19 +97,24 @@ class HardAttention(nn.Module):
                 f"scaled_dot compares feature by feature, so query_dim and key_dim must be equal, not {query_dim} "
                 f"and {key_dim}; 'general' and 'additive' take different widths"
             )
-        self.query_dim, self.key_dim, self.hidden_dim = query_dim, key_dim, hidden
-        self.score, self.estimator, self.momentum, self.entropy = score, estimator, momentum, entropy
-        self.baseline = baseline if estimator == "reinforce" else None
+        self.query_dim: int = query_dim
+        self.key_dim: int = key_dim
+        self.hidden_dim: int = hidden
+        self.score: str = score
+        self.estimator: str = estimator
+        self.momentum: float = momentum
+        self.entropy: float = entropy
+        self.baseline: str | None = baseline if estimator == "reinforce" else None
         self.generator = generator
         options: dict[str, Any] = {"device": device, "dtype": dtype}
         if score == "general":
-            self.w = _parameters.empty_parameter(query_dim, key_dim, **options)
+            self.w: nn.Parameter = _parameters.empty_parameter(query_dim, key_dim, **options)
         elif score == "additive":
-            self.w_q = _parameters.empty_parameter(hidden, query_dim, **options)
-            self.w_k = _parameters.empty_parameter(hidden, key_dim, **options)
-            self.v = _parameters.empty_parameter(hidden, **options)
+            self.w_q: nn.Parameter = _parameters.empty_parameter(hidden, query_dim, **options)
+            self.w_k: nn.Parameter = _parameters.empty_parameter(hidden, key_dim, **options)
+            self.v: nn.Parameter = _parameters.empty_parameter(hidden, **options)
         if self.baseline == "learned":
-            self.expected = nn.Linear(query_dim, 1, **options)
+            self.expected: nn.Linear = nn.Linear(query_dim, 1, **options)
         elif self.baseline == "moving":
             self.register_buffer("average", torch.zeros((), device=device))
             self.register_buffer("calls", torch.zeros((), device=device, dtype=torch.int64))

@@ -59,7 +59,9 @@ class KernelPooling(AttentionLayer):
         if not math.isfinite(w):
             msg = f"KernelPooling needs a finite number to start from, but w is {w}"
             raise ChoiceError(msg)
-        self.initial, self.dim, self.learn = float(w), dim, learn
+        self.initial: float = float(w)
+        self.dim: int | None = dim
+        self.learn: bool = learn
         w_initial = _parameters.empty_parameter(*(() if dim is None else (dim,)), device=device, dtype=dtype)
         if learn:
             self.w = w_initial

@@ -6,7 +6,7 @@ import math
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard import masks
 from regard.attention import Attention, attend
@@ -69,10 +69,11 @@ class LocalAttention(LuongLayer):
         _parameters.check_choice("LocalAttention", "method", method, ["m", "p"])
         _parameters.check_choice("LocalAttention", "score", score, ["dot", "general", "concat"])
         super().__init__(query_dim, key_dim, score, hidden, None, dropout, device=device, dtype=dtype)
-        self.window, self.method = window, method
+        self.window: int = window
+        self.method: str = method
         if method == "p":
-            self.w_p = _parameters.empty_parameter(self.hidden, query_dim, device=device, dtype=dtype)
-            self.v_p = _parameters.empty_parameter(self.hidden, device=device, dtype=dtype)
+            self.w_p: nn.Parameter = _parameters.empty_parameter(self.hidden, query_dim, device=device, dtype=dtype)
+            self.v_p: nn.Parameter = _parameters.empty_parameter(self.hidden, device=device, dtype=dtype)
         self.reset_parameters()
 
     def forward(

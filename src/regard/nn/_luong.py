@@ -43,9 +43,12 @@ class LuongLayer(AttentionLayer):
         if (scoring == "location") != (max_keys is not None):
             msg = f"{layer} needs max_keys, the most keys there may be, with location alone: it is {max_keys}"
             raise ChoiceError(msg)
-        self.query_dim, self.key_dim, self.scoring, self.max_keys = query_dim, key_dim, scoring, max_keys
-        self.hidden = query_dim if hidden is None else hidden
-        self.dropout = _parameters.check_dropout(layer, dropout)
+        self.query_dim: int | None = query_dim
+        self.key_dim: int | None = key_dim
+        self.scoring: str = scoring
+        self.max_keys: int | None = max_keys
+        self.hidden: int = query_dim if hidden is None else hidden
+        self.dropout: float = _parameters.check_dropout(layer, dropout)
         shape = {
             "general": (query_dim, key_dim),
             "concat": (self.hidden, query_dim + key_dim),

@@ -120,10 +120,11 @@ class LearnedPooling(nn.Module):
         super().__init__()
         width = dim if hidden is None else hidden
         _parameters.check_sizes("LearnedPooling", dim=dim, hidden=width)
-        self.dim, self.hidden = dim, hidden
+        self.dim: int = dim
+        self.hidden: int | None = hidden
         w = None if hidden is None else _parameters.empty_parameter(hidden, dim, device=device, dtype=dtype)
         self.register_parameter("w", w)
-        self.v = _parameters.empty_parameter(width, device=device, dtype=dtype)
+        self.v: nn.Parameter = _parameters.empty_parameter(width, device=device, dtype=dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -52,7 +52,8 @@ class Rotary(Positions):
         if not base > 0:
             msg = f"Rotary(base) needs a positive number, but base is {base}"
             raise ChoiceError(msg)
-        self.dim, self.base = dim, base
+        self.dim: int = dim
+        self.base: float = base
 
     def place(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         """Rotate queries and keys, each by positions 0, 1, 2, ..."""
@@ -97,7 +98,9 @@ class Alibi(Positions):
         if heads < 1:
             msg = f"Alibi(heads) needs 1 head or more, not {heads}"
             raise ChoiceError(msg)
-        self.slopes = _slopes(heads)  # Python floats, which a cast of the model to bfloat16 does not round
+        self.slopes: tuple[float, ...] = _slopes(
+            heads
+        )  # Python floats, which a cast of the model to bfloat16 does not round
 
     def bend(self, score: Score, query: Tensor) -> Score:
         """Add the bias -slope |i - j| to the score."""

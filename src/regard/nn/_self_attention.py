@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.attention import Attention
 from regard.errors import DtypeError, ShapeError
@@ -46,7 +46,7 @@ class SelfAttention(torch.nn.Module):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.attention = MultiheadAttention(
+        self.attention: MultiheadAttention = MultiheadAttention(
             embed_dim, num_heads, dropout, bias, batch_first=True, device=device, dtype=dtype
         )
         encodings = (positions,) if isinstance(positions, Positions) else tuple(positions)
@@ -54,7 +54,7 @@ class SelfAttention(torch.nn.Module):
             if not isinstance(encoding, Positions):
                 msg = f"positions are of regard.nn.Positions, such as Rotary(dim) or Alibi(heads), not {encoding!r:.40}"
                 raise DtypeError(msg)
-        self.positions = torch.nn.ModuleList(encodings)
+        self.positions: nn.ModuleList = torch.nn.ModuleList(encodings)
 
     def forward(
         self, x: Float[Tensor, "*lead rows embed_dim"], mask: Mask | None = None, valid_lens: Tensor | None = None

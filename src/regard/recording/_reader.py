@@ -52,7 +52,7 @@ class Reader:
     """The groups of a file as it is when opened; `refresh` reads on in a file that is still being written."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         try:
             self._file = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
         except OSError as error:
@@ -62,7 +62,7 @@ class Reader:
         self._done = numbers("Q")  # offsets of the DONE chunks, one for a group
         self._known: dict[int, Group] = {}
         self.size = 0
-        self.mark = self._read_head()
+        self.mark: int = self._read_head()
         self._cursor = ChunkCursor(self._file, self.mark)
         self.refresh()
 
@@ -91,7 +91,7 @@ class Reader:
     def refresh(self) -> int:
         """Read on from where the file ended before, and return the number of new groups."""
         before = len(self)
-        self.size = os.fstat(self._file).st_size
+        self.size: int = os.fstat(self._file).st_size
         if not self.closed and not (before == 0 and self._from_list()):
             while not self.closed and (head := self._cursor.next(self.size)) is not None:
                 if head.kind == form.DONE:
@@ -113,7 +113,7 @@ class Reader:
             self._done.frombytes(np.frombuffer(self._text(head), "<u8").astype("=u8").tobytes())
         except DamageError:
             return False
-        self.closed = True
+        self.closed: bool = True
         return True
 
     # Groups

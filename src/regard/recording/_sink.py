@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from regard.errors import RecordError, RegardError
@@ -21,9 +21,9 @@ class MemorySink:
     failure: RegardError | None = None
 
     def __init__(self, tokenizer: Any = None, about: Mapping[str, str] | None = None) -> None:
-        self.recording = Recording(tokenizer=tokenizer, about=about)
-        self.take = self.recording.take
-        self.given = self.recording.given
+        self.recording: Recording = Recording(tokenizer=tokenizer, about=about)
+        self.take: Callable[[Call], None] = self.recording.take
+        self.given: Callable[[int, Inputs], None] = self.recording.given
 
     def close(self) -> None:
         """Do nothing: no file is open."""
@@ -39,7 +39,7 @@ class FileSink:
         self._tokenizer = tokenizer
         self._about = dict(about or {})
         self._writer = Writer(path)
-        self.recording = Recording(reader=Reader(path))
+        self.recording: Recording = Recording(reader=Reader(path))
         self._inputs: dict[int, Inputs] = {}
         self._unwritten: set[int] = set()  # steps whose inputs have grown since they were written
 

@@ -177,7 +177,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         self.flat_, self.outputs_, self.target_names_ = source.y_is_1d, source.n_outputs, source.target_names
         self.n_samples_fit_, self.n_features_in_, self.categories_ = fit.summary.rows, source.n_features, {}
         if source.feature_names:
-            self.feature_names_in_ = np.array(source.feature_names, dtype=object)
+            self.feature_names_in_: np.ndarray = np.array(source.feature_names, dtype=object)
         self.bandwidth_, self._cv = fit.bandwidth, fit.cross_validation
         self.plan_ = f"blocks: {fit.summary.rows:,} rows are read block by block, and what each says is merged"
         return self

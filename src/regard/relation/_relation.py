@@ -40,9 +40,13 @@ class Relation(Weights):
     ) -> None:
         spec = weights.spec
         super().__init__(weights.query, weights.key, spec.score, spec.mask, spec.normaliser)
-        self.weights, self.value = weights, value
-        self.segments, self.questions, self.heads = segments, questions, heads
-        self.encoder, self.unknown = encoder, unknown
+        self.weights: Weights = weights
+        self.value: Tensor = value
+        self.segments: tuple[str, ...] = segments
+        self.questions: tuple[str, ...] = questions
+        self.heads: tuple[str, ...] = heads
+        self.encoder: str = encoder
+        self.unknown: dict[str, tuple[str, ...]] = unknown
 
     @property
     def output(self) -> Tensor:

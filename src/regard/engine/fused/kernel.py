@@ -9,7 +9,7 @@ the keys that it sees.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -36,8 +36,8 @@ from regard.spec import Spec
 FLOAT64_FROM_SQUARE = 64.0  # half squares of features above this leave fewer than five digits of a score in float32
 MAX_PAIR_BIAS = 1 << 22  # numbers of a bias that is made in one piece; a larger one is made block by block
 MIN_KERNEL_WIDTH = 16  # features: fewer are padded, because the kernel is faster and more accurate then
-flash = torch._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001  # pyright: ignore[reportPrivateImportUsage]
-flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default  # noqa: SLF001
+flash: Callable[..., Any] = torch._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001  # pyright: ignore[reportPrivateImportUsage]
+flash_backward: Callable[..., Any] = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default  # noqa: SLF001
 
 
 def is_causal(mask: Mask | None, n: int, m: int) -> bool:

@@ -7,7 +7,7 @@ would go through the padding; tiles of whole rows use torch's own products, whic
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -20,8 +20,8 @@ from regard.tracing import without_autocast
 
 MIN_RATIO = 2  # width of values to width of keys: below, the padding costs less than the tiles
 MIN_KEY_WIDTH = 48  # with narrower keys the exponentials cost most, and the kernel never stores them
-kernel = torch._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001  # pyright: ignore[reportPrivateImportUsage]
-softmax_backward = torch.ops.aten._softmax_backward_data.out  # noqa: SLF001
+kernel: Callable[..., Any] = torch._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001  # pyright: ignore[reportPrivateImportUsage]
+softmax_backward: Callable[..., Any] = torch.ops.aten._softmax_backward_data.out  # noqa: SLF001
 
 
 def serves(

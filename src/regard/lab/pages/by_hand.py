@@ -27,7 +27,7 @@ from regard.lab.pages._numbers import leaders, literal, score_matrix
 from regard.lab.pages._state import Flag, Grid, Real, setting
 from regard.lab.strict_json import plain
 
-TOKENS = tuple(tuple(row) for row in datasets.worked_example().tokens.tolist())
+TOKENS: tuple[tuple[float, ...], ...] = tuple(tuple(row) for row in datasets.worked_example().tokens.tolist())
 
 
 @dataclass(frozen=True)

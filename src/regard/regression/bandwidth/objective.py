@@ -34,8 +34,8 @@ class Objective:
     tol: float = SEARCH_TOL
 
     def __post_init__(self) -> None:
-        self.pairwise = Pairwise(self.problem)
-        self.fourier = Fourier(self.problem, tol=self.tol)
+        self.pairwise: Pairwise = Pairwise(self.problem)
+        self.fourier: Fourier = Fourier(self.problem, tol=self.tol)
 
     def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
         """CV, gradient and residuals at a bandwidth in the caller's units."""

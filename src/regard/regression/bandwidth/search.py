@@ -50,7 +50,7 @@ from regard.regression.bandwidth.optimise import (
     descend_by_compass,
     descend_by_gradient,
 )
-from regard.regression.bandwidth.starts import bounds, extrapolate, informative, starts
+from regard.regression.bandwidth.starts import Bounds, bounds, extrapolate, informative, starts
 from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.kernel_sums.sample import Sample
 
@@ -200,13 +200,13 @@ class Search:
     best: Best | None = None
 
     def __post_init__(self) -> None:
-        self.bounds = bounds(self.problem)
+        self.bounds: Bounds = bounds(self.problem)
         # The unit of values is the same for every descent, and never 0: a perfect fit is no reason to divide by it.
-        self.scale = self.problem.total_variance or 1.0
-        self.dim = self.problem.x.shape[1]
-        self.kernel = kernels.get(self.problem.kernel)
+        self.scale: float = self.problem.total_variance or 1.0
+        self.dim: int = self.problem.x.shape[1]
+        self.kernel: kernels.Kernel = kernels.get(self.problem.kernel)
         # A compact kernel has many small valleys, and categories leave each row fewer points to fill them.
-        self.rough = self.problem.categories is not None and self.kernel.compact
+        self.rough: bool = self.problem.categories is not None and self.kernel.compact
 
     def nothing_to_choose(self) -> bool:
         """True where no bandwidth can change CV: one row, constant outputs or only constant features."""

@@ -182,6 +182,8 @@ class SortedAxis:
     """Points with one feature, sorted: neighbours stand in a row."""
 
     def __init__(self, x: Float[Tensor, "n 1"]) -> None:
+        self.sorted: Float[Tensor, " n"]
+        self.order: Int[Tensor, " n"]
         self.sorted, self.order = torch.sort(x[:, 0], stable=True)
 
     def nearest(self, query: Float[Tensor, "q 1"]) -> tuple[Float[Tensor, " q"], Int[Tensor, " q"]]:
@@ -209,8 +211,8 @@ class KdTree:
 
         # A balanced tree takes twice as long to build and answers no faster here.
         self.tree: Any = KDTree(x.contiguous().numpy(), balanced_tree=False, compact_nodes=False)
-        self.order = None  # the points are not sorted
-        self.workers = torch.get_num_threads()
+        self.order: None = None  # the points are not sorted
+        self.workers: int = torch.get_num_threads()
 
     def nearest(self, query: Float[Tensor, "q dim"]) -> tuple[Float[Tensor, " q"], Int[Tensor, " q"]]:
         """The distance to the nearest point of each query, and its row."""

@@ -33,23 +33,24 @@ class DaskSource(Source):
             raise ShapeError(f"X must be a table, one row a sample: it has {x.ndim} dimension")
         x, y, weight = split_columns(x, y, weight)
         columns = tuple(getattr(x, "columns", ()))
-        self.column_labels = tuple(map(str, columns))
+        self.column_labels: tuple[str, ...] = tuple(map(str, columns))
         are_texts = [isinstance(name, str) for name in columns]  # only a text is a name for scikit-learn
-        self.feature_names = columns if all(are_texts) else ()
-        self.has_mixed_names = any(are_texts) and not all(are_texts)
-        self.target_names = target_names(y)
+        self.feature_names: tuple[str, ...] = columns if all(are_texts) else ()
+        self.has_mixed_names: bool = any(are_texts) and not all(are_texts)
+        self.target_names: list[Any] | None = target_names(y)
         y = np.asarray(y) if isinstance(y, list) or y is None else y
         if y.ndim not in (1, 2):
             raise ShapeError("y must hold one number a row, or one a row and output; a column of X may be named")
-        self.n_features, self.y_is_1d = x.shape[1], y.ndim == 1
-        self.n_outputs = 1 if self.y_is_1d else y.shape[1]
+        self.n_features: int = x.shape[1]
+        self.y_is_1d: bool = y.ndim == 1
+        self.n_outputs: int = 1 if self.y_is_1d else y.shape[1]
         features = Rows.of(x, "X")
         target = Rows.of(y, "y").aligned_with(features)
         weights = [None] * len(features.parts)
         if weight is not None:
             weights = Rows.of(weight, "sample_weight").aligned_with(features).parts
         parts = enumerate(zip(features.parts, target.parts, weights, strict=True))
-        self.parts = [task(_chunk, number, *part) for number, part in parts]
+        self.parts: list[Delayed] = [task(_chunk, number, *part) for number, part in parts]
 
     def check_feature_names(self) -> None:
         """Raise DataError if only some names are texts, as scikit-learn does: queries could not be matched."""
@@ -175,7 +176,10 @@ class Rows:
     """A collection cut along its rows: one delayed part for each chunk, and their lengths (NaN where unknown)."""
 
     def __init__(self, parts: Sequence[Delayed], lengths: Sequence[float], name: str, collection: Any) -> None:
-        self.parts, self.lengths, self.name, self.collection = list(parts), tuple(lengths), name, collection
+        self.parts: list[Delayed] = list(parts)
+        self.lengths: tuple[float, ...] = tuple(lengths)
+        self.name: str = name
+        self.collection: Any = collection
 
     @staticmethod
     def of(collection: Any, name: str, categories: Sequence[int] = ()) -> Rows:

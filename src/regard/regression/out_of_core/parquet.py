@@ -33,8 +33,8 @@ class Parquet:
     """
 
     def __init__(self, path: str | os.PathLike[str], x: Names | None = None) -> None:
-        self.path = Path(path)
-        self.x = [x] if isinstance(x, str) else None if x is None else list(x)
+        self.path: Path = Path(path)
+        self.x: list[str] | None = [x] if isinstance(x, str) else None if x is None else list(x)
 
     def __repr__(self) -> str:
         return f"Parquet({str(self.path)!r}, x={self.x})"
@@ -58,16 +58,19 @@ class ParquetSource(Source):
         weight: str | None = None,
         categories: Mapping[int, np.ndarray] | None = None,
     ) -> None:
-        self.path, self.weight = str(table.path), weight
-        self.y_is_1d = y is None or isinstance(y, str)
-        self.target_names = [y] if isinstance(y, str) else [] if y is None else list(y)
+        self.path: str = str(table.path)
+        self.weight: str | None = weight
+        self.y_is_1d: bool = y is None or isinstance(y, str)
+        targets = [y] if isinstance(y, str) else [] if y is None else list(y)
+        self.target_names: list[Any] | None = targets
         schema = _dataset(self.path).schema
-        others = [*self.target_names, *([] if weight is None else [weight])]
+        others = [*targets, *([] if weight is None else [weight])]
         features = table.x if table.x is not None else [name for name in _columns(schema) if name not in others]
-        self.feature_names = tuple(features)
-        self.n_features, self.n_outputs = len(features), len(self.target_names)
+        self.feature_names: tuple[str, ...] = tuple(features)
+        self.n_features: int = len(features)
+        self.n_outputs: int = len(targets)
         known = {features[place]: part for place, part in (categories or {}).items() if place < len(features)}
-        self.selection = Selection([*features, *others], known, table.x is None)
+        self.selection: Selection = Selection([*features, *others], known, table.x is None)
         _check_columns(schema, self.path, self.selection.columns, known)
 
     def __iter__(self) -> Iterator[Chunk]:

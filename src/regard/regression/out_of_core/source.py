@@ -90,10 +90,13 @@ class ArraySource(Source):
 
     def __init__(self, x: np.ndarray, y: np.ndarray, weight: np.ndarray | None = None, rows: int | None = None) -> None:
         _check_lengths(x, y, weight)
-        self.x, self.y, self.weight = x, y, weight
-        self.y_is_1d = y.ndim == 1
-        self.n_features, self.n_outputs = x.shape[1], 1 if self.y_is_1d else y.shape[1]
-        self.rows = rows or rows_per_chunk(self.n_features + self.n_outputs + 1)
+        self.x: np.ndarray = x
+        self.y: np.ndarray = y
+        self.weight: np.ndarray | None = weight
+        self.y_is_1d: bool = y.ndim == 1
+        self.n_features: int = x.shape[1]
+        self.n_outputs: int = 1 if self.y_is_1d else y.shape[1]
+        self.rows: int = rows or rows_per_chunk(self.n_features + self.n_outputs + 1)
 
     def __iter__(self) -> Iterator[Chunk]:
         for number, start in enumerate(range(0, len(self.x), self.rows)):

@@ -34,7 +34,8 @@ class CachedMap:
     """A map, the time of its last request, and the job that makes it exact."""
 
     def __init__(self, attention_map: AttentionMap) -> None:
-        self.map, self.last_used = attention_map, time.monotonic()
+        self.map: AttentionMap = attention_map
+        self.last_used: float = time.monotonic()
         self.refining: Job[None] | None = None
 
 
@@ -42,7 +43,7 @@ class MapCache:
     """Maps by head, least recently used first to go; `tiles` are the exact arrays that were computed."""
 
     def __init__(self, registry: RecordingRegistry, workers: WorkerPools) -> None:
-        self.tiles = ArrayCache(TILE_BYTES)
+        self.tiles: ArrayCache = ArrayCache(TILE_BYTES)
         self._registry, self._workers = registry, workers
         self._maps: OrderedDict[HeadKey, CachedMap] = OrderedDict()
         self._map_locks: dict[HeadKey, threading.Lock] = {}

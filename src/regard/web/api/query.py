@@ -27,8 +27,9 @@ class RecordingQueries:
     """Answers to every question about the recordings of a registry."""
 
     def __init__(self, registry: RecordingRegistry, workers: WorkerPools) -> None:
-        self.registry, self.workers = registry, workers
-        self.maps = MapCache(registry, workers)
+        self.registry: RecordingRegistry = registry
+        self.workers: WorkerPools = workers
+        self.maps: MapCache = MapCache(registry, workers)
         self._profiles: dict[str, ProfileJob] = {}
 
     # Whole recordings

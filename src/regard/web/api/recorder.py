@@ -69,7 +69,8 @@ class RecordedForwardPass:
     """A model's forward pass in a thread of its own. It can be stopped between two modules."""
 
     def __init__(self, prepared: Any, path: Any) -> None:
-        self.path, self._prepared = path, prepared
+        self.path: Any = path
+        self._prepared = prepared
         self._calls = self._total = 0
         self._stopped = threading.Event()
         self._error: BaseException | None = None

@@ -27,9 +27,10 @@ class RecordingRoutes:
     """Handlers of /api/recordings."""
 
     def __init__(self, registry: RecordingRegistry, workers: WorkerPools, *, lab: bool) -> None:
-        self.registry, self.workers = registry, workers
+        self.registry: RecordingRegistry = registry
+        self.workers: WorkerPools = workers
         self._allow = {"allow": "GET, HEAD, POST" if lab else "GET, HEAD"}  # tells the page whether it may record
-        self.queries = RecordingQueries(registry, workers)
+        self.queries: RecordingQueries = RecordingQueries(registry, workers)
 
     # Whole recordings
 

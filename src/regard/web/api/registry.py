@@ -27,7 +27,9 @@ class RegisteredRecording:
     """
 
     def __init__(self, recording: Any, name: str, temporary: Path | None = None, texts: Texts | None = None) -> None:
-        self.id, self.recording, self.name = _recording_id(recording.path, temporary), recording, name
+        self.id: str = _recording_id(recording.path, temporary)
+        self.recording: Any = recording
+        self.name: str = name
         self.temporary = temporary
         self._given_texts = texts or {}
         self._lock = threading.Lock()

@@ -60,13 +60,18 @@ class HeadWeights:
     ) -> None:
         matrix = matrix_of(weights)
         matrix.check_fresh()
-        self.problem = single_head_problem(matrix.problem(), lead_index(matrix.lead, batch, head))
-        self.n, self.m = self.problem.size.n, self.problem.size.m
-        self.pointwise = self.problem.spec.normaliser.pointwise
-        self.is_softmax = isinstance(self.problem.spec.normaliser, Softmax)
-        self.statistic = torch.full((1, 1, self.n), math.nan, dtype=self.problem.dtype, device=self.problem.size.device)
-        self.zero_statistic = torch.zeros_like(self.statistic)  # given this statistic, softmax weights are exp(score)
-        self.known_bands = [False] * n_pixels(self.n, BAND)
+        self.problem: Problem = single_head_problem(matrix.problem(), lead_index(matrix.lead, batch, head))
+        self.n: int = self.problem.size.n
+        self.m: int = self.problem.size.m
+        self.pointwise: bool = self.problem.spec.normaliser.pointwise
+        self.is_softmax: bool = isinstance(self.problem.spec.normaliser, Softmax)
+        self.statistic: Tensor = torch.full(
+            (1, 1, self.n), math.nan, dtype=self.problem.dtype, device=self.problem.size.device
+        )
+        self.zero_statistic: Tensor = torch.zeros_like(
+            self.statistic
+        )  # given this statistic, softmax weights are exp(score)
+        self.known_bands: list[bool] = [False] * n_pixels(self.n, BAND)
         self._lock = Lock()
         if statistic is not None:
             self._accept_given_statistic(statistic)

@@ -128,7 +128,7 @@ class RowStatistic(Reducer[Tensor]):
 
     def __init__(self, normaliser: Normaliser) -> None:
         self.normaliser = normaliser
-        self.log_sums = LogSumExp()
+        self.log_sums: LogSumExp = LogSumExp()
 
     def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Statistic:
         return self.log_sums.empty(lead, rows, size, dtype)

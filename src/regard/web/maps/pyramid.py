@@ -52,8 +52,9 @@ class AttentionMap:
         self._weights = weights
         with torch.no_grad(), without_autocast():
             self._head = HeadWeights(weights, batch, head, lse)
-        self.n, self.m = self._head.n, self._head.m
-        self.levels = n_levels(max(self.n, self.m))
+        self.n: int = self._head.n
+        self.m: int = self._head.m
+        self.levels: int = n_levels(max(self.n, self.m))
         base = _pass_level(self.n, self.m)
         self._pass = ExactPass(self._head, 1 << base) if base < self.levels else None
         self._largest: float | None = None

@@ -20,7 +20,17 @@ from regard.engine.reducers import Block, Reducer
 from regard.engine.threads import daemon_workers
 from regard.operands import NEVER, Span
 from regard.web.maps.head import BAND, MAX_ROW_CELLS, HeadWeights, are_safe_sums
-from regard.web.maps.pooling import MAX, SUM, RowStatistic, SumMaxPooling, add_pixels, n_pixels, pool_2d, pool_axis
+from regard.web.maps.pooling import (
+    MAX,
+    SUM,
+    Pixels,
+    RowStatistic,
+    SumMaxPooling,
+    add_pixels,
+    n_pixels,
+    pool_2d,
+    pool_axis,
+)
 from regard.web.server.priority import GATE
 
 REPORT_SECONDS = 0.05  # between two reports of progress
@@ -40,13 +50,14 @@ class ExactPass:
     """
 
     def __init__(self, head: HeadWeights, side: int) -> None:
-        self.head, self.side = head, side
-        self.height = max(BAND, side)  # rows of a strip
-        self.pixels = SumMaxPooling(side).empty((1, 1), 0, head.size, head.problem.dtype)
-        self.statistic = torch.full_like(head.statistic, NEVER)
+        self.head: HeadWeights = head
+        self.side: int = side
+        self.height: int = max(BAND, side)  # rows of a strip
+        self.pixels: Pixels = SumMaxPooling(side).empty((1, 1), 0, head.size, head.problem.dtype)
+        self.statistic: Tensor = torch.full_like(head.statistic, NEVER)
         self._known_bands = list(head.known_bands)  # a copy: with later ones the bits would depend on timing
-        self.n_strips = n_pixels(head.n, self.height)
-        self.done = [False] * self.n_strips
+        self.n_strips: int = n_pixels(head.n, self.height)
+        self.done: list[bool] = [False] * self.n_strips
         self._queue = deque(range(self.n_strips))
         self._changed = Condition()
         self._error: BaseException | None = None
@@ -137,9 +148,12 @@ class BandWorker:
         statistic: Float[Tensor, "1 1 queries"],
         known_bands: list[bool],
     ) -> None:
-        self.head, self.pooling = head, SumMaxPooling(side)
-        self.pixels, self.statistic, self.known_bands = pixels, statistic, known_bands
-        self.buffers = Buffers(head.problem)
+        self.head: HeadWeights = head
+        self.pooling: SumMaxPooling = SumMaxPooling(side)
+        self.pixels: Tensor = pixels
+        self.statistic: Tensor = statistic
+        self.known_bands: list[bool] = known_bands
+        self.buffers: Buffers = Buffers(head.problem)
 
     def fill_strip(self, rows: range, stopped: Cancelled) -> bool:
         """Write the pixels of a strip and the statistics of its rows; False if it was stopped before the end."""

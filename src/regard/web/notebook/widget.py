@@ -30,9 +30,9 @@ class Viewer(anywidget.AnyWidget):
 
     _esm = SCRIPT if SCRIPT.is_file() else ""
     _css = STYLE if STYLE.is_file() else ""
-    recording = traitlets.Unicode().tag(sync=True)
-    state = traitlets.Unicode().tag(sync=True)
-    language = traitlets.Unicode().tag(sync=True)
+    recording: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    state: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    language: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, registry: RecordingRegistry, **options: Any) -> None:
         if not SCRIPT.is_file():

@@ -16,7 +16,9 @@ class ApiError(Exception):
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
-        self.status, self.message, self.headers = status, message, dict(headers or {})
+        self.status: int = status
+        self.message: str = message
+        self.headers: dict[str, str] = dict(headers or {})
 
     def response(self) -> Response:
         return json_response({"error": self.message}, self.status, self.headers)

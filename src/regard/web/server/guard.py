@@ -85,7 +85,8 @@ class AccessGuard:
     """ASGI middleware: checks Host, Origin, token and sizes, reads the body, and adds HEADERS to every response."""
 
     def __init__(self, app: ASGIApp, address: ServerAddress) -> None:
-        self.app, self.address = app, address
+        self.app: ASGIApp = app
+        self.address: ServerAddress = address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # the start and the end of the server

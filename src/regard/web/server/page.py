@@ -38,10 +38,10 @@ class StaticPage:
     """The index and the assets of a folder, as they were when this object was made."""
 
     def __init__(self, folder: Path = STATIC_FOLDER) -> None:
-        self.index = _read(folder / "index.html") if (folder / "index.html").is_file() else None
+        self.index: StaticFile | None = _read(folder / "index.html") if (folder / "index.html").is_file() else None
         assets = folder / "assets"
         paths = sorted(path for path in assets.iterdir() if path.is_file()) if assets.is_dir() else []
-        self.assets = {path.name: _read(path) for path in paths}
+        self.assets: dict[str, StaticFile] = {path.name: _read(path) for path in paths}
 
     async def get_index(self, _: Request) -> Response:
         from starlette.responses import Response

@@ -22,7 +22,7 @@ class CountingTransport:
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self.bytes_written = 0
+        self.bytes_written: int = 0
 
     def write(self, data: bytes) -> None:
         self.bytes_written += len(data)
@@ -39,7 +39,7 @@ class TimeoutProtocol(H11Protocol):
     last_read: tuple[float, int] | None = None  # (time, bytes sent by then) while a response waits to be read
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        self.counted = CountingTransport(transport)
+        self.counted: CountingTransport = CountingTransport(transport)
         super().connection_made(cast("asyncio.Transport", self.counted))
         self.request_began = self.loop.time()
         if len(self.connections) > MAX_CONNECTIONS:

@@ -105,9 +105,9 @@ class WorkerPools:
     """Three pools, so that a training that runs for a minute does not keep a tile waiting."""
 
     def __init__(self) -> None:
-        self.quick = WorkerPool("quick", WORKERS, max_queued=128)
-        self.long = WorkerPool("long", WORKERS, max_queued=4)
-        self.background = WorkerPool("background", WORKERS, max_queued=64, newest_first=True)
+        self.quick: WorkerPool = WorkerPool("quick", WORKERS, max_queued=128)
+        self.long: WorkerPool = WorkerPool("long", WORKERS, max_queued=4)
+        self.background: WorkerPool = WorkerPool("background", WORKERS, max_queued=64, newest_first=True)
 
     @property
     def _all(self) -> tuple[WorkerPool, ...]:
