@@ -38,15 +38,15 @@ class CallError(RegardError, RuntimeError):
 
 
 class AxisError(CallError, IndexError):
-    """The same for a tensor without the axis that is asked for, which torch calls an IndexError."""
+    """A tensor without the axis that a call names; torch raises IndexError for it."""
 
 
 class UnsupportedError(CallError, NotImplementedError):
-    """The same for numbers of a kind that nobody has taught to attend."""
+    """Numbers of a dtype for which attention is not implemented."""
 
 
 class LayerError(RegardError, ValueError, AssertionError, RuntimeError):
-    """Inputs that do not fit a layer of torch's; torch raises now one and now another of these for them."""
+    """Inputs that do not fit a layer of torch, which raises any of these built-in errors for them."""
 
 
 class StaleWeightsError(RegardError, RuntimeError):
@@ -58,7 +58,7 @@ class TooLargeError(RegardError, RuntimeError, MemoryError):
 
 
 class NotNormalisedError(RegardError, TypeError, ValueError):
-    """A question that needs a distribution, asked of weights that are none."""
+    """A question that needs rows that sum to 1, asked of weights whose rows do not."""
 
 
 class RecordError(RegardError, RuntimeError):
@@ -74,7 +74,7 @@ class DamageError(RecordingFileError, ValueError):
 
 
 class StorageError(RecordError, OSError):
-    """A disk that takes no more."""
+    """A disk that is full or cannot be written to."""
 
 
 class DataError(RegardError, ValueError):
@@ -82,7 +82,7 @@ class DataError(RegardError, ValueError):
 
 
 class OutsideError(RegardError, ValueError):
-    """A query that no point of the data reaches, where the caller asked to be told."""
+    """A query that no data point reaches, where the caller chose outside='raise'."""
 
 
 class UnknownTextError(RegardError, ValueError):

@@ -72,7 +72,7 @@ class Standardised:
         return kernel_score(self.kernel, self.log_weight)
 
     def with_query(self, query: Float[Tensor, "p dim"]) -> Standardised:
-        """The same points with other queries."""
+        """This sample with other queries."""
         return replace(self, query=query)
 
     def subset(self, take: Callable[[Tensor], Tensor]) -> Standardised:

@@ -287,7 +287,7 @@ class CategoryBlock(NamedTuple):
         return self.log_weight if len(self.log_weight) == 1 else self.log_weight[self.combination]
 
     def keep_fewest_differences(self, scores: Float[Tensor, "rows n"]) -> None:
-        """Of the points in reach of a row, keep those that differ in the fewest categories of lambda 0."""
+        """Keep, among the points in reach of a row, those that differ in the fewest categories of lambda 0."""
         if self.differences is None:
             return
         differences = self.differences[self.combination]
