@@ -92,7 +92,14 @@ ROOMS = (
         room("app", "the route table"),
         room("serve", "start and stop"),
     ),
-    room("cli", "the command, one file for each subcommand"),
+    room(
+        "cli",
+        "the command `regard`",
+        room("console", "progress, names and paths on the terminal"),
+        room("table_files table_columns selectors", "tables from files; the layers and heads that a user names"),
+        room("exporters fit_report", "a head as picture, arrays or page; the result of a fit"),
+        room("demo export fit inspect lab record relate saturation", "one file for each subcommand"),
+    ),
 )
 ADAPTERS = {"nn", "regression", "capture", "plot", "web"}
 # Each optional package belongs to one part, and to the lab where lessons are drawn.
@@ -186,7 +193,7 @@ def drawn(rooms: tuple[Room, ...] = ROOMS, indent: str = "  ") -> str:
     """The map that CONTRIBUTING.md shows, a line for each room."""
     lines = ["src/regard/"] if rooms is ROOMS else []
     for one in rooms:
-        lines.append(f"{indent + ' '.join(one.names):<50} {one.holds}")
+        lines.append(f"{indent + ' '.join(one.names):<56} {one.holds}")
         if one.inside:
             lines.append(drawn(one.inside, indent + "    "))
     return "\n".join(lines)
