@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression.bandwidth import duplicates, objective, rules, search
+from regard.regression.bandwidth import duplicates, objective, search, starts
 from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.local.constant import LocalConstant
 from regard.regression.local.data import Data, MixedData
@@ -58,7 +58,7 @@ def _reorder(data: Data, listener: Callable[[search.Progress], None]) -> Callabl
 
 def _scott(rows: duplicates.Rows, kernel: str) -> Float[Tensor, " features"]:
     """Scott's bandwidths; lambdas of categories shrink like their squares."""
-    width = rules.scott(rows.x, rows.weight, kernel, rows.total)
+    width = starts.scott(rows.x, rows.weight, kernel, rows.total)
     if rows.categories is None:
         return width
     return torch.cat((width, rows.categories.max_smoothing * len(rows.x) ** (-2 / (len(width) + 4))))
@@ -88,7 +88,7 @@ def residuals(fit: LocalFit) -> Float[Tensor, "n outputs"]:
 
 def mean_squared_residual(fit: LocalFit, residuals: Float[Tensor, "n outputs"]) -> float:
     """Weighted mean of squared residuals; with several outputs each is divided by its variance, and they are summed."""
-    share, y = fit.data.share(), fit.data.sample.values
+    share, y = fit.data.sample.share(), fit.data.sample.values
     squares = share @ residuals.square()
     if len(squares) > 1:
         variance = share @ (y - share @ y).square()

@@ -115,9 +115,20 @@ def select(
     finally:
         if verbose and progress is None:
             sys.stderr.write("\n")
-    widths, lambdas = selection.bandwidth.tensor_split([x.shape[1]])
+    # A search is content with a larger error than `tol`.
+    bandwidth, final = selection.bandwidth, Objective(problem, tol=tol)
+    exact = math.isfinite(selection.value) and final.fourier.series(bandwidth) is None and not degree
+    if exact or len(x) == 1:
+        return selection
+    if final.seconds(bandwidth) <= LONGEST_SECONDS and not degree:
+        evaluation = final(bandwidth, gradient=False)
+        return selection._replace(value=evaluation.value, residuals=evaluation.residuals)
+    widths, lambdas = bandwidth.tensor_split([x.shape[1]])
     categories = None if categories is None else categories._replace(smoothing=lambdas)
-    return _final_residuals(problem, selection, Sample(x, y, widths, kernel, log_weight), categories, left_out, tol)
+    sample = Sample(x, y, widths, kernel, log_weight)
+    residuals = leave_one_out_residuals(sample, degree=degree, left_out=left_out, tol=tol, categories=categories)
+    value = problem.evaluation(residuals[problem.order], problem.unit).value
+    return selection._replace(value=value, residuals=residuals)
 
 
 def show(state: Progress) -> None:
@@ -146,28 +157,6 @@ def _search(problem: Problem, counter: Counter, *, tight: bool = True) -> Select
         return Selection(h * problem.unit, math.nan, flat.residuals, counter.evaluations)
     search.from_coarse(h)
     return search.selection()
-
-
-def _final_residuals(
-    problem: Problem,
-    selection: Selection,
-    sample: Sample,
-    categories: Categories | None,
-    left_out: Tensor | None,
-    tol: float,
-) -> Selection:
-    """Selection with CV and residuals within `tol`: a search is content with a larger error."""
-    degree, bandwidth = problem.degree, selection.bandwidth
-    final = Objective(problem, tol=tol)
-    exact = math.isfinite(selection.value) and final.fourier.series(bandwidth) is None and not degree
-    if exact or len(problem.x) == 1:
-        return selection
-    if final.seconds(bandwidth) <= LONGEST_SECONDS and not degree:
-        evaluation = final(bandwidth, gradient=False)
-        return selection._replace(value=evaluation.value, residuals=evaluation.residuals)
-    residuals = leave_one_out_residuals(sample, degree=degree, left_out=left_out, tol=tol, categories=categories)
-    value = problem.evaluation(residuals[problem.order], problem.unit).value
-    return selection._replace(value=value, residuals=residuals)
 
 
 @dataclass(eq=False)

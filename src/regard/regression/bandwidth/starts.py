@@ -1,7 +1,8 @@
 """Starts of a search for a bandwidth, and its bounds: a fixed list, so that the same data gives the same answer.
 
-All bandwidths here are in the problem's units, standard deviations, with lambdas last. With c the canonical bandwidth
-of the kernel and n rows, the rule of thumb is c n^(-1 / (dim + 4)).
+`scott` is the rule of thumb in the units of the data. All other bandwidths here are in the problem's units, standard
+deviations, with lambdas last. With c the canonical bandwidth of the kernel and n rows, the rule of thumb is there
+c n^(-1 / (dim + 4)).
 """
 
 from __future__ import annotations
@@ -40,6 +41,27 @@ SCAN_MINIMA, SCAN_SLACK = 2, 1.05  # starts from a scan, and their largest value
 BINS, MOST_BINS = 2**11, 2**16
 SCAN_BLOCK = 2**19  # bins x widths, 4 MB: convolved at a time
 LEAST_OTHERS = 1e-3  # of a row's own weight: the weight of the others in a bin is taken as at least that
+
+
+def scott(
+    x: Float[Tensor, "n dim"],
+    weight: Float[Tensor, " n"] | None = None,
+    kernel: str = "gaussian",
+    count: float | None = None,
+) -> Float[Tensor, " dim"]:
+    """Scott's rule h_k = c sigma_k n^(-1 / (dim + 4)), as in `scipy.stats.gaussian_kde`.
+
+    sigma_k is the standard deviation of feature k, with n - 1 in its denominator. With weights, sigma is weighted and n
+    is `count` or else Kish's (sum w)^2 / sum w^2. c is the canonical bandwidth of the kernel, 1 for a Gaussian. A
+    constant feature gets an infinite bandwidth. (statsmodels starts its search at 1.06 times this, with n in the
+    denominator.)
+    """
+    share = x.new_ones(len(x)) if weight is None else weight
+    share = share / share.sum()
+    concentration = float(share.square().sum()) if count is None else 1 / count
+    factor = kernels.get(kernel).canonical_bandwidth * concentration ** (1 / (x.shape[1] + 4))
+    variance = share @ (x - share @ x).square() / max(1 - concentration, math.ulp(1.0))
+    return torch.where((x.amax(0) > x.amin(0)) & (variance > 0), variance.sqrt() * factor, math.inf)
 
 
 class Bounds(NamedTuple):
@@ -172,34 +194,22 @@ def binned_scan(problem: Problem, axis: int, widths: list[float]) -> list[float]
     share = problem.share.unsqueeze(1)
     columns = torch.cat((torch.ones_like(y[:, :1]), y), 1)
     sums = x.new_zeros(bins, columns.shape[1]).index_add_(0, bin_of, columns * share)
-    squares = x.new_zeros(bins, y.shape[1]).index_add_(0, bin_of, y.square() * share)
+    filled = (sums[:, 0] > 0).nonzero().flatten()
+    total, first_moment = sums[filled, :1], sums[filled, 1:]
+    squares = x.new_zeros(bins, y.shape[1]).index_add_(0, bin_of, y.square() * share)[filled]
     spectrum = torch.fft.rfft(sums, 2 * bins, dim=0)
     distance = torch.arange(bins + 1, dtype=x.dtype) * side
     own = float((problem.share * problem.share).sum())
     values: list[float] = []
     for block in torch.tensor(widths, dtype=x.dtype).split(max(1, SCAN_BLOCK // bins)):
         gaussians = torch.exp((distance / block.unsqueeze(1)).square() / -2)
-        values += _binned_values(problem, sums, squares, spectrum, gaussians, own)
+        around = torch.cat((gaussians, gaussians[:, 1:-1].flip(1)), 1)  # even functions on a circle of twice the bins
+        convolved = torch.fft.rfft(around).unsqueeze(2) * spectrum  # (widths, modes, columns)
+        pooled = torch.fft.irfft(convolved, 2 * bins, dim=1)[:, filled]
+        weight = pooled[..., :1].clamp_min(own)
+        fit = pooled[..., 1:] / weight
+        squared_residuals = squares - 2 * fit * first_moment + fit.square() * total
+        others = (weight - own).clamp_min(LEAST_OTHERS * own)
+        by_output = (squared_residuals.clamp_min(0.0) * (weight / others).square()).sum(1)
+        values += (by_output @ problem.output_weight).tolist()
     return values
-
-
-def _binned_values(
-    problem: Problem,
-    sums: Float[Tensor, "bins columns"],
-    squares: Float[Tensor, "bins outputs"],
-    spectrum: Tensor,
-    gaussians: Float[Tensor, "widths distances"],
-    own: float,
-) -> list[float]:
-    """CV of each width from sums over bins."""
-    bins = len(sums)
-    around = torch.cat((gaussians, gaussians[:, 1:-1].flip(1)), 1)  # even functions on a circle of twice the bins
-    convolved = torch.fft.rfft(around).unsqueeze(2) * spectrum  # (widths, modes, columns)
-    filled = (sums[:, 0] > 0).nonzero().flatten()
-    pooled = torch.fft.irfft(convolved, 2 * bins, dim=1)[:, filled]
-    weight = pooled[..., :1].clamp_min(own)
-    fit = pooled[..., 1:] / weight
-    total, first_moment = sums[filled, :1], sums[filled, 1:]
-    squared_residuals = squares[filled] - 2 * fit * first_moment + fit.square() * total
-    others = (weight - own).clamp_min(LEAST_OTHERS * own)
-    return ((squared_residuals.clamp_min(0.0) * (weight / others).square()).sum(1) @ problem.output_weight).tolist()

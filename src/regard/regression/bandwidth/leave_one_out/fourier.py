@@ -105,7 +105,9 @@ class Fourier:
         series = self._in_bandwidths(spectrum, widths)
         filtered = spectrum.coefficients * series.coefficients()
         sums = torch.view_as_real(spectrum.to_points(filtered))  # (rows, n, 2)
-        swept = sweep(sums, self._rows, self._certainty(series), gradient=gradient)
+        bound = series.error(len(problem.x))
+        certainty = Certainty([bound * mass for mass in self._mass], self.tol)
+        swept = sweep(sums, self._rows, certainty, gradient=gradient)
         by_axis = torch.zeros(len(axes), dtype=torch.float64)
         if swept.by_sum is not None:
             by_axis += _gradient(spectrum, series, filtered, swept.by_sum)
@@ -167,10 +169,6 @@ class Fourier:
     @cached_property
     def _mass(self) -> list[float]:
         return self._strengths.abs().sum(1).tolist()
-
-    def _certainty(self, series: Series) -> Certainty:
-        bound = series.error(len(self.problem.x))
-        return Certainty([bound * mass for mass in self._mass], self.tol)
 
 
 def _gradient(spectrum: Spectrum, series: Series, filtered: Tensor, by_sum: Tensor) -> Float[Tensor, " axes"]:

@@ -40,11 +40,10 @@ POINT_BLOCK = 2**16  # pairs that are fitted from the points at a time
 class Scaled(NamedTuple):
     """Problem in units of one bandwidth, without what does not matter at it."""
 
-    relevant: Bool[Tensor, " dim"]  # features of finite bandwidth that change at all
+    relevant: Bool[Tensor, " features"]  # of finite bandwidth or small lambda, and not constant
     x: Float[Tensor, "n relevant"]  # in bandwidths
     z: Float[Tensor, "n dim"]  # coordinates of local lines: all features, in bandwidths or deviations if smaller
-    relevant_categories: Bool[Tensor, " categories"] | None
-    categories: Categories | None  # relevant ones
+    categories: Categories | None  # relevant ones, if there are any
 
 
 def scaled(problem: Problem, bandwidth: Float[Tensor, " features"]) -> Scaled:
@@ -53,22 +52,12 @@ def scaled(problem: Problem, bandwidth: Float[Tensor, " features"]) -> Scaled:
     relevant = torch.isfinite(h) & (problem.extent > 0)
     z = problem.x / torch.where(relevant, h, 1.0).clamp_max(1.0) if problem.degree else problem.x
     x = problem.x[:, relevant] / h[relevant]
-    if problem.categories is None or not bool((which := problem.relevant_categories(lambdas)).any()):
-        return Scaled(relevant, x, z, None, None)
+    if problem.categories is None:
+        return Scaled(relevant, x, z, None)
+    which = problem.relevant_categories(lambdas)
     codes, counts, _ = problem.categories
-    some = Categories(codes[:, which], counts[which], lambdas[which])
-    return Scaled(relevant, x, z, which, some)
-
-
-class Buffers(NamedTuple):
-    """Memory of a block, used again by the next: to allocate it costs more than to fill it."""
-
-    scores: Tensor
-    weights: Tensor
-
-    @classmethod
-    def of(cls, pairs: int) -> Buffers:
-        return cls(*torch.empty(2, pairs, dtype=torch.float64))
+    categories = Categories(codes[:, which], counts[which], lambdas[which]) if bool(which.any()) else None
+    return Scaled(torch.cat((relevant, which)), x, z, categories)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +65,9 @@ class Pairwise:
     """Leave-one-out of a problem over all pairs in float64."""
 
     problem: Problem
-    buffers: list[Buffers] = field(default_factory=list)  # free ones; each worker takes one
+    # Memory for scores and weights of a block, used again by the next: to allocate it costs more than to fill it. Each
+    # worker takes one.
+    buffers: list[Float[Tensor, "2 pairs"]] = field(default_factory=list)
 
     def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
         """CV, gradient and residuals at a bandwidth in the caller's units; it may be infinite."""
@@ -99,15 +90,20 @@ class Pairwise:
         else:
             parts = threads.parallel_map(run, blocks)
         residuals = torch.cat([self.problem.y[:0], *(residual for residual, _ in parts)])
-        total = sum((part for _, part in parts), bandwidth.new_zeros(_relevant_count(at)))
-        return residuals, _gradient(at, total, bandwidth)
+        total = torch.zeros_like(bandwidth)
+        for _, part in parts:
+            total[at.relevant] += part
+        return residuals, total
 
     def _block(self, at: Scaled, rows: Tensor, *, gradient: bool) -> tuple[Tensor, Tensor]:
-        """Residuals of a block of rows, and the sums of their gradient by log h and by L."""
-        problem = self.problem
+        """Residuals of a block of rows, and their part of the gradient by each relevant log h and lambda."""
+        problem, dim = self.problem, at.x.shape[1]
         x = at.x - at.x[rows].mean(0)  # from the middle of the block: points that matter have small numbers
         z = at.z - at.z[rows].mean(0) if problem.degree else at.z
-        buffers = self._take_buffers(max(BLOCK, len(x)))
+        try:
+            buffers = self.buffers.pop()
+        except IndexError:
+            buffers = torch.empty(2, max(BLOCK, len(x)), dtype=torch.float64)
         category_block = None if at.categories is None else CategoryBlock.of(at.categories, rows)
         weights, slopes, alone = kernel_weights(problem, x, rows, buffers, category_block, slopes=gradient)
         lines = fit_lines(weights, z, z[rows], problem.y) if problem.degree else None
@@ -115,24 +111,19 @@ class Pairwise:
         if lines is not None and alone is not None:
             fit[alone] = weights[alone] @ problem.y  # the nearest points have no line
         residuals = problem.y[rows] - fit
-        total = x.new_zeros(_relevant_count(at))
+        total = x.new_zeros(int(at.relevant.sum()))
         if gradient:
-            by_weight = self._by_weight(
-                z, rows, fit, lines, residuals, buffers.scores[: weights.numel()].view_as(weights)
-            )
+            out = buffers[0, : weights.numel()].view_as(weights)
+            by_weight = self._by_weight(z, rows, fit, lines, residuals, out)
             if alone is not None:
                 by_weight[alone] = 0.0  # which point is the nearest changes by jumps
-            if category_block is not None:
-                total[x.shape[1] :] = category_block.sum_of_different(by_weight * weights)
-            total[: x.shape[1]] = _squared_differences(by_weight.mul_(slopes), x, x[rows])
+            if at.categories is not None and category_block is not None:
+                by_log_weight = category_block.sum_of_different(by_weight * weights)
+                variance = at.categories.smoothing * (1 - at.categories.smoothing)
+                total[dim:] = torch.where(variance > 0, -2 * by_log_weight / variance, 0.0)
+            total[:dim] = -2 * _squared_differences(by_weight.mul_(slopes), x, x[rows])
         self.buffers.append(buffers)
         return residuals, total
-
-    def _take_buffers(self, pairs: int) -> Buffers:
-        try:
-            return self.buffers.pop()
-        except IndexError:
-            return Buffers.of(pairs)
 
     def _by_weight(
         self, z: Tensor, rows: Tensor, fit: Tensor, lines: Lines | None, residuals: Tensor, out: Tensor
@@ -147,21 +138,6 @@ class Pairwise:
         constant = constant - (slope * z[rows]).sum(1, keepdim=True)
         left, right = torch.cat((pull, -slope), 1), torch.cat((problem.y, z), 1)
         return torch.addmm(-constant, left, right.mT, out=out).mul_(torch.addmm(lines.a.unsqueeze(1), lines.b, z.mT))
-
-
-def _relevant_count(at: Scaled) -> int:
-    return at.x.shape[1] + (0 if at.categories is None else len(at.categories.smoothing))
-
-
-def _gradient(at: Scaled, total: Tensor, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
-    """Gradient by log h and lambda, from the sums over pairs of relevant features and categories."""
-    gradient, dim = torch.zeros_like(bandwidth), len(at.relevant)
-    gradient[:dim][at.relevant] = -2 * total[: at.x.shape[1]]
-    if at.categories is not None and at.relevant_categories is not None:
-        variance = at.categories.smoothing * (1 - at.categories.smoothing)
-        by_lambda = torch.where(variance > 0, -2 * total[at.x.shape[1] :] / variance, 0.0)
-        gradient[dim:][at.relevant_categories] = by_lambda
-    return gradient
 
 
 def _squared_differences(
@@ -192,7 +168,7 @@ def kernel_weights(
     problem: Problem,
     x: Float[Tensor, "n dim"],
     rows: Int[Tensor, " rows"],
-    buffers: Buffers,
+    buffers: Float[Tensor, "2 pairs"],
     category_block: CategoryBlock | None = None,
     *,
     slopes: bool,
@@ -220,7 +196,7 @@ def kernel_weights(
 
 
 def _gaussian_weights(
-    problem: Problem, x: Tensor, rows: Tensor, buffers: Buffers, category_block: CategoryBlock | None
+    problem: Problem, x: Tensor, rows: Tensor, buffers: Tensor, category_block: CategoryBlock | None
 ) -> KernelWeights:
     """Softmax of x_i.x_j - |x_j|^2 / 2: the missing |x_i|^2 / 2 is the same for a whole row."""
     bias = x.square().sum(1) * -0.5

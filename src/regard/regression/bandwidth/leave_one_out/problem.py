@@ -68,10 +68,14 @@ class Problem:
         left_out: Float[Tensor, " n"] | None = None,
         categories: Categories | None = None,
     ) -> Problem:
-        """Standardise and sort the data."""
+        """Standardise and sort the data; a constant feature becomes exactly 0."""
         weight = torch.ones_like(y[:, 0]) if log_weight is None else torch.exp(log_weight - log_weight.max())
         share = weight / weight.sum()
-        x, unit = _standardise(x, share)
+        x = x - share @ x
+        deviation = (share @ x.square()).sqrt()
+        changes = (x.amax(0) > x.amin(0)) & (deviation > 0)
+        unit = torch.where(changes, deviation, 1.0)
+        x = torch.where(changes, x / unit, 0.0)
         y = y - share @ y
         variance = share @ y.square()
         several = y.shape[1] > 1
@@ -150,14 +154,3 @@ def _unsort(rows: Tensor, order: Tensor) -> Tensor:
     result = torch.empty_like(rows)
     result[order] = rows
     return result
-
-
-def _standardise(
-    x: Float[Tensor, "n dim"], share: Float[Tensor, " n"]
-) -> tuple[Float[Tensor, "n dim"], Float[Tensor, " dim"]]:
-    """Centred features in standard deviations, and these; a constant feature becomes exactly 0."""
-    x = x - share @ x
-    deviation = (share @ x.square()).sqrt()
-    changes = (x.amax(0) > x.amin(0)) & (deviation > 0)
-    unit = torch.where(changes, deviation, 1.0)
-    return torch.where(changes, x / unit, 0.0), unit
