@@ -1,6 +1,7 @@
 """Local lines by the fast sum: against all pairs in float64, each within its bound, and the rest from the points."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from regard.regression.bandwidth.objective import residuals
 from regard.regression.kernel_sums import engine, relative_weights
 from regard.regression.kernel_sums.fourier import series_in_box
 from regard.regression.kernel_sums.sample import Sample, scale_of, standardise_by_axis
-from regard.regression.local import linear_exact, linear_fourier
+from regard.regression.local import linear_fourier
+from regard.regression.local.linear_statistics import exact_value
 
 N, QUERIES = 1009, 211
 GENERATOR = torch.Generator()
@@ -218,7 +220,7 @@ def test_the_estimator_takes_the_fast_sum_and_redoes_the_rest(dim, monkeypatch):
 
 
 def from_points(sample, query):
-    return relative_weights.for_neighbourhoods(sample, query, linear_exact.value_at(sample.values))[1]
+    return relative_weights.for_neighbourhoods(sample, query, partial(exact_value, sample.values))[1]
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])

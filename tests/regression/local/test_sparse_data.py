@@ -10,8 +10,7 @@ from local_line import allowed, local_line
 import regard as rg
 from regard.kernels import names
 from regard.regression.bandwidth import objective
-from regard.regression.local import data as data_module
-from regard.regression.local import linear_from_averages
+from regard.regression.local import linear, linear_statistics
 
 KERNELS = names()
 
@@ -118,7 +117,7 @@ def test_tol_is_kept_where_pairs_are_many_and_few_matter(kernel):
 @pytest.fixture
 def many(monkeypatch):
     """As if all pairs were too many."""
-    monkeypatch.setattr(data_module, "EXACT_PAIRS", 0)
+    monkeypatch.setattr(linear, "EXACT_PAIRS", 0)
     monkeypatch.setattr(objective, "EXACT_PAIRS", 0)
 
 
@@ -155,13 +154,13 @@ def test_features_that_are_nearly_one_with_heavy_tails(request):
 def test_quick_answers_are_seldom_in_doubt(many, monkeypatch):
     """Nor always certain: where points are many they are quick, and the tails are asked of the points."""
     x, y = tails(5, 2003)
-    shares, doubt = [], linear_from_averages.Averages.doubt
+    shares, doubt = [], linear_statistics.Averages.doubt
 
     def recorded(self, inaccurate):
         shares.append((rows := doubt(self, inaccurate)).double().mean().item())
         return rows
 
-    monkeypatch.setattr(linear_from_averages.Averages, "doubt", recorded)
+    monkeypatch.setattr(linear_statistics.Averages, "doubt", recorded)
     everything(rg.NadarayaWatson("epanechnikov", 0.3, 1).fit(x, y), x)
     assert len(shares) == 4 and 0 < min(shares) <= max(shares) < 0.1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
@@ -18,9 +19,9 @@ from regard.regression.kernel_sums.plan import LEAVE_ONE_OUT_CALLS, LEAVE_ONE_OU
 from regard.regression.kernel_sums.relative_weights import LeaveOut
 from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample
 from regard.regression.kernel_sums.state import Pooled
-from regard.regression.local import linear_exact, linear_from_averages
 from regard.regression.local.least_squares import Moments, moment_columns
 from regard.regression.local.linear_fourier import lines_if_cheapest
+from regard.regression.local.linear_statistics import exact_value, fast_leave_one_out_value
 
 LARGEST_OWN_SHARE = 0.99  # of a row in all weights: above, moments without it have lost 2 digits
 LEAST_OTHERS = 1e-6  # share of the other points at a row: below, the average without the row has lost 6 digits
@@ -136,7 +137,7 @@ def _line_residuals(
     if not len(redo):
         return sample.values - value
     middle, query = sample.values.mean(0), sample.x[redo]
-    statistic = linear_exact.value_at(sample.values - middle)
+    statistic = partial(exact_value, sample.values - middle)
     leave_out = LeaveOut(redo, None if log_kept is None else log_kept[redo])
     if categories is None:
         lse, line = relative_weights.for_neighbourhoods(sample, query, statistic, leave_out)
@@ -164,7 +165,7 @@ def _fast_lines(
     def pool(columns: Tensor, tol: float) -> Pooled:
         return _pool(replace(sample, values=columns), categories, tol)
 
-    return linear_from_averages.leave_one_out_value(sample, pool, tol, log_left_out)
+    return fast_leave_one_out_value(sample, pool, tol, log_left_out)
 
 
 def _pool(sample: Sample, categories: Categories | None, tol: float) -> Pooled:

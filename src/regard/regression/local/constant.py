@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +9,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.operands import NEVER
 from regard.regression.kernel_sums.relative_weights import covariance_with
 from regard.regression.local import extrapolation
 from regard.regression.local.data import Data, Noise
@@ -29,22 +27,23 @@ class LocalConstant:
 
     def predict(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q outputs"]:
         """Kernel average of y at each query, with an error of at most `tol` standard deviations of y."""
-        return extrapolation.answer(self.data, query, self.data.pool(query)).mean
+        pooled = self.data.pool(query)
+        return extrapolation.answer(self.data, query, pooled.lse, pooled.mean)
 
     def noise(self, query: Float[Tensor, "q features"], variance: Float[Tensor, "n outputs"]) -> Noise:
         """Variance of a row near each query, and the share of it that stays in the prediction."""
         pooled = self.data.pool(query, variance)
         squares = self.data.pool_squared(query, pooled.lse, torch.zeros_like(variance[:, :1])).lse.exp()
-        return extrapolation.noise(self.data, query, variance, pooled, Noise(pooled.mean, squares, 1 / squares))
+        return extrapolation.noise(self.data, query, pooled.lse, variance, Noise(pooled.mean, squares, 1 / squares))
 
     def derivative(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q features outputs"]:
         """df/dx. For the Gaussian kernel it is Cov(x, y) / h^2 under p; for other kernels, by autograd."""
         data = self.data
         if data.sample.kernel == "gaussian":
             return data.all_features(_gaussian_derivative(data, query))
-        slope = _autograd_derivative(lambda at: data.differentiable(at, data.sample.values), query)
-        outside = data.pool(query, torch.zeros_like(data.sample.values[:, :1])).lse == NEVER
-        return data.all_features(data.numeric(extrapolation.slope(data, outside, slope)))
+        lse = data.pool(query, torch.zeros_like(data.sample.values[:, :1])).lse
+        slope = data.numeric(data.autograd_derivative(query))
+        return data.all_features(extrapolation.slope(data, lse, slope))
 
     def weights(self, query: Float[Tensor, "q features"]) -> Weights:
         """Weights p of the points at each query, as a matrix that is never built."""
@@ -83,14 +82,3 @@ def covariance(data: Data, query: Float[Tensor, "q features"]) -> Float[Tensor, 
     mean_v, mean_y, mean_vy = mean.split([v.shape[1], y.shape[1], v.shape[1] * y.shape[1]], 1)
     in_frame = mean_vy.unflatten(1, (v.shape[1], y.shape[1])) - mean_v.unsqueeze(2) * mean_y.unsqueeze(1)
     return in_frame * frame.unit.unsqueeze(1)
-
-
-def _autograd_derivative(
-    function: Callable[[Float[Tensor, "q features"]], Float[Tensor, "q outputs"]], query: Float[Tensor, "q features"]
-) -> Float[Tensor, "q features outputs"]:
-    """Derivative of each output, for a function whose row i depends on query i alone."""
-    with torch.enable_grad():
-        at = query.detach().clone().requires_grad_()
-        answer = function(at)
-        parts = [torch.autograd.grad(column.sum(), at, retain_graph=True)[0] for column in answer.unbind(1)]
-    return torch.stack(parts, 2)

@@ -20,7 +20,7 @@ from regard.regression.kernel_sums import clamp, engine, relative_weights
 from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.kernel_sums.fourier_gradient import Gradient
 from regard.regression.kernel_sums.relative_weights import Statistic
-from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, extent
+from regard.regression.kernel_sums.sample import Sample, extent
 from regard.regression.kernel_sums.state import Pooled
 from regard.scores import Score
 from regard.weights import Weights
@@ -61,10 +61,6 @@ class Data:
         """Slopes of the numeric features, with NaN for categories, in the order of the table."""
         return slopes
 
-    def share(self) -> Float[Tensor, " n"]:
-        """Share of each point in the sum of all weights, without a kernel."""
-        return self.sample.share()
-
     # Averages
 
     def pool(
@@ -75,7 +71,10 @@ class Data:
     ) -> Pooled:
         """Kernel average of y, or of other values, at each query."""
         sample = self.sample if values is None else replace(self.sample, values=values)
-        return engine.pool(sample, query, tol=tol or self.tol, plan=self.plan)
+        return self._average(sample, query, tol or self.tol)
+
+    def _average(self, sample: Sample, query: Float[Tensor, "q features"], tol: float) -> Pooled:
+        return engine.pool(sample, query, tol=tol, plan=self.plan)
 
     def gradient(self, query: Float[Tensor, "q features"]) -> Gradient | None:
         """df/dx of the kernel average by Fourier series, with error bounds; None where that is not the best plan."""
@@ -85,15 +84,13 @@ class Data:
         """Log of the total weight at each query, and `statistic` of the points around it. Exact."""
         return relative_weights.for_neighbourhoods(self.sample, query, statistic)
 
-    def takes_all_pairs(self, query: Float[Tensor, "q features"]) -> bool:
-        """True where there are so few pairs that every one is computed in float64."""
-        return len(query) * len(self.sample.x) <= EXACT_PAIRS
-
-    def differentiable(
-        self, query: Float[Tensor, "q features"], values: Float[Tensor, "n columns"]
-    ) -> Float[Tensor, "q columns"]:
-        """Kernel average with a gradient for the query, over all pairs."""
-        return attend(self._keys(query), self._keys(self.table()), values, score=self._score()).output
+    def autograd_derivative(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q features outputs"]:
+        """Derivative of the kernel average of y by autograd, over all pairs: row i depends on query i alone."""
+        with torch.enable_grad():
+            at = query.detach().clone().requires_grad_()
+            answer = attend(self._keys(at), self._keys(self.table()), self.sample.values, score=self._score()).output
+            parts = [torch.autograd.grad(column.sum(), at, retain_graph=True)[0] for column in answer.unbind(1)]
+        return torch.stack(parts, 2)
 
     # Weights
 
@@ -216,16 +213,10 @@ class MixedData(Data):
         whole[:, list(self.numeric_columns)] = slopes
         return whole
 
-    def pool(
-        self,
-        query: Float[Tensor, "q features"],
-        values: Float[Tensor, "n columns"] | None = None,
-        tol: float | None = None,
-    ) -> Pooled:
+    def _average(self, sample: Sample, query: Float[Tensor, "q features"], tol: float) -> Pooled:
         """Kernel average under the product of the kernels of numeric features and of categories."""
-        sample = self.sample if values is None else replace(self.sample, values=values)
         points, codes = self.numeric(query), query[:, list(self.category_columns)]
-        return engine.pool_by_category(sample, self.categories, points, codes, tol=tol or self.tol, plan=self.plan)
+        return engine.pool_by_category(sample, self.categories, points, codes, tol=tol, plan=self.plan)
 
     def gradient(self, query: Float[Tensor, "q features"]) -> None:
         """None: a Fourier series knows no categories."""

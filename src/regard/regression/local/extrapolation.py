@@ -9,33 +9,38 @@ from __future__ import annotations
 import math
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.errors import OutsideError
 from regard.operands import NEVER
 from regard.regression.kernel_sums.radius_search import is_nearest
-from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local.data import Data, Noise
 
 DISTANCE_BLOCK = 2**20  # distances, 8 MB: computed this many at a time
 
 
-def answer(data: Data, query: Float[Tensor, "q features"], pooled: Pooled) -> Pooled:
-    """Kernel averages, with an answer for queries out of reach."""
-    rows = _out_of_reach(data, pooled.lse == NEVER)
+def answer(
+    data: Data, query: Float[Tensor, "q features"], lse: Float[Tensor, " q"], inside: Float[Tensor, "q outputs"]
+) -> Float[Tensor, "q outputs"]:
+    """Predictions, with an answer for queries out of reach."""
+    rows = _out_of_reach(data, lse)
     if not len(rows):
-        return pooled
-    mean = pooled.mean.clone()
-    mean[rows] = nearest(data, query[rows], data.sample.values)[0] if data.outside == "nearest" else math.nan
-    return pooled._replace(mean=mean)
+        return inside
+    result = inside.clone()
+    result[rows] = nearest(data, query[rows], data.sample.values)[0] if data.outside == "nearest" else math.nan
+    return result
 
 
 def noise(
-    data: Data, query: Float[Tensor, "q features"], variance: Float[Tensor, "n outputs"], pooled: Pooled, inside: Noise
+    data: Data,
+    query: Float[Tensor, "q features"],
+    lse: Float[Tensor, " q"],
+    variance: Float[Tensor, "n outputs"],
+    inside: Noise,
 ) -> Noise:
     """Noise of predictions, with an answer for queries out of reach: a mean of the nearest points has their noise."""
-    rows = _out_of_reach(data, pooled.lse == NEVER)
+    rows = _out_of_reach(data, lse)
     if not len(rows):
         return inside
     result = Noise(*(part.clone() for part in inside))
@@ -49,10 +54,10 @@ def noise(
 
 
 def slope(
-    data: Data, outside: Bool[Tensor, " q"], inside: Float[Tensor, "q features outputs"]
-) -> Float[Tensor, "q features outputs"]:
+    data: Data, lse: Float[Tensor, " q"], inside: Float[Tensor, "q dim outputs"]
+) -> Float[Tensor, "q dim outputs"]:
     """Derivatives, with an answer for queries out of reach: a mean of the nearest points is flat."""
-    rows = _out_of_reach(data, outside)
+    rows = _out_of_reach(data, lse)
     if not len(rows):
         return inside
     result = inside.clone()
@@ -60,12 +65,12 @@ def slope(
     return result
 
 
-def _out_of_reach(data: Data, outside: Bool[Tensor, " q"]) -> Int[Tensor, " far"]:
-    """Rows out of reach; an error where the caller wants one."""
-    rows = outside.nonzero().squeeze(-1)
+def _out_of_reach(data: Data, lse: Float[Tensor, " q"]) -> Int[Tensor, " far"]:
+    """Rows whose log total weight says that they are out of reach; an error where the caller wants one."""
+    rows = (lse == NEVER).nonzero().squeeze(-1)
     if len(rows) and data.outside == "raise":
         msg = (
-            f"no point of the data is within reach of row {int(rows[0])} ({len(rows)} of {len(outside)} rows): the "
+            f"no point of the data is within reach of row {int(rows[0])} ({len(rows)} of {len(lse)} rows): the "
             f"{data.sample.kernel} kernel ends at one bandwidth; a wider bandwidth, a kernel without an end (gaussian, "
             "laplace) or outside='nearest' would answer"
         )

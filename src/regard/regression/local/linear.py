@@ -8,9 +8,9 @@ where the l_i sum to 1 and may be negative. Where the points near a query do not
 reach, equal points, a far query that one point decides), the slope in that direction is 0, and with no direction left
 the answer is that of degree 0. See `least_squares`.
 
-Every answer can be computed from the points around each query, exactly (`linear_exact`). Where pairs
-are many, faster routes with an error bound for each query come first (`linear_fourier`, `linear_from_averages`), and
-the points answer the queries whose bound is too large.
+Every answer can be computed from the points around each query, exactly. Where pairs are many, faster routes with an
+error bound for each query come first, Fourier series (`linear_fourier`) or averages (`linear_statistics`), and the
+points answer the queries whose bound is too large.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.errors import TooLargeError
-from regard.operands import NEVER
 from regard.regression.kernel_sums.plan import plan_for
 from regard.regression.kernel_sums.relative_weights import Statistic
-from regard.regression.kernel_sums.state import Pooled
-from regard.regression.local import extrapolation, linear_exact, linear_from_averages
+from regard.regression.kernel_sums.sample import EXACT_PAIRS
+from regard.regression.local import extrapolation, linear_statistics
 from regard.regression.local.data import Data, MixedData, Noise
 from regard.regression.local.linear_fourier import FourierLines, lines_if_cheapest
-from regard.regression.local.linear_from_averages import Results
+from regard.regression.local.linear_statistics import Results
 from regard.weights import DENSE_LIMIT
 
 SMOOTHER_BLOCK = 2**20  # weights, 8 MB: rows of a smoother are computed this many at a time
@@ -48,12 +47,11 @@ class LocalLinear:
     def predict(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q outputs"]:
         """Value of the line at each query, with an error of at most `tol` standard deviations of y."""
         middle = self.data.sample.values.mean(0)
-        statistic = linear_exact.value_at(self.data.sample.values - middle)
+        statistic = partial(linear_statistics.exact_value, self.data.sample.values - middle)
         fast = self._fourier(query)
         if fast is None:
-            lse, value = self._statistic(query, statistic, linear_from_averages.value)
-            pooled = Pooled(lse, value + middle, torch.zeros_like(lse))
-            return extrapolation.answer(self.data, query, pooled).mean
+            lse, value = self._statistic(query, statistic, linear_statistics.fast_value)
+            return extrapolation.answer(self.data, query, lse, value + middle)
         redo = (~(fast.error <= self.data.tol)).nonzero().squeeze(-1)
         if len(redo):
             fast.value[redo] = self.data.from_points(query[redo], statistic)[1] + middle
@@ -72,7 +70,7 @@ class LocalLinear:
     ) -> tuple[Tensor, ...]:
         """Log total weight and a statistic at each query: exact if pairs are few, else by a fast route first."""
         data = self.data
-        if data.takes_all_pairs(query):
+        if len(query) * len(data.sample.x) <= EXACT_PAIRS:
             return data.from_points(query, exact)
         results, doubt = fast(data.sample, data.numeric(query), partial(data.pool, query), data.tol)
         redo = doubt.nonzero().squeeze(-1)
@@ -84,17 +82,17 @@ class LocalLinear:
     def noise(self, query: Float[Tensor, "q features"], variance: Float[Tensor, "n outputs"]) -> Noise:
         """Variance of a row near each query, and the share of it that stays in the prediction."""
         data, log_weight = self.data, self.data.sample.log_weight
-        exact = linear_exact.noise_at(variance, None if log_weight is None else log_weight.exp())
-        fast = partial(linear_from_averages.noise, variance, partial(data.pool_squared, query))
+        exact = partial(linear_statistics.exact_noise, variance, None if log_weight is None else log_weight.exp())
+        fast = partial(linear_statistics.fast_noise, variance, partial(data.pool_squared, query))
         lse, near, kept, total = self._statistic(query, exact, fast)
-        pooled = Pooled(lse, near, torch.zeros_like(lse))
-        return extrapolation.noise(data, query, variance, pooled, Noise(near, kept, 1 / total))
+        return extrapolation.noise(data, query, lse, variance, Noise(near, kept, 1 / total))
 
     def derivative(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q features outputs"]:
         """df/dx of the fit. It is not the slope of the local line, because the line itself changes with x."""
         data, values = self.data, self.data.sample.values
-        lse, slope = data.from_points(query, linear_exact.derivative_at(data.sample, values - values.mean(0)))
-        return data.all_features(extrapolation.slope(data, lse == NEVER, slope))
+        exact = partial(linear_statistics.exact_derivative, data.sample, values - values.mean(0))
+        lse, slope = data.from_points(query, exact)
+        return data.all_features(extrapolation.slope(data, lse, slope))
 
     def weights(self, query: Float[Tensor, "q features"]) -> LinearSmoother:
         """Weights l of the points at each query, as a matrix that is never built."""
@@ -102,8 +100,8 @@ class LocalLinear:
 
     def leverage(self) -> Float[Tensor, " n"]:
         """Diagonal of the smoother: l_ii = p_ii (1 + (v_i - m)' S^+ (v_i - m))."""
-        statistic = linear_exact.mahalanobis_at(self.data.sample.values)
-        lse, distance = self._statistic(self.data.table(), statistic, linear_from_averages.mahalanobis)
+        exact = partial(linear_statistics.exact_mahalanobis, self.data.sample.values)
+        lse, distance = self._statistic(self.data.table(), exact, linear_statistics.fast_mahalanobis)
         return self.data.own_weight(lse) * (1 + distance)
 
 
@@ -147,7 +145,7 @@ class LinearSmoother:
         if len(x) != self.shape[1] or x.dtype != self.dtype or x.dim() > 2:
             return self._data.weights(self._query) @ x  # which says what is wrong with it
         matrix = x.unsqueeze(1) if x.dim() == 1 else x
-        _, out = self._data.from_points(self._query, linear_exact.value_at(matrix))
+        _, out = self._data.from_points(self._query, partial(linear_statistics.exact_value, matrix))
         return out.squeeze(1) if x.dim() == 1 else out
 
     def __getitem__(self, index: Any) -> Tensor:
@@ -171,7 +169,8 @@ class LinearSmoother:
         return self._rows(torch.arange(len(self), device=self.device))
 
     def _rows(self, rows: Int[Tensor, " some"]) -> Float[Tensor, "some points"]:
-        return self._data.from_points(self._query[rows], linear_exact.rows_at(self._data.sample.values))[1]
+        statistic = partial(linear_statistics.exact_rows, self._data.sample.values)
+        return self._data.from_points(self._query[rows], statistic)[1]
 
     def _check_size(self, what: str, cells: int, limit: int) -> None:
         size = cells * self._query.element_size()

@@ -1,9 +1,10 @@
-"""Local lines from kernel averages around each query: fast where pairs are many, with an error bound for each query.
+"""Statistics of the local line at each query: exact, from the points around it, or fast, from kernel averages.
 
-A covariance is a difference of averages here, E[v y] - E[v] E[y]. Its error comes from the errors of the averages,
-which they report, and from rounding, which is a share of the numbers that are added. Each function returns its results
-and the queries where that error, or a nearly flat direction, may matter: those are to be computed from the points
-(`linear`), so that one place decides which directions are flat.
+The points are exact whatever the data. Averages are fast where pairs are many, and have an error bound for each query.
+A covariance is a difference of averages there, E[v y] - E[v] E[y]. Its error comes from the errors of the averages,
+which they report, and from rounding, which is a share of the numbers that are added. Each fast function returns its
+results and the queries where that error, or a nearly flat direction, may matter: those are to be computed from the
+points (`linear`), so that one place decides which directions are flat.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from regard import kernels
 from regard.operands import NEVER
+from regard.regression.kernel_sums.relative_weights import Neighbourhood, feature_units
 from regard.regression.kernel_sums.sample import Sample, scale_of
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local.least_squares import (
@@ -26,6 +29,8 @@ from regard.regression.local.least_squares import (
     Frame,
     MomentErrors,
     Moments,
+    PointFit,
+    fit_points,
     moment_columns,
     tol_of_averages,
 )
@@ -36,6 +41,62 @@ FLAT_MARGIN = 16.0  # a direction is surely not flat if its variance is 16 x (RA
 
 Pool = Callable[[Float[Tensor, "n columns"], float], Pooled]  # averages of columns at all queries, within an error
 Results = tuple[tuple[Tensor, ...], Bool[Tensor, " q"]]  # the log of the total weight and more; which are in doubt
+
+
+# From the points: each function is a `Statistic` once its first arguments are bound
+
+
+def fit_neighbourhood(near: Neighbourhood, values: Float[Tensor, "n outputs"]) -> PointFit:
+    """Lines through the points around some queries; `values` has a row for every point of the data."""
+    return fit_points(near.weights, near.offset, near.query_offset, values[near.points])
+
+
+def exact_value(values: Float[Tensor, "n outputs"], near: Neighbourhood) -> tuple[Float[Tensor, "q outputs"]]:
+    """Value of the line at each query."""
+    return (fit_neighbourhood(near, values).value(values[near.points]),)
+
+
+def exact_rows(values: Float[Tensor, "n outputs"], near: Neighbourhood) -> tuple[Float[Tensor, "q n"]]:
+    """Rows l of the smoother, with a column for every point of the data."""
+    whole = values.new_zeros(len(near.queries), len(values))
+    whole[:, near.points] = fit_neighbourhood(near, values[:, :0]).rows
+    return (whole,)
+
+
+def exact_mahalanobis(values: Float[Tensor, "n outputs"], near: Neighbourhood) -> tuple[Float[Tensor, " q"]]:
+    """Squared Mahalanobis distance of each query from the mean of its points, (v - m)' S^+ (v - m)."""
+    return (fit_neighbourhood(near, values[:, :0]).mahalanobis,)
+
+
+def exact_noise(
+    variance: Float[Tensor, "n outputs"], weight: Float[Tensor, " n"] | None, near: Neighbourhood
+) -> tuple[Float[Tensor, "q outputs"], Float[Tensor, " q"], Float[Tensor, " q"]]:
+    """Sums p_i variance_i, l_i^2 / s_i and p_i^2 / s_i over the points, with s the weights of the sample."""
+    rows, level = fit_neighbourhood(near, variance[:, :0]).rows, near.weights
+    if weight is not None:
+        root = weight[near.points].sqrt()
+        rows, level = rows / root, level / root
+    return near.weights @ variance[near.points], rows.square().sum(1), level.square().sum(1)
+
+
+def exact_derivative(
+    sample: Sample, values: Float[Tensor, "n outputs"], near: Neighbourhood
+) -> tuple[Float[Tensor, "q dim outputs"]]:
+    """df/dx at each query.
+
+    The line moves with its weights w: df = b.dx + sum_i l_i e_i dw_i / w_i, with b its slope and e its residuals.
+    """
+    fit, y, kernel = fit_neighbourhood(near, values), values[near.points], kernels.get(sample.kernel)
+    slope_of_weight = kernel.weight_derivative(near.square, near.weights, near.lse, near.log_weight)
+    slope_of_weight = slope_of_weight * (1 + (fit.tilt.unsqueeze(1) @ fit.around).squeeze(1))
+    finite = torch.isfinite(sample.bandwidth).unsqueeze(1)
+    toward = torch.where(finite, near.offset - near.query_offset.unsqueeze(2), 0.0)  # (q, dim, n)
+    pull = slope_of_weight.unsqueeze(1) * toward
+    residual = pull @ y - pull.sum(2, keepdim=True) * fit.level.unsqueeze(1)
+    return ((fit.slope + residual - (pull @ fit.around.mT) @ fit.slope) / feature_units(sample).unsqueeze(1),)
+
+
+# From averages
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,14 +157,14 @@ class Averages:
         return (inaccurate | self.maybe_flat()) & (self.lse > NEVER)
 
 
-def value(sample: Sample, query: Float[Tensor, "q dim"], pool: Pool, tol: float) -> Results:
+def fast_value(sample: Sample, query: Float[Tensor, "q dim"], pool: Pool, tol: float) -> Results:
     """Value of the line at each query, less the mean of y."""
     around, frame = Averages.of(sample, query, pool, tol)
     line, doubt = around.value(tol * scale_of(sample.values))
     return (around.lse, frame.level + line - sample.values.mean(0)), doubt
 
 
-def leave_one_out_value(
+def fast_leave_one_out_value(
     sample: Sample, pool: Pool, tol: float, log_left_out: Float[Tensor, " n"]
 ) -> tuple[Float[Tensor, "n outputs"], Bool[Tensor, " n"]]:
     """Value of the line at each point through the other points, and where it is in doubt.
@@ -127,7 +188,7 @@ def leave_one_out_value(
     return frame.level + line, doubt | (others < 2 * LEAST_OTHERS)
 
 
-def mahalanobis(sample: Sample, query: Float[Tensor, "q dim"], pool: Pool, tol: float) -> Results:
+def fast_mahalanobis(sample: Sample, query: Float[Tensor, "q dim"], pool: Pool, tol: float) -> Results:
     """Squared Mahalanobis distance of each query from the mean of its points, (v - m)' S^-1 (v - m)."""
     around, _ = Averages.of(_without_y(sample), query, pool, tol)
     (tilt, tilt_error), away = around.tilt(), around.moments.away
@@ -136,7 +197,7 @@ def mahalanobis(sample: Sample, query: Float[Tensor, "q dim"], pool: Pool, tol: 
     return (around.lse, distance), around.doubt(~(error <= tol * (1 + distance)))
 
 
-def noise(
+def fast_noise(
     variance: Float[Tensor, "n outputs"],
     pool_squared: Callable[..., Pooled],
     sample: Sample,
