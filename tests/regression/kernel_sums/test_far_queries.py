@@ -118,6 +118,18 @@ def test_a_near_query_is_not_told_twice(monkeypatch):
     assert told == [len(query)]
 
 
+def test_far_heavy_points_outweigh_near_light_ones(monkeypatch):
+    """Tiles of points are pruned by the weights of their own points, in whatever order these came."""
+    monkeypatch.setattr(relative_weights, "TILE_PAIRS", 1)  # a tile for each query
+    generator = torch.Generator().manual_seed(0)
+    x, query = (1000 * torch.rand(n, 2, dtype=torch.float64, generator=generator) for n in (2000, 200))
+    log_weight = torch.where(x[:, 0] < 900, -3e6, 0.0).double()
+    values = x[:, :1].sin()
+    logits = log_weight - (query.unsqueeze(1) - x).square().sum(2) / 2
+    sample = Sample(x, values, torch.ones(2, dtype=torch.float64), log_weight=log_weight)
+    np.testing.assert_allclose(relative_weights.pool(sample, query).mean, logits.softmax(1) @ values, atol=1e-9)
+
+
 @pytest.mark.parametrize("distance", [1e5, 1e7, 1e9])
 def test_a_band_far_away_is_that_of_the_point_that_decides(distance):
     """One point alone keeps all of its noise: no band of no width, and none without end."""

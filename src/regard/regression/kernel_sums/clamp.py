@@ -58,16 +58,12 @@ def clamp_to(
     rows = (outside.abs() > far).any(1).nonzero().squeeze(1)
     if not len(rows):
         return query
-    parts = (part.numpy(force=True) for part in (query[rows], inside[rows], outside[rows], far, unchanged))
-    return query.index_copy(0, rows, torch.from_numpy(_clamped(*parts)).to(query.device))
-
-
-def _clamped(
-    query: np.ndarray, inside: np.ndarray, outside: np.ndarray, far: np.ndarray, unchanged: np.ndarray
-) -> np.ndarray:
     # Powers of two, so that features that are as far stay so to the last bit; numpy, whose exponents have no end.
-    steps = np.frexp(outside)[1] - np.frexp(far)[1] + 1
-    steps = np.where(np.abs(outside) > far, steps, 0).max(1, keepdims=True)
-    least = np.minimum(np.abs(outside), unchanged)
-    kept = np.copysign(np.maximum(np.abs(np.ldexp(outside, -steps)), least), outside)
-    return np.where(kept == outside, query, inside + kept)
+    gap, limit, least = (part.numpy(force=True) for part in (outside[rows], far, unchanged))
+    steps = np.frexp(gap)[1] - np.frexp(limit)[1] + 1
+    steps = np.where(np.abs(gap) > limit, steps, 0).max(1, keepdims=True)
+    least = np.minimum(np.abs(gap), least)
+    kept = np.copysign(np.maximum(np.abs(np.ldexp(gap, -steps)), least), gap)
+    kept = torch.from_numpy(kept).to(query.device)
+    clamped = torch.where(kept == outside[rows], query[rows], inside[rows] + kept)
+    return query.index_copy(0, rows, clamped)

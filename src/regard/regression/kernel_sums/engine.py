@@ -12,14 +12,13 @@ from regard.engine import threads
 from regard.operands import NEVER
 from regard.regression.kernel_sums import (
     fourier,
-    fourier_gradient,
     pairwise,
     pairwise_float32,
     radius_search,
     relative_weights,
 )
 from regard.regression.kernel_sums.categorical import Categories, by_category
-from regard.regression.kernel_sums.fourier_gradient import Gradient
+from regard.regression.kernel_sums.fourier import Gradient
 from regard.regression.kernel_sums.plan import SINGLE_TOL, Plan, plan_for
 from regard.regression.kernel_sums.sample import (
     EXACT_PAIRS,
@@ -100,7 +99,7 @@ def gradient(
     """df/dx of the average at each query where the plan is "fast"; None where it is not."""
     if plan_for(sample, query, tol=tol, forced=plan).name != "fast":
         return None
-    return fourier_gradient.gradient(sample, query, tol)
+    return fourier.gradient(sample, query, tol)
 
 
 def explain(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Plan:

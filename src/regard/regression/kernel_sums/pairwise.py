@@ -117,19 +117,14 @@ class DoublePoints(NamedTuple):
     ) -> Float[Tensor, "tiles n"]:
         return pruned_sum.log_contribution_bound(self.data, low, high)
 
-    def pool_tiles(self, tiles: Sequence[slice], kept: Sequence[Int[Tensor, " kept"] | None]) -> Pooled:
-        parts = [self._pool(rows, points) for rows, points in zip(tiles, kept, strict=True)]
-        return concatenate(parts, self.data.values.shape[1], self.data.query)
-
-    def pool_rows(self, rows: Int[Tensor, " rows"]) -> Pooled:
-        return self._pool(rows, None)
-
-    def _pool(self, rows: slice | Int[Tensor, " rows"], points: Int[Tensor, " kept"] | None) -> Pooled:
-        block = self.data if points is None else self.data.subset(lambda tensor: tensor[points])
-        block = block.with_query(block.query[rows])
-        return pool_block(block) if len(block.x) else empty(len(block.query), block.values.shape[1], block.query)
+    def pool_tiles(self, tiles: Sequence[pruned_sum.Rows], kept: Sequence[Int[Tensor, " kept"] | None]) -> Pooled:
+        data, parts = self.data, []
+        for rows, points in zip(tiles, kept, strict=True):
+            block = data if points is None else data.subset(lambda tensor, points=points: tensor[points])
+            parts.append(pool_block(block.with_query(data.query[rows])))
+        return concatenate(parts, data.values.shape[1], data.query)
 
 
 def pool_pruned(data: Standardised, tol: float) -> Pooled:
     """The average over the pairs in reach, with at most `tol` of error from pairs that are pruned."""
-    return pruned_sum.pool(data, tol, pruned_sum.POINTS, pruned_sum.QUERIES, DoublePoints)
+    return pruned_sum.pool(data, tol, pruned_sum.QUERIES, DoublePoints)

@@ -47,8 +47,7 @@ def pool(data: Standardised, tol: float) -> Pooled:
     At most `tol` of it comes from points that are pruned; with 0, only points without any weight are.
     """
     queries = min(QUERIES, math.ceil(len(data.query) / threads.n_threads()))  # every thread has work
-    points = pruned_sum.POINTS if tol > 0 else len(data.x)  # where none is pruned, their order does not matter
-    return pruned_sum.pool(data, tol, points, queries, SinglePoints.of, finish=with_rounding_error, by_point=tol > 0)
+    return pruned_sum.pool(data, tol, queries, SinglePoints.of, finish=with_rounding_error, by_point=tol > 0)
 
 
 class SinglePoints(NamedTuple):
@@ -91,32 +90,27 @@ class SinglePoints(NamedTuple):
         bound = square.mul_(1 - loss).sub_(farthest * loss).clamp_min_(0).mul_(-0.5)
         return bound if self.log_weight is None else bound.add_(self.log_weight.float())
 
-    def pool_tiles(self, tiles: Sequence[slice], kept: Sequence[Int[Tensor, " kept"] | None]) -> Pooled:
+    def pool_tiles(self, tiles: Sequence[pruned_sum.Rows], kept: Sequence[Int[Tensor, " kept"] | None]) -> Pooled:
         """A call of the fused kernel for each tile; the error columns stay until `with_rounding_error`."""
-        parts = [self._attend(self.left[:, :, rows], points) for rows, points in zip(tiles, kept, strict=True)]
-        mean, lse = (torch.cat(part, 2) for part in zip(*parts, strict=True))
-        return self._state(mean, lse, self.half_square)
-
-    def pool_rows(self, rows: Int[Tensor, " rows"]) -> Pooled:
-        """States of some queries from all points."""
-        return self._state(*self._attend(self.left[:, :, rows], None), self.half_square[rows])
-
-    def _attend(self, left: Tensor, points: Int[Tensor, " kept"] | None) -> tuple[Tensor, Tensor]:
-        right = self.right if points is None or not len(points) else self.right.index_select(2, points)
-        features, values = right.chunk(2, -1)
-        return kernel.flash(left, features, values, scale=1.0)
-
-    def _state(self, mean: Tensor, lse: Tensor, half_square: Float[Tensor, " q"]) -> Pooled:
-        mean = mean[0, 0, :, : self.columns + ERROR_COLUMNS].double()
-        return Pooled(lse[0, 0].double() - half_square, mean, torch.zeros_like(half_square))
+        parts = []
+        for rows, points in zip(tiles, kept, strict=True):
+            right = self.right if points is None or not len(points) else self.right.index_select(2, points)
+            features, values = right.chunk(2, -1)
+            mean, lse = kernel.flash(self.left[:, :, rows], features, values, scale=1.0)
+            parts.append((mean[0, 0, :, : self.columns + ERROR_COLUMNS], lse[0, 0], self.half_square[rows]))
+        mean, lse, half_square = (torch.cat(part) for part in zip(*parts, strict=True))
+        return Pooled(lse.double() - half_square, mean.double(), torch.zeros_like(half_square))
 
 
 def with_rounding_error(query: Float[Tensor, "q dim"], state: Pooled) -> Pooled:
     """The state without the error columns, with the bound that their averages give."""
     half_square = (query - _centre(query)).square().sum(1) / 2
-    columns = state.mean.shape[1] - ERROR_COLUMNS
-    error = rounding_error(state.mean, columns, half_square, query.shape[1])
-    return Pooled(state.lse, state.mean[:, :columns], error)
+    mean, (values, square, size) = state.mean[:, :-ERROR_COLUMNS], state.mean[:, -ERROR_COLUMNS:].unbind(1)
+    spread = (values - mean.square().sum(1)).clamp_min(0).sqrt()
+    products = query.shape[1] + 2
+    score = min(products, 2 * math.sqrt(products)) * ((2 * half_square * square).sqrt() + size.sqrt()) + EXP_ERROR
+    score, sums = UNIT_ROUNDOFF * score, UNIT_ROUNDOFF * SUM_ERROR
+    return Pooled(state.lse, mean, torch.maximum(score * spread + sums * values.sqrt(), score + sums))
 
 
 def _centre(query: Float[Tensor, "q dim"]) -> Float[Tensor, " dim"]:
@@ -146,14 +140,3 @@ def _features(
     wide[:, columns + 1] = square.clamp_max_(FARTHEST)
     wide[:, columns + 2] = size.clamp_max_(FARTHEST).square_()
     return both
-
-
-def rounding_error(
-    mean: Float[Tensor, "q width"], columns: int, half_square: Float[Tensor, " q"], dim: int
-) -> Float[Tensor, " q"]:
-    """Bound on the error of mean and total, from the averages of the error columns."""
-    values, square, size = mean[:, columns : columns + ERROR_COLUMNS].unbind(1)
-    spread = (values - mean[:, :columns].square().sum(1)).clamp_min(0).sqrt()
-    score = min(dim + 2, 2 * math.sqrt(dim + 2)) * ((2 * half_square * square).sqrt() + size.sqrt()) + EXP_ERROR
-    score, sums = UNIT_ROUNDOFF * score, UNIT_ROUNDOFF * SUM_ERROR
-    return torch.maximum(score * spread + sums * values.sqrt(), score + sums)

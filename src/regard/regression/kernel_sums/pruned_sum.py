@@ -15,8 +15,8 @@ that are kept are pruned once more, one by one, by an estimate of S from a few q
 times K(distance to the box of queries). Nothing rests on the estimate: what was pruned is compared with the sum at each
 query afterwards, and a query at which it was more than delta is computed again with all points.
 
-A region of queries is large, so that points are prepared for many queries at once; its tiles are small, so that the
-boxes around them are.
+Tiles are the leaves of a kd-tree. A region of queries is large, so that points are prepared for many queries at once;
+its tiles are small, so that the boxes around them are.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from torch import Tensor
 
 from regard import kernels
 from regard.engine import threads
-from regard.regression.kernel_sums.kd_tree import Tiles, tiles
 from regard.regression.kernel_sums.sample import Standardised, log_kernel
 from regard.regression.kernel_sums.state import Pooled, concatenate, empty, merge
 
 POINTS = 256  # in a tile
 QUERIES = 256  # in a tile: fewer need fewer points, and more comparisons of boxes
+KERNEL_ROWS = 64  # queries that the fused kernel takes at once: large halves are multiples of it
 TILE_PAIRS = 1 << 18  # pairs of tiles whose boxes are compared together
 PREPARED_POINTS = 1 << 14  # points that are prepared at once
 POINTS_FOR_THRESHOLD = 1024  # points that are sorted to choose a threshold of pruning
@@ -50,8 +50,68 @@ SQUARE_ERROR = 2.0**-48  # relative rounding error of a squared distance, at mos
 SHARE_ERROR = 1.001  # times: more than a sum of shares can lose in single precision
 NEGLIGIBLE = 2.0**-60  # of the total weight: less than float64 can hold beside it
 
+Rows = slice | Int[Tensor, " rows"]
 Pieces = Sequence[Callable[[], "PreparedPoints"]]
 Finish = Callable[[Float[Tensor, "q dim"], Pooled], Pooled]
+
+
+class Tiles(NamedTuple):
+    """Tile t holds the points order[start[t] : start[t + 1]], all of them between low[t] and high[t]."""
+
+    order: Int[Tensor, " n"]
+    start: tuple[int, ...]
+    low: Float[Tensor, "tiles dim"]
+    high: Float[Tensor, "tiles dim"]
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    def rows(self, tile: int) -> slice:
+        """The rows of one tile, of a tensor in this order."""
+        return slice(self.start[tile], self.start[tile + 1])
+
+    def original_order(self, rows: Tensor) -> Tensor:
+        """Rows in this order, put back into the order in which the points came."""
+        result = torch.empty_like(rows)
+        result[self.order] = rows
+        return result
+
+
+def tiles(points: Float[Tensor, "n dim"], largest: int) -> Tiles:
+    """Halves at the median of the widest feature, and halves of these, until none has more than `largest` points.
+
+    Medians follow the data, so that clusters and heavy tails make tiles of the same size as anything else.
+    """
+    coordinates = points.detach().numpy()
+    order, starts = _split(coordinates, largest)
+    coordinates = coordinates.take(order, axis=0)
+    low = np.minimum.reduceat(coordinates, starts, axis=0) if starts else coordinates
+    high = np.maximum.reduceat(coordinates, starts, axis=0) if starts else coordinates
+    return Tiles(torch.from_numpy(order), (*starts, len(points)), torch.from_numpy(low), torch.from_numpy(high))
+
+
+def _split(points: np.ndarray, largest: int) -> tuple[np.ndarray, list[int]]:
+    """The order of the points and where each tile starts. One feature is sorted once instead of split."""
+    line = points.shape[1] == 1
+    order = np.argsort(points[:, 0], kind="stable") if line else np.arange(len(points))
+    # A feature lies side by side, and single precision is enough to tell who is a neighbour.
+    by_axis = points.T if line else np.ascontiguousarray(points.T, dtype=np.float32)
+    starts: list[int] = []
+    waiting = [(0, len(points))] if len(points) else []
+    while waiting:
+        low, high = waiting.pop()
+        if high - low <= largest:
+            starts.append(low)
+            continue
+        half = (high - low) // 2
+        middle = low + (half if half < 2 * KERNEL_ROWS else half // KERNEL_ROWS * KERNEL_ROWS)
+        if not line:
+            part = by_axis[:, low:high]
+            axis = int(np.argmax(part.max(1) - part.min(1)))
+            moved = np.argpartition(part[axis], middle - low)
+            by_axis[:, low:high], order[low:high] = part.take(moved, axis=1), order[low:high].take(moved)
+        waiting += [(middle, high), (low, middle)]
+    return order, starts
 
 
 @runtime_checkable
@@ -64,12 +124,8 @@ class PreparedPoints(Protocol):
         """Upper bound on log(s_j K) of each point, for any query in each box."""
         ...
 
-    def pool_tiles(self, tiles: Sequence[slice], kept: Sequence[Int[Tensor, " kept"] | None]) -> Pooled:
+    def pool_tiles(self, tiles: Sequence[Rows], kept: Sequence[Int[Tensor, " kept"] | None]) -> Pooled:
         """States of the queries of each tile from the points kept for it (None: all), one tile after the other."""
-        ...
-
-    def pool_rows(self, rows: Int[Tensor, " rows"]) -> Pooled:
-        """States of some queries from all points."""
         ...
 
 
@@ -124,7 +180,6 @@ def no_finish(_: Float[Tensor, "q dim"], state: Pooled) -> Pooled:
 def pool(
     data: Standardised,
     tol: float,
-    points: int,
     queries: int,
     prepare: Callable[[Standardised], PreparedPoints],
     *,
@@ -133,53 +188,57 @@ def pool(
 ) -> Pooled:
     """The average at each query, with at most `tol` of error from what is pruned (0: only what is NEGLIGIBLE).
 
-    Points lie in tiles of `points`, queries in regions of `queries`. `prepare` is given at most PREPARED_POINTS points
-    at once; states of several such pieces are merged, and `finish` adds errors to the merged state. With `by_point`,
-    single points are pruned for each tile of QUERIES queries.
+    Queries lie in regions of `queries`. `prepare` is given at most PREPARED_POINTS points at once; states of several
+    such pieces are merged, and `finish` adds errors to the merged state. With `by_point`, single points are pruned for
+    each tile of QUERIES queries; without, points of any order are one tile.
     """
     columns = data.values.shape[1]
     if not len(data.x) or not len(data.query):
         return empty(len(data.query), columns, data.query)
-    point_tiles, regions = tiles(data.x, points), tiles(data.query, queries)
+    point_tiles, regions = tiles(data.x, POINTS if by_point else len(data.x)), tiles(data.query, queries)
     ordered = data.subset(lambda rows: rows.index_select(0, point_tiles.order))
     ordered = ordered.with_query(data.query.index_select(0, regions.order))
     value_range = data.value_range
-    log_weights = log_tile_weights(point_tiles, ordered.log_weight)
     delta = max(tol, NEGLIGIBLE) / value_range
     by_point = by_point and not kernels.get(data.kernel).compact
     parts: list[Pooled] = []
-    for group in tile_groups(len(regions), len(point_tiles)):
-        reach = tiles_in_reach(regions, group, point_tiles, log_weights, data.kernel, TILE_SHARE * delta)
+    for group, reach in tiles_in_reach(regions, point_tiles, data.log_weight, data.kernel, TILE_SHARE * delta):
 
         def pool_region(number: int, first: int = group.start, reach: KeptTiles = reach) -> Pooled:
             row = number - first
-            pieces = tuple(_pieces(_runs(reach.kept[row], point_tiles), PREPARED_POINTS))
+            pieces = tuple(_pieces(reach.kept[row], point_tiles))
             log_pruned = float(reach.pruned_share[row].log() + reach.log_floor[row])
             query = ordered.query[regions.rows(number)]
             region = Region(ordered, query, pieces, prepare, finish, value_range, log_pruned)
+            if not pieces:
+                return empty(len(query), columns, query)
             return _pool_pruned(region, delta) if by_point else _pool_all(region)
 
         parts += threads.parallel_map(pool_region, group)
     return Pooled(*(regions.original_order(part) for part in concatenate(parts, columns, data.query)))
 
 
-def tile_groups(query_tiles: int, point_tiles: int) -> Iterator[range]:
-    """Ranges of query tiles whose boxes are compared with those of all point tiles at once."""
-    size = max(1, TILE_PAIRS // point_tiles)
-    return (range(low, min(low + size, query_tiles)) for low in range(0, query_tiles, size))
-
-
-def log_tile_weights(points: Tiles, log_weight: Float[Tensor, " n"] | None) -> Float[Tensor, " tiles"]:
-    """The log of the total weight in each tile."""
-    if log_weight is None:
-        return torch.tensor(points.start, dtype=torch.float64).diff().log()
-    return torch.stack([log_weight[points.rows(tile)].logsumexp(0) for tile in range(len(points))])
-
-
 def tiles_in_reach(
+    queries: Tiles, points: Tiles, log_weight: Float[Tensor, " n"] | None, kernel: str, delta: float
+) -> Iterator[tuple[range, KeptTiles]]:
+    """Pairs of tiles that are needed for an error of `delta` of the total weight, for one range of query tiles after
+    another. `log_weight` is in the order in which the points came.
+    """
+    if log_weight is None:
+        log_weights = torch.tensor(points.start, dtype=torch.float64).diff().log()
+    else:
+        ordered = log_weight[points.order]
+        log_weights = torch.stack([ordered[points.rows(tile)].logsumexp(0) for tile in range(len(points))])
+    size = max(1, TILE_PAIRS // len(points))
+    for start in range(0, len(queries), size):
+        group = range(start, min(start + size, len(queries)))
+        yield group, _kept_tiles(queries, group, points, log_weights, kernel, delta)
+
+
+def _kept_tiles(
     queries: Tiles, group: range, points: Tiles, log_weights: Float[Tensor, " tiles"], kernel: str, delta: float
 ) -> KeptTiles:
-    """Pairs of tiles that are needed for an error of `delta` of the total weight. NaN is kept."""
+    """Tiles of points that a range of query tiles needs. NaN is kept."""
     low, high = (side[group.start : group.stop].unsqueeze(1) for side in (queries.low, queries.high))
     gap = torch.maximum(points.low - high, low - points.high).clamp_min(0)
     nearest = gap.square().sum(-1) * (1 - SQUARE_ERROR)
@@ -196,34 +255,27 @@ def tiles_in_reach(
     return KeptTiles(kept, log_floor, torch.where(spare, together, 0.0).amax(-1))
 
 
-def _runs(kept: Bool[Tensor, " tiles"], points: Tiles) -> list[slice]:
-    """Kept tiles as runs of points."""
+def _pieces(kept: Bool[Tensor, " tiles"], points: Tiles) -> Iterator[list[slice]]:
+    """Runs of points in the kept tiles, in groups of at most PREPARED_POINTS points."""
     edges = torch.nn.functional.pad(kept.to(torch.int8), (1, 1)).diff().nonzero().squeeze(-1).tolist()
-    return [slice(points.start[a], points.start[b]) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-
-
-def _pieces(runs: Sequence[slice], largest: int) -> Iterator[list[slice]]:
-    """Runs in groups of at most `largest` points."""
     piece: list[slice] = []
     count = 0
-    for run in runs:
-        for low in range(run.start, run.stop, largest):
-            part = slice(low, min(low + largest, run.stop))
-            if piece and count + part.stop - part.start > largest:
+    for first, last in zip(edges[::2], edges[1::2], strict=True):
+        stop = points.start[last]
+        for low in range(points.start[first], stop, PREPARED_POINTS):
+            high = min(low + PREPARED_POINTS, stop)
+            if piece and count + high - low > PREPARED_POINTS:
                 yield piece
                 piece, count = [], 0
-            piece.append(part)
-            count += part.stop - part.start
+            piece.append(slice(low, high))
+            count += high - low
     if piece:
         yield piece
 
 
 def _pool_all(region: Region) -> Pooled:
     """The average over every point of a region's pieces."""
-    if not region.pieces:
-        return empty(len(region.query), region.points.values.shape[1], region.query)
-    rows = slice(0, len(region.query))
-    state = reduce(merge, (piece().pool_tiles([rows], [None]) for piece in region.prepared()))
+    state = _pool_rows(region.prepared(), slice(None))
     return region.with_pruning_error(state, torch.full_like(state.lse, region.log_pruned))
 
 
@@ -232,8 +284,6 @@ def _pool_pruned(region: Region, delta: float) -> Pooled:
 
     A query at which more than `delta` of the weight was pruned is computed again with all points.
     """
-    if not region.pieces:
-        return _pool_all(region)
     inner = tiles(region.query, QUERIES)
     region = region._replace(query=region.query[inner.order])
     pieces = region.prepared()
@@ -267,8 +317,8 @@ def _estimate_log_floor(pieces: Pieces, tiles: Sequence[slice]) -> Float[Tensor,
     return torch.stack([tile.min() for tile in lse.split([len(rows) for rows in chosen])]) - math.log(2)
 
 
-def _pool_rows(pieces: Pieces, rows: Int[Tensor, " rows"]) -> Pooled:
-    return reduce(merge, (piece().pool_rows(rows) for piece in pieces))
+def _pool_rows(pieces: Pieces, rows: Rows) -> Pooled:
+    return reduce(merge, (piece().pool_tiles([rows], [None]) for piece in pieces))
 
 
 def _pruned_share(log_pruned: Float[Tensor, " q"], state: Pooled) -> Float[Tensor, " q"]:

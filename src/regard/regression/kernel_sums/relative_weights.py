@@ -24,13 +24,8 @@ from regard.engine import threads
 from regard.operands import NEVER
 from regard.regression.kernel_sums import pruned_sum
 from regard.regression.kernel_sums.categorical import Categories, by_category
-from regard.regression.kernel_sums.kd_tree import Tiles, tiles
-from regard.regression.kernel_sums.sample import (
-    EXACT_PAIRS,
-    Sample,
-    scale_of,
-    standardise,
-)
+from regard.regression.kernel_sums.pruned_sum import Tiles, tiles
+from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, scale_of, standardise
 from regard.regression.kernel_sums.state import Pooled
 
 TILE_PAIRS = 1 << 18  # pairs at a time
@@ -97,7 +92,9 @@ def for_neighbourhoods(
 
     Points are pruned that weigh less than PRUNED_SHARE of all together.
     """
-    unit, weighted = feature_units(sample), _weighted_rows(sample)
+    unit, weighted = feature_units(sample), torch.arange(len(sample.x), device=sample.x.device)
+    if sample.log_weight is not None:
+        weighted = weighted[sample.log_weight > NEVER]
 
     def run(task: _Task) -> tuple[Tensor, ...]:
         points = weighted if task.points is None else weighted[task.points()]
@@ -139,12 +136,6 @@ class _Task(NamedTuple):
     points: Callable[[], Int[Tensor, " n"]] | None = None  # among the points of positive weight; None: all
 
 
-def _weighted_rows(sample: Sample) -> Int[Tensor, " n"]:
-    """Rows of the points of positive weight."""
-    rows = torch.arange(len(sample.x), device=sample.x.device)
-    return rows if sample.log_weight is None else rows[sample.log_weight > NEVER]
-
-
 def feature_units(sample: Sample) -> Float[Tensor, " dim"]:
     """The unit of each feature: its bandwidth, or its standard deviation where the bandwidth is infinite."""
     finite = torch.isfinite(sample.bandwidth)
@@ -159,10 +150,9 @@ def _tasks(sample: Sample, query: Float[Tensor, "q dim"]) -> list[_Task]:
     few = len(query) * n <= EXACT_PAIRS
     size = max(1, TILE_PAIRS // n) if few else min(max(1, len(query) // MAX_TILE_QUERIES), MAX_TILE_QUERIES)
     point_tiles, query_tiles = tiles(data.x, pruned_sum.POINTS), tiles(data.query, size)
-    log_weights = pruned_sum.log_tile_weights(point_tiles, data.log_weight)
     tasks: list[_Task] = []
-    for group in pruned_sum.tile_groups(len(query_tiles), len(point_tiles)):
-        reach = pruned_sum.tiles_in_reach(query_tiles, group, point_tiles, log_weights, data.kernel, PRUNED_SHARE)
+    in_reach = pruned_sum.tiles_in_reach(query_tiles, point_tiles, data.log_weight, data.kernel, PRUNED_SHARE)
+    for group, reach in in_reach:
         tasks += [
             _Task(query_tiles.order[query_tiles.rows(tile)], partial(_members, point_tiles, kept))
             for tile, kept in zip(group, reach.kept, strict=True)

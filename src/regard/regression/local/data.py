@@ -18,7 +18,7 @@ from regard.attention import attend
 from regard.operands import NEVER
 from regard.regression.kernel_sums import clamp, engine, relative_weights
 from regard.regression.kernel_sums.categorical import Categories
-from regard.regression.kernel_sums.fourier_gradient import Gradient
+from regard.regression.kernel_sums.fourier import Gradient
 from regard.regression.kernel_sums.relative_weights import Statistic
 from regard.regression.kernel_sums.sample import Sample, extent
 from regard.regression.kernel_sums.state import Pooled
