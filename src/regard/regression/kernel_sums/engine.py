@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -58,8 +59,9 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, pl
 
 
 def restored(data: Standardised, state: Pooled) -> Pooled:
-    """A state of standardised data in the user's units."""
-    return state._replace(mean=data.restore_mean(state.mean, state.lse))
+    """A state of standardised data in the user's units; the mean is 0 where no point is in reach."""
+    mean = torch.addcmul(data.mean, state.mean, data.scale)
+    return state._replace(mean=torch.where(state.lse.unsqueeze(-1) == NEVER, 0.0, mean))
 
 
 def _repair_far_queries(sample: Sample, query: Float[Tensor, "q dim"], state: Pooled, tol: float) -> Pooled:

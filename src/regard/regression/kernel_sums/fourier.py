@@ -276,18 +276,10 @@ def _gradient_inside(data: Standardised, series: Series) -> tuple[Float[Tensor, 
     modes, mass, _ = spectrum(data, series)
     derivatives = [modes * 1j * kappa for kappa in series.frequencies()]
     sums = nufft.type2(series.radians(data.query), torch.cat([modes, *derivatives]), series.eps)
-    by_order = torch.view_as_real(sums).unflatten(0, (-1, len(modes)))
-    n, rows = len(data.x), torch.tensor(mass, dtype=torch.float64)
-    return _quotients(by_order, data.values.shape[1], series.error(n) * rows, series.error(n, 1) * rows)
-
-
-def _quotients(
-    sums: Float[Tensor, "functions rows q 2"],
-    columns: int,
-    off: Float[Tensor, " rows"],
-    off_derivative: Float[Tensor, " rows"],
-) -> tuple[Float[Tensor, "axes q columns"], Float[Tensor, " q"]]:
-    """The quotient rule, and what the errors of its four parts do to it."""
+    sums = torch.view_as_real(sums).unflatten(0, (-1, len(modes)))  # (functions, rows, q, 2)
+    off, off_derivative = (series.error(len(data.x), order) * torch.tensor(mass).double() for order in (0, 1))
+    # The quotient rule, and what the errors of its four parts do to it.
+    columns = data.values.shape[1]
     weight, weight_derivatives = sums[0, 0, :, 0], sums[1:, 0, :, 0]
     least = weight - off[0]
     least = torch.where(least > 0, least, math.nan)

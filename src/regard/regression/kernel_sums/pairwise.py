@@ -20,7 +20,7 @@ from regard.attention import attend
 from regard.engine.fused import kernel
 from regard.operands import NEVER
 from regard.regression.kernel_sums import pruned_sum
-from regard.regression.kernel_sums.sample import Standardised, log_kernel, squared_distance
+from regard.regression.kernel_sums.sample import Standardised, kernel_score, log_kernel, squared_distance
 from regard.regression.kernel_sums.state import Pooled, concatenate, empty, merge
 
 TILE_PAIRS = 1 << 18  # pairs of a tile: a few buffers of them stay in the cache
@@ -60,7 +60,7 @@ def _pool_tile(query: Float[Tensor, "q dim"], data: Standardised, points: slice)
 
 def pool_by_attention(data: Standardised) -> Pooled:
     """The average over all pairs by one call of `attend`."""
-    answer = attend(data.query, data.x, data.values, score=data.score())
+    answer = attend(data.query, data.x, data.values, score=kernel_score(data.kernel, data.log_weight))
     lse = answer.weights.logsumexp()
     return Pooled(lse, answer.output, torch.zeros_like(lse))
 

@@ -150,27 +150,22 @@ def obstacle(name: Name, workload: Workload) -> str | None:
 
 def seconds(name: Name, workload: Workload) -> float:
     """The estimated cost of a plan, without repairs."""
-    rows = workload.points + workload.queries
+    rows, many = workload.points + workload.queries, workload.pairs > EXACT_PAIRS
     if name == "fast":
         series = fourier.widest_series(workload.extent, workload.tol)
         transforms = sum(transform_seconds(series, points) for points in (workload.points, workload.queries))
         return (workload.columns + 2) // 2 * transforms + STANDARDISE_COORDINATE * workload.dim * rows
-    if name == "cells":
-        return workload.pairs * workload.share * pair_seconds(workload) * PRUNED_PAIR + rows * PRUNED_POINT
-    return workload.pairs * pair_seconds(workload)
+    if workload.kernel != "gaussian":
+        pairs = workload.pairs * (PAIR_DIRECT + PAIR_DIRECT_FEATURE * workload.dim)
+    else:
+        pairs = workload.pairs * (PAIR_SINGLE if many and workload.tol >= SINGLE_TOL else PAIR_DOUBLE)
+    return pairs * workload.share * PRUNED_PAIR + rows * PRUNED_POINT if name == "cells" else pairs
 
 
 def transform_seconds(series: Series, points: int, larger_grid: float = 1.0) -> float:
     """The cost of one non-uniform transform; the grid may be `larger_grid` times that of the series."""
     width = math.ceil(-math.log10(series.eps)) + 1  # grid cells that a point is spread over, along each axis
     return SPREAD_POINT * points * width ** len(series.modes) + GRID_CELL * series.cells * larger_grid
-
-
-def pair_seconds(workload: Workload) -> float:
-    """The cost of one pair of query and point."""
-    if workload.kernel != "gaussian":
-        return PAIR_DIRECT + PAIR_DIRECT_FEATURE * workload.dim
-    return PAIR_DOUBLE if workload.pairs <= EXACT_PAIRS or workload.tol < SINGLE_TOL else PAIR_SINGLE
 
 
 def _reason(name: Name, workload: Workload, costs: dict[Name, float]) -> str:
@@ -201,9 +196,9 @@ def estimate_share_in_reach(sample: Sample, query: Float[Tensor, "q dim"], tol: 
     few = replace(few, log_weight=weight + math.log(n / len(few.x)))  # with the weight of all
     data = standardise(few, _every(query, ESTIMATE_QUERIES))
     members = max(1, min(len(data.query), round(pruned_sum.QUERIES / len(query) * len(data.query))))
-    tiles = torch.stack(
-        [_nearest_in_cube(centre, data.query, members) for centre in _every(data.query, ESTIMATE_TILES)]
-    )
+    centres = _every(data.query, ESTIMATE_TILES)
+    distances = [(data.query - centre).abs().amax(-1) for centre in centres]  # in the maximum norm
+    tiles = torch.stack([data.query[distance.topk(members, largest=False).indices] for distance in distances])
     kept = _mean_points_kept(data, tiles, max(tol, pruned_sum.NEGLIGIBLE))
     return min(1.0, max(kept / len(data.x), pruned_sum.POINTS / n))
 
@@ -213,14 +208,6 @@ def _every(rows: Float[Tensor, "n ..."], count: int) -> Float[Tensor, "some ..."
     if len(rows) <= count:
         return rows
     return rows[torch.linspace(0, len(rows) - 1, count, dtype=torch.float64).long()]
-
-
-def _nearest_in_cube(
-    centre: Float[Tensor, " dim"], query: Float[Tensor, "q dim"], members: int
-) -> Float[Tensor, "members dim"]:
-    """A tile of queries: the `members` nearest to a centre in the maximum norm."""
-    distance = (query - centre).abs().amax(-1)
-    return query[distance.topk(members, largest=False).indices]
 
 
 def _mean_points_kept(data: Standardised, tiles: Float[Tensor, "tiles members dim"], tol: float) -> float:

@@ -48,13 +48,6 @@ class Neighbours(NamedTuple):
         return torch.from_numpy(np.add.reduceat(terms.numpy(), (self.length.cumsum(0) - self.length).numpy()))
 
 
-class CellList(NamedTuple):
-    """Neighbours whose points are places in `order`: neighbours of one query stand in runs there."""
-
-    order: Int[Tensor, " m"]  # row of each point: the points near any query, sorted by cell
-    blocks: Iterator[Neighbours]
-
-
 def runs_to_lists(
     query: Int[Tensor, " runs"], start: Int[Tensor, " runs"], stop: Int[Tensor, " runs"]
 ) -> Iterator[Neighbours]:
@@ -122,10 +115,11 @@ def cell_list(
     high: Float[Tensor, " dim"],
     query: Float[Tensor, "q dim"],
     radius: Float[Tensor, " q"],
-) -> CellList:
+) -> tuple[Int[Tensor, " m"], Iterator[Neighbours]]:
     """The points within each query's own radius, and some beyond it. `low` and `high` hold all points.
 
-    Points are sorted by cell, row after row; each query reads the part of each row that its ball touches.
+    The first result is an order: the points near any query, sorted by cell, row after row. Each query reads the part of
+    each row that its ball touches, so its neighbours stand in runs. The points of the lists are places in that order.
     """
     points, at = x.T, query.T
     radius = radius * RADIUS_SLACK
@@ -134,7 +128,7 @@ def cell_list(
     grid = Grid.of(low, high, [side] * (len(points) - 1) + [side / LAST_AXIS_CELLS])
     near = _near_any_query(Grid.of(low, high, [largest] * len(points)), points, at)
     key, order = torch.sort(grid.keys(points if near is None else points[:, near]))
-    return CellList(order if near is None else near[order], runs_to_lists(*_runs_in_ball(grid, at, radius, key)))
+    return order if near is None else near[order], runs_to_lists(*_runs_in_ball(grid, at, radius, key))
 
 
 def _near_any_query(

@@ -67,10 +67,6 @@ class Standardised:
         low, high = torch.aminmax(self.values, dim=0)
         return max(1.0, float((high - low).max()))
 
-    def score(self) -> Score:
-        """log K + log s, as a score of attention."""
-        return kernel_score(self.kernel, self.log_weight)
-
     def with_query(self, query: Float[Tensor, "p dim"]) -> Standardised:
         """This sample with other queries."""
         return replace(self, query=query)
@@ -79,10 +75,6 @@ class Standardised:
         """Some of the points; `take` selects rows of a tensor."""
         weight = None if self.log_weight is None else take(self.log_weight)
         return replace(self, x=take(self.x), values=take(self.values), log_weight=weight)
-
-    def restore_mean(self, mean: Float[Tensor, "p columns"], lse: Float[Tensor, " p"]) -> Float[Tensor, "p columns"]:
-        """Averages in the user's units; 0 where no point is in reach."""
-        return torch.where(lse.unsqueeze(-1) == NEVER, 0.0, torch.addcmul(self.mean, mean, self.scale))
 
 
 def relevant(sample: Sample, query: Float[Tensor, "q dim"]) -> tuple[Sample, Float[Tensor, "q finite"]]:

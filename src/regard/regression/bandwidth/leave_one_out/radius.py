@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
@@ -21,11 +20,11 @@ from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.kernel_sums.radius_search import (
     MAX_CELL_RADIUS,
     PRUNED_SHARE,
-    RADIUS_SLACK,
+    KdTree,
     Neighbours,
-    blocks_of_lists,
+    SortedAxis,
     cell_list,
-    runs_to_lists,
+    search_index,
 )
 from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF, extent
 
@@ -48,18 +47,8 @@ class Radius:
         return float(torch.logsumexp(self.problem.log_weights, 0))
 
     @cached_property
-    def sorted_axis(self) -> tuple[Float[Tensor, " n"], Int[Tensor, " n"], Int[Tensor, " n"]]:
-        """One feature: its values in order, the row of each, and the place of each row."""
-        ordered, row = torch.sort(self.x[:, 0], stable=True)
-        place = torch.empty_like(row)
-        place[row] = torch.arange(len(row))
-        return ordered, row, place
-
-    @cached_property
-    def tree(self) -> Any:
-        from scipy.spatial import KDTree
-
-        return KDTree(self.x.numpy(), balanced_tree=False, compact_nodes=False)
+    def index(self) -> SortedAxis | KdTree:
+        return search_index(self.x)
 
     def rows(
         self, h: Float[Tensor, " axes"], rows: Int[Tensor, " some"], log_floor: Float[Tensor, " some"], tol: float
@@ -84,52 +73,34 @@ class Radius:
     def _weight_of_neighbour(self, h: Tensor, rows: Int[Tensor, " some"]) -> Float[Tensor, " some"]:
         """Log weight of one other point at each row; the nearest of one bandwidth is near at any."""
         log_weight = self.problem.log_weights
-        if len(self.axes) == 1:
-            _, row, place = self.sorted_axis
-            sides = [place[rows] + step for step in (-1, 1)]
-            others = [row[side.clamp(0, len(row) - 1)] for side in sides]
-            valid = [(side >= 0) & (side < len(row)) for side in sides]
+        if isinstance(self.index, SortedAxis):
+            place = torch.searchsorted(self.index.sorted, self.x[rows, 0]).unsqueeze(1) + torch.arange(-1, 2)
+            nearest = self.index.order[place.clamp(0, len(self.x) - 1)]
         else:
-            _, nearest = self.tree.query(self.x[rows].numpy(), k=min(3, len(self.x)))
-            others = list(torch.from_numpy(nearest).unbind(1))
-            valid = [other != rows for other in others]
+            nearest = torch.from_numpy(self.index.tree.query(self.x[rows].numpy(), k=min(3, len(self.x)))[1])
         best = torch.full((len(rows),), NEVER, dtype=torch.float64)
         if self.problem.log_kept is not None:
             best = log_weight[rows] + self.problem.log_kept[rows]
-        for other, is_other in zip(others, valid, strict=True):
+        for other in nearest.unbind(1):
             square = ((self.x[other] - self.x[rows]) / h).square().sum(1)
-            best = torch.where(is_other, torch.maximum(best, log_weight[other] - square / 2), best)
+            best = torch.where(other != rows, torch.maximum(best, log_weight[other] - square / 2), best)
         return torch.where(best == NEVER, NO_OTHER_POINT, best)  # only weights of 0 around it
 
     def _neighbours(self, h: Tensor, rows: Tensor, radius: Float[Tensor, " some"]) -> Iterator[Neighbours]:
         """Points within the radius of each row, as lists whose queries are places in `rows`."""
         everyone = torch.arange(len(rows))
-        if len(self.axes) == 1:
-            ordered, row, _ = self.sorted_axis
-            at, reach = self.x[rows, 0], radius * float(h[0]) * RADIUS_SLACK
-            start = torch.searchsorted(ordered, at - reach)
-            stop = torch.searchsorted(ordered, at + reach, right=True)
-            for near in runs_to_lists(everyone, start, stop):
-                yield near._replace(points=row[near.points])
-            return
-        in_cells = radius <= MAX_CELL_RADIUS
-        if in_cells.any():
-            some = everyone[in_cells]
+        in_cells = (radius <= MAX_CELL_RADIUS) & (len(self.axes) > 1)  # one feature is sorted once for all bandwidths
+        some, rest = everyone[in_cells], everyone[~in_cells]
+        if len(some):
             x = (self.x.T / h.unsqueeze(1)).T
             order, blocks = cell_list(x, *extent(x), x.T[:, rows[some]].T, radius[some])
             for near in blocks:
                 yield near._replace(points=order[near.points], query=some[near.query])
-        if not in_cells.all():
-            yield from self._in_tree(h, rows, radius, everyone[~in_cells])
-
-    def _in_tree(self, h: Tensor, rows: Tensor, radius: Tensor, some: Int[Tensor, " far"]) -> Iterator[Neighbours]:
-        """Points in a ball of the widest bandwidth, from the tree."""
-        at, reach = self.x[rows[some]].numpy(), (radius[some] * float(h.max()) * RADIUS_SLACK).numpy()
-        length = torch.from_numpy(self.tree.query_ball_point(at, reach, return_length=True))
-        for block in blocks_of_lists(length):
-            lists = self.tree.query_ball_point(at[block], reach[block])
-            points = np.concatenate([np.asarray(one, dtype=np.int64) for one in lists])
-            yield Neighbours(torch.from_numpy(points), some[block], length[block])
+        if len(rest):
+            order = self.index.order
+            for near in self.index.within(self.x[rows[rest]], radius[rest] * h.max()):  # in the widest bandwidth
+                points = near.points if order is None else order[near.points]
+                yield near._replace(points=points, query=rest[near.query])
 
     def _add(self, h: Tensor, rows: Tensor, log_floor: Tensor, near: Neighbours, total: Tensor) -> None:
         """Add the weighted sums of [1, y], and of [1, y] ((x_i - x_j) / h)^2 of each axis, to each row."""
