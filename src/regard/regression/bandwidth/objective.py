@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.operands import NEVER
@@ -14,7 +14,7 @@ from regard.regression.bandwidth.leave_one_out.fourier import RANGE, SEARCH_TOL,
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise, lines_of_moments, scaled
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.kernel_sums import engine, relative_weights
-from regard.regression.kernel_sums.categorical import Categories
+from regard.regression.kernel_sums.categorical import Categories, by_category
 from regard.regression.kernel_sums.plan import LEAVE_ONE_OUT_CALLS, LEAVE_ONE_OUT_PAIR, transform_seconds
 from regard.regression.kernel_sums.relative_weights import LeaveOut
 from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample
@@ -136,15 +136,18 @@ def _line_residuals(
         redo = doubt.nonzero().flatten()
     if not len(redo):
         return sample.values - value
-    middle, query = sample.values.mean(0), sample.x[redo]
+    middle = sample.values.mean(0)
     statistic = partial(exact_value, sample.values - middle)
-    leave_out = LeaveOut(redo, None if log_kept is None else log_kept[redo])
+
+    def exact(group: Sample, rows: Int[Tensor, " some"]) -> tuple[Tensor, ...]:
+        own = redo[rows]
+        leave_out = LeaveOut(own, None if log_kept is None else log_kept[own])
+        return relative_weights.for_neighbourhoods(group, sample.x[own], statistic, leave_out)
+
     if categories is None:
-        lse, line = relative_weights.for_neighbourhoods(sample, query, statistic, leave_out)
+        lse, line = exact(sample, torch.arange(len(redo), device=redo.device))
     else:
-        lse, line = relative_weights.for_neighbourhoods_by_category(
-            sample, categories, query, categories.codes[redo], statistic, leave_out
-        )
+        lse, line = by_category(sample, categories, categories.codes[redo], exact)
     value[redo] = line + middle
     result = sample.values - value
     alone = redo[lse == NEVER]
@@ -172,4 +175,7 @@ def _pool(sample: Sample, categories: Categories | None, tol: float) -> Pooled:
     """Kernel average at the points of the sample."""
     if categories is None:
         return engine.pool(sample, sample.x, tol=tol)
-    return engine.pool_by_category(sample, categories, sample.x, categories.codes, tol=tol)
+    parts = by_category(
+        sample, categories, categories.codes, lambda group, rows: engine.pool(group, sample.x[rows], tol=tol)
+    )
+    return Pooled(*parts)

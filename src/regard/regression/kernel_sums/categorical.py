@@ -64,6 +64,8 @@ def by_category(
     `function` is given a sample whose weights include the categorical kernel, and the rows of its queries. The first of
     its results is the log of the total weight; where that is -inf, the points that differ in more categories are tried.
     """
+    if not len(codes):
+        return function(sample, torch.arange(0, device=codes.device))
     results: tuple[Tensor, ...] = ()
     combinations, group = torch.unique(codes, dim=0, return_inverse=True)
     for number, combination in enumerate(combinations):

@@ -11,14 +11,7 @@ from torch import Tensor
 from regard import kernels
 from regard.engine import threads
 from regard.operands import NEVER
-from regard.regression.kernel_sums import (
-    fourier,
-    pairwise,
-    pairwise_float32,
-    radius_search,
-    relative_weights,
-)
-from regard.regression.kernel_sums.categorical import Categories, by_category
+from regard.regression.kernel_sums import fourier, pairwise, pairwise_float32, radius_search, relative_weights
 from regard.regression.kernel_sums.fourier import Gradient
 from regard.regression.kernel_sums.plan import SINGLE_TOL, Plan, plan_for
 from regard.regression.kernel_sums.sample import (
@@ -76,23 +69,6 @@ def _repair_far_queries(sample: Sample, query: Float[Tensor, "q dim"], state: Po
     if not len(far) or not len(sample.x) or heaviest == NEVER or kernels.get(sample.kernel).compact:
         return state
     return state.replaced(far, relative_weights.pool(sample, query[far]))
-
-
-def pool_by_category(
-    sample: Sample,
-    categories: Categories,
-    query: Float[Tensor, "q dim"],
-    codes: Float[Tensor, "q features"],
-    *,
-    tol: float = 1e-6,
-    plan: str = "auto",
-) -> Pooled:
-    """The average at each query of a sample with categorical features, whose categories at the queries are `codes`."""
-    if not len(query):
-        return empty(0, sample.values.shape[1], query)
-    return Pooled(
-        *by_category(sample, categories, codes, lambda group, rows: pool(group, query[rows], tol=tol, plan=plan))
-    )
 
 
 def gradient(

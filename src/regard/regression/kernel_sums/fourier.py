@@ -277,7 +277,8 @@ def _gradient_inside(data: Standardised, series: Series) -> tuple[Float[Tensor, 
     derivatives = [modes * 1j * kappa for kappa in series.frequencies()]
     sums = nufft.type2(series.radians(data.query), torch.cat([modes, *derivatives]), series.eps)
     sums = torch.view_as_real(sums).unflatten(0, (-1, len(modes)))  # (functions, rows, q, 2)
-    off, off_derivative = (series.error(len(data.x), order) * torch.tensor(mass).double() for order in (0, 1))
+    rows = torch.tensor(mass, dtype=torch.float64)
+    off, off_derivative = (series.error(len(data.x), order) * rows for order in (0, 1))
     # The quotient rule, and what the errors of its four parts do to it.
     columns = data.values.shape[1]
     weight, weight_derivatives = sums[0, 0, :, 0], sums[1:, 0, :, 0]

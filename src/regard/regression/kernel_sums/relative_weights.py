@@ -23,7 +23,6 @@ from regard import kernels
 from regard.engine import threads
 from regard.operands import NEVER
 from regard.regression.kernel_sums import pruned_sum
-from regard.regression.kernel_sums.categorical import Categories, by_category
 from regard.regression.kernel_sums.pruned_sum import Tiles, tiles
 from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, scale_of, standardise
 from regard.regression.kernel_sums.state import Pooled
@@ -52,10 +51,6 @@ class LeaveOut(NamedTuple):
 
     points: Int[Tensor, " q"]
     log_kept: Float[Tensor, " q"] | None = None  # None: nothing is kept
-
-    def rows(self, rows: Int[Tensor, " p"]) -> LeaveOut:
-        """Those of some queries."""
-        return LeaveOut(self.points[rows], None if self.log_kept is None else self.log_kept[rows])
 
 
 Statistic = Callable[[Neighbourhood], tuple[Tensor, ...]]  # results have a row for each query
@@ -109,24 +104,6 @@ def for_neighbourhoods(
     parts = threads.parallel_map(run, tasks) if query.device.type == "cpu" else [run(task) for task in tasks]
     original = torch.argsort(torch.cat([task.queries for task in tasks]))
     return tuple(torch.cat(part)[original] for part in zip(*parts, strict=True))
-
-
-def for_neighbourhoods_by_category(
-    sample: Sample,
-    categories: Categories,
-    query: Float[Tensor, "q dim"],
-    codes: Float[Tensor, "q features"],
-    statistic: Statistic,
-    leave_out: LeaveOut | None = None,
-) -> tuple[Tensor, ...]:
-    """`for_neighbourhoods` of a sample with categorical features, whose categories at the queries are `codes`."""
-    if not len(query):
-        return for_neighbourhoods(sample, query, statistic, leave_out)
-
-    def of_group(group: Sample, rows: Tensor) -> tuple[Tensor, ...]:
-        return for_neighbourhoods(group, query[rows], statistic, None if leave_out is None else leave_out.rows(rows))
-
-    return by_category(sample, categories, codes, of_group)
 
 
 class _Task(NamedTuple):

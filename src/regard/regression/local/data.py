@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard import kernels, scores
 from regard.attention import attend
 from regard.operands import NEVER
 from regard.regression.kernel_sums import clamp, engine, relative_weights
-from regard.regression.kernel_sums.categorical import Categories
+from regard.regression.kernel_sums.categorical import Categories, by_category
 from regard.regression.kernel_sums.fourier import Gradient
 from regard.regression.kernel_sums.relative_weights import Statistic
 from regard.regression.kernel_sums.sample import Sample, extent
@@ -216,16 +216,22 @@ class MixedData(Data):
     def _average(self, sample: Sample, query: Float[Tensor, "q features"], tol: float) -> Pooled:
         """Kernel average under the product of the kernels of numeric features and of categories."""
         points, codes = self.numeric(query), query[:, list(self.category_columns)]
-        return engine.pool_by_category(sample, self.categories, points, codes, tol=tol, plan=self.plan)
+
+        def average(group: Sample, rows: Int[Tensor, " rows"]) -> Pooled:
+            return engine.pool(group, points[rows], tol=tol, plan=self.plan)
+
+        return Pooled(*by_category(sample, self.categories, codes, average))
 
     def gradient(self, query: Float[Tensor, "q features"]) -> None:
         """None: a Fourier series knows no categories."""
 
     def from_points(self, query: Float[Tensor, "q features"], statistic: Statistic) -> tuple[Tensor, ...]:
-        codes = query[:, list(self.category_columns)]
-        return relative_weights.for_neighbourhoods_by_category(
-            self.sample, self.categories, self.numeric(query), codes, statistic
-        )
+        points, codes = self.numeric(query), query[:, list(self.category_columns)]
+
+        def around(group: Sample, rows: Int[Tensor, " rows"]) -> tuple[Tensor, ...]:
+            return relative_weights.for_neighbourhoods(group, points[rows], statistic)
+
+        return by_category(self.sample, self.categories, codes, around)
 
     def _squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> MixedData:
         sample = super()._squared(kernel, narrower, values).sample
