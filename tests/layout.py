@@ -66,7 +66,7 @@ ROOMS = (
         ),
         room("validation encoding pandas_output", "input checks; categories; data frames"),
         room("out_of_core", "data larger than memory: Parquet, Dask, memory maps"),
-        room("cross_validation confidence persistence", "leave-one-out of a fit; standard errors; model files"),
+        room("cross_validation persistence", "leave-one-out of a fit and standard errors; model files"),
         room("estimator", "the scikit-learn estimator"),
     ),
     room("datasets", "data that is generated"),

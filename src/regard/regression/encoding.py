@@ -14,6 +14,7 @@ import numpy as np
 from regard.errors import ChoiceError, DataError, ShapeError
 
 Categories = Mapping[int, np.ndarray]  # position of a categorical column -> its sorted categories
+CATEGORY_DTYPES = ("category", "object", "str", "string")  # of pandas, for categorical="auto"
 
 # Which columns
 
@@ -24,29 +25,19 @@ def categorical_columns(categorical: Any, X: Any) -> tuple[int, ...]:
     if categorical is None or not _width(X):
         return ()
     if isinstance(categorical, str) and categorical == "auto":
-        return tuple(column for column in range(len(names)) if _is_category_dtype(X.iloc[:, column].dtype))
-    if isinstance(categorical, str) or not _is_list(categorical):
-        msg = (
+        return tuple(column for column in range(len(names)) if str(X.iloc[:, column].dtype) in CATEGORY_DTYPES)
+    is_list = isinstance(categorical, Iterable) and getattr(categorical, "ndim", 1) == 1
+    if isinstance(categorical, str) or not is_list:
+        raise ChoiceError(
             f"categorical must be None, 'auto', a list of columns or one of a bool for each, but it is {categorical!r}"
         )
-        raise ChoiceError(msg)
     chosen = list(categorical)
     if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
-        return _masked(chosen, _width(X))
+        if len(chosen) != _width(X):
+            has = f"each of the {_width(X)} columns, but has {len(chosen)}"
+            raise ShapeError(f"categorical, where it is a mask, must have one bool for {has}")
+        return tuple(np.flatnonzero(chosen).tolist())
     return tuple(sorted({_position(one, names, _width(X)) for one in chosen}))
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Iterable) and getattr(value, "ndim", 1) == 1
-
-
-def _masked(mask: Sequence[bool], width: int) -> tuple[int, ...]:
-    if len(mask) != width:
-        msg = (
-            f"categorical, where it is a mask, must have one bool for each of the {width} columns, but has {len(mask)}"
-        )
-        raise ShapeError(msg)
-    return tuple(column for column, marked in enumerate(mask) if marked)
 
 
 def _width(X: Any) -> int:
@@ -60,10 +51,6 @@ def _has_columns(X: Any, categories: Categories) -> bool:
     return all(column < _width(X) for column in categories)
 
 
-def _is_category_dtype(dtype: Any) -> bool:
-    return str(dtype) in ("category", "object", "str", "string")
-
-
 def _position(column: Any, names: Sequence[Any], width: int) -> int:
     if isinstance(column, bool | np.bool_):
         msg = f"categorical must be a list of columns or one of a bool for each, but {column} stands among columns"
@@ -73,8 +60,7 @@ def _position(column: Any, names: Sequence[Any], width: int) -> int:
     if isinstance(column, int | np.integer) and -width <= column < width:
         return int(column) % width
     offered = ", ".join(map(str, names)) if names else f"0 to {width - 1}"
-    msg = f"categorical names the column {column!r}, but the columns are {offered}"
-    raise ChoiceError(msg)
+    raise ChoiceError(f"categorical names the column {column!r}, but the columns are {offered}")
 
 
 # Categories and their codes

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from regard.errors import ShapeError, UnsupportedError
 from regard.kernels import Kernel
-from regard.regression import confidence, cross_validation, encoding, validation
+from regard.regression import cross_validation, encoding, validation
 from regard.regression.cross_validation import LocalFit
 from regard.regression.kernel_sums import clamp, engine
 from regard.regression.kernel_sums.sample import Sample
@@ -160,8 +160,8 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         X, y = validation.training_data(self, encoding.encode(X, self.categories_), y, reset=True)
         lambdas = {column: encoding.largest_lambda(known) for column, known in self.categories_.items()}
         bandwidth = validation.checked_bandwidth(self.bandwidth, X.shape[1], lambdas)
-        ranges = self._checked_ranges(X, y, None if isinstance(bandwidth, str) else bandwidth)
-        self._store_arrays(X, y, validation.checked_weight(sample_weight, len(X)), *ranges)
+        weight = validation.checked_weight(sample_weight, len(X))
+        self._store_arrays(X, y, weight, None if isinstance(bandwidth, str) else bandwidth)
         if isinstance(bandwidth, str):
             start = self._local_fit(SEARCH_DEVICE, np.full(X.shape[1], 0.5))
             selected, self._residuals = cross_validation.select_bandwidth(bandwidth, start, verbose=self.verbose)
@@ -171,7 +171,6 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         return self
 
     def _fit_source(self, source: Source) -> NadarayaWatson:
-        out_of_core_fit.check_no_categories(self.categorical)
         fit = out_of_core_fit.fit(source, self.bandwidth, self._kernel_name, self.degree, verbose=self.verbose)
         self.blocks_, self.summary_ = source, fit.summary
         self.flat_, self.outputs_, self.target_names_ = source.y_is_1d, source.n_outputs, source.target_names
@@ -203,26 +202,22 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
             weight = np.concatenate([known, np.ones(len(X)) if weight is None else weight])
         X = np.concatenate([encoding.recode(self.X_, self.categories_, categories), X])
         y = np.concatenate([self.y_, y])
-        ranges = self._checked_ranges(X, y, self.bandwidth_)
+        self._store_arrays(X, y, weight, self.bandwidth_)
         self.bandwidth_ = encoding.extended_bandwidth(self.bandwidth_, self.categories_, categories)
         self.categories_ = dict(categories)
-        self._store_arrays(X, y, weight, *ranges)
         self.plan_ = self._describe_plan()
         return self
 
-    def _checked_ranges(self, X: np.ndarray, y: np.ndarray, bandwidth: np.ndarray | None) -> tuple[Range, Range]:
-        """Ranges of the columns of X and y; raises DataError where float64 has no squares of their numbers."""
-        names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+    def _store_arrays(
+        self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, bandwidth: np.ndarray | None
+    ) -> None:
+        """Store the training data; raise DataError before that where float64 has no squares of its numbers."""
+        names = getattr(self, "feature_names_in_", None)
         x_range, y_range = Range.of(X), Range.of(y)
         validation.check_magnitudes("X", x_range, names)
         validation.check_magnitudes("y", y_range, self.target_names_)
         if bandwidth is not None:
             validation.check_widths(bandwidth, x_range, self.degree, names, self.categories_)
-        return x_range, y_range
-
-    def _store_arrays(
-        self, X: np.ndarray, y: np.ndarray, weight: np.ndarray | None, x_range: Range, y_range: Range
-    ) -> None:
         self.X_, self.y_, self.sample_weight_ = X, y, weight
         self.n_samples_fit_, self.blocks_ = len(X), None
         self.flat_, self.outputs_ = y.ndim == 1, y[:1].size
@@ -250,7 +245,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         if return_std:
             self._require_memory("return_std")
         mean = self._output(self._model().predict(query), X)
-        return (mean, self._output(confidence.standard_error(self._noise(query)), X)) if return_std else mean
+        return (mean, self._output(cross_validation.standard_error(self._noise(query)), X)) if return_std else mean
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the predictions for X; for files and Dask, y and sample_weight may be names of columns, as in `fit`."""
@@ -271,7 +266,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         query = self._query(X)
         self._require_memory("confidence_band")
         mean = self._local_fit().predict(query)
-        half = confidence.half_width(self._noise(query), level)
+        half = cross_validation.half_width(self._noise(query), level)
         return self._output(mean - half, X), self._output(mean + half, X)
 
     def derivative(self, X: Any) -> Any:
@@ -342,11 +337,12 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
 
     def _loo_residuals(self) -> Float[Tensor, "n outputs"]:
         check_is_fitted(self)
-        if self._residuals is None and self.blocks_ is None:
+        if self._residuals is not None:
+            return self._residuals
+        if self.blocks_ is None:
             self._residuals = cross_validation.residuals(self._local_fit(SEARCH_DEVICE))
-        elif self._residuals is None and self.blocks_ is not None:
+        else:
             self._residuals = out_of_core_leave_one_out.residuals(self.blocks_, self._leave_one_out(self.blocks_))
-        assert self._residuals is not None  # noqa: S101  one of the two
         return self._residuals
 
     def _leave_one_out(self, source: Source) -> LeaveOneOut:

@@ -33,8 +33,7 @@ class PandasOutput:
         """
         for choice in (transform, predict):
             if choice is not None and choice not in OUTPUTS:
-                msg = f"set_output offers {', '.join(map(repr, OUTPUTS))}, but it was asked for {choice!r}"
-                raise ChoiceError(msg)
+                raise ChoiceError(f"set_output offers {', '.join(map(repr, OUTPUTS))}, but it was asked for {choice!r}")
         choice = predict or transform
         if choice is not None:
             self._sklearn_output_config = {"predict": choice}  # under this name scikit-learn's clone keeps it
@@ -47,22 +46,21 @@ class PandasOutput:
         """Shape (q, outputs) like y, without an axis for one output, and as pandas if that is set."""
         if not self._wants_pandas():
             return columns[:, 0] if self.flat_ else columns
-        pandas, index = _import_pandas(), getattr(X, "index", None)
-        if self.flat_:
-            return pandas.Series(columns[:, 0], index=index, name=(self.target_names_ or [None])[0])
-        return pandas.DataFrame(columns, index=index, columns=self.target_names_)
+        return labelled(columns[:, 0] if self.flat_ else columns, getattr(X, "index", None), self.target_names_)
 
     def _as_features(self, table: np.ndarray, X: Any, names: np.ndarray | None) -> Any:
         """Derivatives (q, features) as a DataFrame if pandas is set; (q, features, outputs) stays an array."""
         if table.ndim > 2 or not self._wants_pandas():
             return table
-        return _import_pandas().DataFrame(table, index=getattr(X, "index", None), columns=names)
+        return labelled(table, getattr(X, "index", None), names)
 
 
-def _import_pandas() -> Any:
+def labelled(table: np.ndarray, index: Any, names: list[Any] | np.ndarray | None) -> Any:
+    """Return a Series (n,) or a DataFrame (n, columns) with these names."""
     try:
         import pandas as pd
     except ImportError as missing:
-        msg = "set_output(predict='pandas') needs pandas: pip install 'regard[tables]'"
-        raise MissingExtraError(msg) from missing
-    return pd
+        raise MissingExtraError("set_output(predict='pandas') needs pandas: pip install 'regard[tables]'") from missing
+    if table.ndim == 1:
+        return pd.Series(table, index=index, name=names[0] if names is not None else None)
+    return pd.DataFrame(table, index=index, columns=names)

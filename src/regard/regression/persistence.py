@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -49,7 +49,7 @@ class Persistence:
         if model.blocks_ is not None:
             raise FormatError("save needs the data in memory, but this estimator was fitted on blocks of it")
         learned = {name: value for name, value in vars(self).items() if is_learned(name)}
-        arrays = {name: value for name, value in learned.items() if _is_numeric(value)}
+        arrays = {name: a for name, a in learned.items() if isinstance(a, np.ndarray) and a.dtype != object}
         others = {name: _to_json(name, value) for name, value in learned.items() if name not in arrays}
         parameters = {name: _to_json(name, value) for name, value in model.get_params(deep=False).items()}
         text = {"class": type(self).__name__, "parameters": parameters, "learned": others}
@@ -61,15 +61,16 @@ class Persistence:
 
         A file that is damaged, or that is something else, raises FormatError.
         """
-        content = read(path)
+        text, arrays = read(path)
         try:
-            text = json.loads(content.text)
-            if text["class"] != cls.__name__:
-                msg = f"{path} holds a {text['class']}, and a {cls.__name__} is wanted"
-                raise FormatError(msg)
-            _check_kernel(text["parameters"], path)
-            model = cls(**{name: _from_json(value) for name, value in text["parameters"].items()})
-            learned = {name: _from_json(value) for name, value in text["learned"].items()} | content.arrays
+            content = json.loads(text)
+            if content["class"] != cls.__name__:
+                raise FormatError(f"{path} holds a {content['class']}, and a {cls.__name__} is wanted")
+            kernels.get(content["parameters"]["kernel"])  # a file holds its name alone
+            model = cls(**{name: _from_json(value) for name, value in content["parameters"].items()})
+            learned = {name: _from_json(value) for name, value in content["learned"].items()} | arrays
+        except ChoiceError as error:
+            raise FormatError(f"{path} cannot be read before its kernel is defined: {error}") from None
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
             raise FormatError(_not_a_fit(path)) from None
         for name, value in learned.items():
@@ -79,21 +80,9 @@ class Persistence:
         return model
 
 
-def _check_kernel(parameters: dict[str, Any], path: str | Path) -> None:
-    """Refuse a file whose kernel is not defined in this process: a file holds its name alone."""
-    try:
-        kernels.get(parameters["kernel"])
-    except ChoiceError as error:
-        raise FormatError(f"{path} cannot be read before its kernel is defined: {error}") from None
-
-
 def is_learned(name: str) -> bool:
     """Return True for the name of a learned attribute, as scikit-learn names them: `bandwidth_`."""
     return name.endswith("_") and not name.startswith("_")
-
-
-def _is_numeric(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype != object
 
 
 def _to_json(name: str, value: Any) -> Any:
@@ -140,13 +129,6 @@ def _from_json(value: Any) -> Any:
 # The file format
 
 
-class Content(NamedTuple):
-    """Text and arrays of a file."""
-
-    text: str
-    arrays: dict[str, np.ndarray]
-
-
 def write(path: str | Path, text: str, arrays: Mapping[str, np.ndarray]) -> None:
     """Write named arrays and a text; the same content always gives the same bytes."""
     # Wide dtypes first, so that each array begins at a multiple of its item size.
@@ -160,19 +142,17 @@ def write(path: str | Path, text: str, arrays: Mapping[str, np.ndarray]) -> None
             file.write(part.data)
 
 
-def read(path: str | Path) -> Content:
+def read(path: str | Path) -> tuple[str, dict[str, np.ndarray]]:
     """Read a file of `write`; raise FormatError that says whether it is damaged, too new, or something else."""
     with Path(path).open("rb") as file:
-        raw = _raw_header(file, path)
-        header = _header(raw, path)
+        raw, header = _header(file, path)
         data = np.fromfile(file, dtype=np.uint8)
     about = header.pop("__metadata__")
     blank = raw.replace(f'"sha256":"{about["sha256"]}"'.encode(), f'"sha256":"{BLANK_CHECKSUM}"'.encode())
     if about["sha256"] != _checksum([_prefix(raw), blank, data]):
-        msg = f"{path} is damaged: its bytes are not those that were written (the checksum differs)"
-        raise FormatError(msg)
+        raise FormatError(f"{path} is damaged: its bytes are not those that were written (the checksum differs)")
     try:
-        return Content(str(about["model"]), dict(_arrays(header, data)))
+        return str(about["model"]), {name: _array(entry, data) for name, entry in header.items()}
     except (KeyError, TypeError, ValueError):
         raise FormatError(_not_a_fit(path)) from None
 
@@ -182,8 +162,11 @@ def _head(text: str, arrays: Mapping[str, np.ndarray], checksum: str) -> bytes:
     header: dict[str, Any] = {"__metadata__": about}
     start = 0
     for name, array in arrays.items():
+        if array.dtype not in DTYPE_NAMES:
+            held = ", ".join(DTYPES)
+            raise FormatError(f"{name} cannot be saved: its numbers are {array.dtype}, and files hold {held}")
         stop = start + array.nbytes
-        header[name] = {"dtype": _dtype_name(name, array), "shape": list(array.shape), "data_offsets": [start, stop]}
+        header[name] = {"dtype": DTYPE_NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [start, stop]}
         start = stop
     raw = json.dumps(header, separators=(",", ":")).encode()
     raw += b" " * (-len(raw) % 8)  # the numbers begin at a multiple of eight
@@ -194,13 +177,6 @@ def _prefix(raw: bytes) -> bytes:
     return len(raw).to_bytes(8, "little")
 
 
-def _dtype_name(name: str, array: np.ndarray) -> str:
-    if array.dtype not in DTYPE_NAMES:
-        msg = f"{name} cannot be saved: its numbers are {array.dtype}, and files hold {', '.join(DTYPES)}"
-        raise FormatError(msg)
-    return DTYPE_NAMES[array.dtype]
-
-
 def _checksum(parts: list[Any]) -> str:
     digest = sha256()
     for part in parts:
@@ -208,17 +184,12 @@ def _checksum(parts: list[Any]) -> str:
     return digest.hexdigest()
 
 
-def _raw_header(file: BinaryIO, path: str | Path) -> bytes:
+def _header(file: BinaryIO, path: str | Path) -> tuple[bytes, dict[str, Any]]:
+    """Bytes of the header and what they say."""
     length = int.from_bytes(file.read(8), "little")
     raw = file.read(length) if length <= LARGEST_HEADER else b""
-    if not raw or len(raw) < length:
-        raise FormatError(_not_a_fit(path))
-    return raw
-
-
-def _header(raw: bytes, path: str | Path) -> dict[str, Any]:
     try:
-        header = json.loads(raw)
+        header = json.loads(raw if len(raw) == length else b"")
         about = header["__metadata__"]
         found, version = about["format"], about["version"]
         _ = about["sha256"], about["model"]
@@ -227,16 +198,14 @@ def _header(raw: bytes, path: str | Path) -> dict[str, Any]:
     if found != FORMAT:
         raise FormatError(_not_a_fit(path))
     if version != VERSION:
-        msg = f"{path} has version {version} of the format {FORMAT}, this regard reads version {VERSION}"
-        raise FormatError(msg)
-    return header
+        raise FormatError(f"{path} has version {version} of the format {FORMAT}, this regard reads version {VERSION}")
+    return raw, header
 
 
 def _not_a_fit(path: str | Path) -> str:
     return f"{path} is not a fit that regard saved, or its beginning is damaged"
 
 
-def _arrays(header: Mapping[str, Any], data: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    for name, entry in header.items():
-        start, stop = entry["data_offsets"]
-        yield name, data[start:stop].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+def _array(entry: Mapping[str, Any], data: np.ndarray) -> np.ndarray:
+    start, stop = entry["data_offsets"]
+    return data[start:stop].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import date
 from functools import cache
 from numbers import Real
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -25,8 +25,6 @@ LARGEST, SMALLEST = 1e150, 1e-150  # float64 holds the squares of numbers in bet
 LARGEST_SPREAD = {0: 1e150, 1: 1e70}  # range of a feature in bandwidths, by degree; lines need squares of squares
 ORDINARY_Y = 2.0**128  # y between this and its inverse needs no unit: products and squares of squares fit float64
 
-T = TypeVar("T")
-
 # Parameters
 
 
@@ -36,8 +34,7 @@ def check_parameters(*, kernel: Any, degree: Any, tol: Any, outside: Any, device
         _check_choice("kernel", kernel, kernels.names())
     _check_choice("outside", outside, OUTSIDE)
     if isinstance(degree, bool) or degree not in (0, 1):
-        msg = f"degree must be 0 (local constant) or 1 (local linear), but it is {degree!r}"
-        raise ChoiceError(msg)
+        raise ChoiceError(f"degree must be 0 (local constant) or 1 (local linear), but it is {degree!r}")
     if not isinstance(tol, Real) or not 0 < float(tol) < math.inf:
         msg = f"tol, the error promised in standard deviations of y, must be a positive number, but it is {tol!r}"
         raise ChoiceError(msg)
@@ -46,8 +43,7 @@ def check_parameters(*, kernel: Any, degree: Any, tol: Any, outside: Any, device
 
 def _check_choice(name: str, value: object, offered: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in offered:
-        msg = f"{name} must be one of {', '.join(map(repr, offered))}, but it is {value!r}"
-        raise ChoiceError(msg)
+        raise ChoiceError(f"{name} must be one of {', '.join(map(repr, offered))}, but it is {value!r}")
 
 
 def checked_bandwidth(
@@ -72,11 +68,9 @@ def checked_bandwidth(
     for column, largest in (largest_lambdas or {}).items():
         if not 0 <= widths[column] <= largest + LAMBDA_ROUNDING:
             bounds = f"must be from 0 to {largest:.4g}, but it is {widths[column]:g}"
-            msg = f"the bandwidth of the categories in column {column} {bounds}"
-            raise ChoiceError(msg)
+            raise ChoiceError(f"the bandwidth of the categories in column {column} {bounds}")
     if not (np.delete(widths, list(largest_lambdas or {})) > 0).all():
-        msg = f"a bandwidth must be positive, but it is {value!r}"
-        raise ChoiceError(msg)
+        raise ChoiceError(f"a bandwidth must be positive, but it is {value!r}")
     return widths
 
 
@@ -106,8 +100,7 @@ def _try_device(device: torch.device) -> None:
 def check_level(value: object) -> None:
     """Raise ChoiceError for a confidence level that is not between 0 and 1."""
     if not isinstance(value, Real) or not 0 < float(value) < 1:
-        msg = f"the level of a band must be between 0 and 1, for example 0.95, but it is {value!r}"
-        raise ChoiceError(msg)
+        raise ChoiceError(f"the level of a band must be between 0 and 1, for example 0.95, but it is {value!r}")
 
 
 # Tables
@@ -115,20 +108,16 @@ def check_level(value: object) -> None:
 
 def training_data(model: BaseEstimator, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return X and y as finite float64 arrays that the caller does not share; `reset` sets the number of features."""
-    columns = _names(y)
-    _check_y_early(y, columns)
-    options = {"reset": reset, "dtype": np.float64, "ensure_all_finite": False, "multi_output": True, "y_numeric": True}
-    both: Any = _as_data_error(lambda: validate_data(model, X, y, **options), X)
-    table, target = both
+    _check_y_early(y)
+    table, target = _validated(model, X, y=y, reset=reset, multi_output=True, y_numeric=True)
     finite("X", table, _names(X))
-    finite("y", target, columns)
+    finite("y", target, _names(y))
     return _copy_if_shared(table, X), _copy_if_shared(np.ascontiguousarray(target, dtype=np.float64), y)
 
 
 def query_table(model: BaseEstimator, X: Any) -> np.ndarray:
     """Return queries as a finite float64 array with the features of the fit."""
-    options = {"reset": False, "dtype": np.float64, "ensure_all_finite": False}
-    table: Any = _as_data_error(lambda: validate_data(model, X, **options), X)
+    table = _validated(model, X, reset=False)
     finite("X", table, _names(X))
     return table
 
@@ -141,16 +130,13 @@ def checked_weight(value: Any, rows: int, *, may_be_zero: bool = False) -> np.nd
     if weight.ndim == 0:
         weight = np.full(rows, float(weight))
     if weight.shape != (rows,):
-        msg = f"sample_weight must be one number a row, ({rows},), but its shape is {weight.shape}"
-        raise ShapeError(msg)
+        raise ShapeError(f"sample_weight must be one number a row, ({rows},), but its shape is {weight.shape}")
     finite("sample_weight", weight, [])
     if (weight < 0).any():
         row = int(np.argmax(weight < 0))
-        msg = f"sample_weight must not be negative, but it is {weight[row]:g} in row {row}"
-        raise DataError(msg)
+        raise DataError(f"sample_weight must not be negative, but it is {weight[row]:g} in row {row}")
     if not weight.any() and not may_be_zero:
-        msg = "sample_weight must be positive for at least one row, but all are zero"
-        raise DataError(msg)
+        raise DataError("sample_weight must be positive for at least one row, but all are zero")
     return weight
 
 
@@ -165,25 +151,24 @@ def finite(name: str, array: np.ndarray, columns: list[str]) -> None:
         return
     where = _where(cells[0].tolist(), columns)
     what = "NaN" if np.isnan(array[tuple(cells[0])]) else "infinity"
-    msg = (
+    raise DataError(
         f"{name} must hold finite numbers, but {what} stands in {where} "
         f"({len(cells)} of {array.size} numbers are NaN or infinite); drop or fill them first"
     )
-    raise DataError(msg)
 
 
 def _names(table: Any) -> list[str]:
     return [str(name) for name in getattr(table, "columns", [])]
 
 
-def _check_y_early(y: Any, columns: list[str]) -> None:
+def _check_y_early(y: Any) -> None:
     """Find a missing number in y before scikit-learn does, which would not say where it is."""
     try:
         array = np.asarray(y)
     except ValueError:
         return  # rows of several lengths, which scikit-learn refuses
     if array.ndim and array.dtype.kind != "c":
-        finite("y", _numbers("y", array, columns), columns)
+        finite("y", _numbers("y", array, _names(y)), _names(y))
 
 
 def _numbers(name: str, array: np.ndarray, columns: list[str]) -> np.ndarray:
@@ -222,10 +207,10 @@ def _copy_if_shared(array: np.ndarray, given: object) -> np.ndarray:
     return array.copy() if array.base is not None or array is given else array
 
 
-def _as_data_error(check: Callable[[], T], X: Any) -> T:
-    """Turn scikit-learn's errors into DataError, and name the text in X where that is the cause."""
+def _validated(model: BaseEstimator, X: Any, **options: Any) -> Any:
+    """Arrays that scikit-learn has checked; its errors become DataError, and name the text in X that is the cause."""
     try:
-        return check()
+        return validate_data(model, X, dtype=np.float64, ensure_all_finite=False, **options)
     except (TypeError, ValueError) as error:
         message = _first_text(X)
         if isinstance(error, TypeError) and message is None:
@@ -265,12 +250,11 @@ def check_magnitudes(what: str, columns: Range, names: Sequence[Any] | np.ndarra
     labels = range(len(columns.low)) if names is None else names
     for low, high, name in zip(columns.low.tolist(), columns.high.tolist(), labels, strict=True):
         if max(-low, high) > LARGEST or 0 < high - low < SMALLEST:
-            msg = (
+            raise DataError(
                 f"{what} must hold numbers of a size up to {LARGEST:g} that differ by {SMALLEST:g} or more if at all: "
                 f"float64 has no squares of others. Column {name} goes from {low:g} to {high:g}; multiply it by a "
                 "power of ten first"
             )
-            raise DataError(msg)
 
 
 def check_widths(
@@ -286,12 +270,11 @@ def check_widths(
         spread = float(x.high[column] - x.low[column])
         if column not in categorical and (width < SMALLEST or spread / width > largest):
             name = column if names is None else names[column]
-            msg = (
+            raise DataError(
                 f"with degree {degree} the numbers of a column may differ by up to {largest:g} bandwidths of at least "
                 f"{SMALLEST:g}: float64 has no squares of more. Column {name} has the bandwidth {width:g}, and its "
                 f"numbers differ by {spread:g}; choose a wider bandwidth"
             )
-            raise DataError(msg)
 
 
 def y_unit(y: Range) -> np.ndarray | None:

@@ -13,7 +13,7 @@ import numpy as np
 from regard.engine import threads
 from regard.errors import DataError, ShapeError
 from regard.regression.out_of_core.source import Chunk, Item, Source, State, make_chunk
-from regard.regression.pandas_output import target_names
+from regard.regression.pandas_output import labelled, target_names
 
 FAN_IN = 8  # states merged by one task
 Delayed = Any  # Dask's classes are untyped
@@ -128,7 +128,7 @@ def delayed_predictions(
     queries: Any,
     predict: Callable[[Delayed, str], Delayed],
     n_outputs: int | None,
-    names: Sequence[Any] | None = None,
+    names: list[Any] | None = None,
     categories: Sequence[int] = (),
 ) -> Any:
     """Predictions as a Dask array (a Series or frame if the queries are a frame) with the chunks of `queries`.
@@ -151,7 +151,7 @@ def delayed_predictions(
 
 
 def _delayed_frame(
-    queries: Any, rows: Rows, answers: list[Delayed], n_outputs: int | None, names: Sequence[Any] | None
+    queries: Any, rows: Rows, answers: list[Delayed], n_outputs: int | None, names: list[Any] | None
 ) -> Any:
     import dask.dataframe as dd
 
@@ -161,12 +161,8 @@ def _delayed_frame(
     return dd.from_delayed(pieces, meta=meta, divisions=queries.divisions, verify_meta=False)
 
 
-def _labelled(frame: Any, predictions: np.ndarray, names: Sequence[Any] | None) -> Any:
-    import pandas as pd
-
-    if predictions.ndim == 1:
-        return pd.Series(predictions, index=frame.index, name=names[0] if names else None)
-    return pd.DataFrame(predictions, index=frame.index, columns=None if names is None else list(names))
+def _labelled(frame: Any, predictions: np.ndarray, names: list[Any] | None) -> Any:
+    return labelled(predictions, frame.index, names)
 
 
 # Collections cut along their rows

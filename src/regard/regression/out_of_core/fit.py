@@ -52,8 +52,8 @@ def is_large_map(X: object) -> TypeGuard[np.ndarray]:
 
 def open_source(X: Any, y: Any, sample_weight: Any = None, categorical: Any = None) -> Source | None:
     """Return a source for out-of-core data; None for an array, a frame or a list in memory."""
-    if is_out_of_core(X):
-        check_no_categories(categorical)  # before texts are refused because they are no numbers
+    if is_out_of_core(X) and categorical is not None:  # before texts are refused because they are no numbers
+        raise UnsupportedError("categorical features need the data in memory; numbers can be streamed")
     if isinstance(X, (str, os.PathLike, Parquet)):
         table, targets = X if isinstance(X, Parquet) else Parquet(X), target_columns(y)
         for name in [targets] if isinstance(targets, str) else targets:
@@ -69,12 +69,6 @@ def open_source(X: Any, y: Any, sample_weight: Any = None, categorical: Any = No
     if is_large_map(X):
         return ArraySource(X, np.asanyarray(y), None if sample_weight is None else np.asanyarray(sample_weight))
     return None
-
-
-def check_no_categories(categorical: Any) -> None:
-    """Raise UnsupportedError if the parameter `categorical` selects columns."""
-    if categorical is not None:
-        raise UnsupportedError("categorical features need the data in memory; numbers can be streamed")
 
 
 def target_columns(y: Any) -> Names:
