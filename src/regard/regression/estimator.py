@@ -30,10 +30,10 @@ from regard.regression.local.linear import LinearSmoother, LocalLinear
 from regard.regression.out_of_core import fit as out_of_core_fit
 from regard.regression.out_of_core import leave_one_out as out_of_core_leave_one_out
 from regard.regression.out_of_core import predict as out_of_core_predict
+from regard.regression.out_of_core.average import ChunkAverage
 from regard.regression.out_of_core.leave_one_out import LeaveOneOut
 from regard.regression.out_of_core.predict import OutOfCoreModel, Schema
-from regard.regression.out_of_core.source import Source
-from regard.regression.out_of_core.summary import Summary
+from regard.regression.out_of_core.source import Source, Summary
 from regard.regression.pandas_output import PandasOutput, target_names
 from regard.regression.persistence import Persistence, is_learned
 from regard.regression.validation import Range
@@ -171,14 +171,16 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         return self
 
     def _fit_source(self, source: Source) -> NadarayaWatson:
-        fit = out_of_core_fit.fit(source, self.bandwidth, self._kernel_name, self.degree, verbose=self.verbose)
-        self.blocks_, self.summary_ = source, fit.summary
+        summary, bandwidth, self._cv = out_of_core_fit.fit(
+            source, self.bandwidth, self._kernel_name, self.degree, verbose=self.verbose
+        )
+        self.blocks_, self.summary_ = source, summary
         self.flat_, self.outputs_, self.target_names_ = source.y_is_1d, source.n_outputs, source.target_names
-        self.n_samples_fit_, self.n_features_in_, self.categories_ = fit.summary.rows, source.n_features, {}
+        self.n_samples_fit_, self.n_features_in_, self.categories_ = summary.rows, source.n_features, {}
         if source.feature_names:
             self.feature_names_in_: np.ndarray = np.array(source.feature_names, dtype=object)
-        self.bandwidth_, self._cv = fit.bandwidth, fit.cross_validation
-        self.plan_ = f"blocks: {fit.summary.rows:,} rows are read block by block, and what each says is merged"
+        self.bandwidth_ = bandwidth
+        self.plan_ = f"blocks: {summary.rows:,} rows are read block by block, and what each says is merged"
         return self
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> NadarayaWatson:
@@ -241,9 +243,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         if type(X) is not np.ndarray and not return_std and out_of_core_fit.is_out_of_core(X):
             result = out_of_core_predict.predict(X, self._schema(), self._predict_rows, self._out_of_core_model())
             return self._as_output(result.reshape(len(result), -1), None) if isinstance(result, np.ndarray) else result
-        query = self._query(X)
-        if return_std:
-            self._require_memory("return_std")
+        query = self._query(X, memory_for="return_std" if return_std else None)
         mean = self._output(self._model().predict(query), X)
         return (mean, self._output(cross_validation.standard_error(self._noise(query)), X)) if return_std else mean
 
@@ -263,8 +263,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         smoothed curve: the bias of smoothing is not in it, and is small for a bandwidth a little below the best one.
         """
         validation.check_level(level)
-        query = self._query(X)
-        self._require_memory("confidence_band")
+        query = self._query(X, memory_for="confidence_band")
         mean = self._local_fit().predict(query)
         half = cross_validation.half_width(self._noise(query), level)
         return self._output(mean - half, X), self._output(mean + half, X)
@@ -274,8 +273,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
 
         Its error is at most `tol` standard deviations of y over the bandwidth of each feature; NaN for categories.
         """
-        query = self._query(X, clamp.BY_DISTANCES)
-        self._require_memory("derivative")
+        query = self._query(X, clamp.BY_DISTANCES, memory_for="derivative")
         slope = self._in_units_of_y(self._local_fit().derivative(query)).numpy(force=True)
         table = slope[:, :, 0] if self.y_.ndim == 1 else slope
         return self._as_features(table, X, getattr(self, "feature_names_in_", None))
@@ -289,8 +287,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         weights come from distances, whose digits end: a query farther than 10^6 bandwidths from all data (10^8 for
         "laplace") has the weights of a query at that distance in the same direction. `predict` has no such limit.
         """
-        query = self._query(X)
-        self._require_memory("weights")
+        query = self._query(X, memory_for="weights")
         return self._local_fit().weights(query)
 
     def leverage(self) -> np.ndarray:
@@ -351,9 +348,16 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
 
     # Queries in, results out
 
-    def _query(self, X: Any, limits: clamp.Limits = clamp.EXACT) -> Float[Tensor, "q features"]:
-        """Queries as a float64 tensor: checked, with codes for categories, and clamped to `limits` from the data."""
+    def _query(
+        self, X: Any, limits: clamp.Limits = clamp.EXACT, *, memory_for: str | None = None
+    ) -> Float[Tensor, "q features"]:
+        """Queries as a float64 tensor: checked, with codes for categories, and clamped to `limits` from the data.
+
+        `memory_for` names what needs the training data in memory, which is then checked.
+        """
         check_is_fitted(self)
+        if memory_for is not None:
+            self._require_memory(memory_for)
         if self._is_ordinary(X):
             return self._tensor(X)
         if out_of_core_fit.is_out_of_core(X):
@@ -428,16 +432,9 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         """The fit to out-of-core data; None if the data is in memory."""
         if self.blocks_ is None:
             return None
-        return OutOfCoreModel.of(
-            self.blocks_,
-            self.summary_,
-            self._tensor(self.bandwidth_),
-            kernel=self._kernel_name,
-            degree=self.degree,
-            tol=float(self.tol),
-            plan=self.plan,
-            outside=self.outside,
-        )
+        bandwidth, scale = self._tensor(self.bandwidth_), self.summary_.y_scale()
+        settings = ChunkAverage(bandwidth, scale, self._kernel_name, float(self.tol), self.plan)
+        return OutOfCoreModel.of(self.blocks_, self.summary_, settings, self.degree, self.outside)
 
     def _local_fit(self, device: str | None = None, bandwidth: np.ndarray | None = None) -> LocalFit:
         """The fit to data in memory, on the device and with the bandwidth of the estimator unless others are given.

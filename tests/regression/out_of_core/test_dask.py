@@ -21,8 +21,7 @@ from regard.errors import DataError, OutsideError, ShapeError, UnsupportedError
 from regard.regression.out_of_core import fit as fit_module
 from regard.regression.out_of_core import leave_one_out
 from regard.regression.out_of_core.dask import FAN_IN, DaskSource, task
-from regard.regression.out_of_core.source import ArraySource
-from regard.regression.out_of_core.summary import summarise
+from regard.regression.out_of_core.source import ArraySource, summarise
 
 N, D, OUTPUTS, QUERIES = 101, 3, 2, 13
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}

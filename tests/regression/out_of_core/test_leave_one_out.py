@@ -12,8 +12,7 @@ from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise
 from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.out_of_core import fit as fit_module
 from regard.regression.out_of_core.leave_one_out import LeaveOneOut, count_unit, evaluate, residuals
-from regard.regression.out_of_core.source import ArraySource
-from regard.regression.out_of_core.summary import summarise
+from regard.regression.out_of_core.source import ArraySource, summarise
 
 N = 67
 KERNELS = kernels.names()

@@ -19,8 +19,7 @@ from regard.regression.out_of_core import fit as fit_module
 from regard.regression.out_of_core.average import LinearAverages
 from regard.regression.out_of_core.leave_one_out import LinearLeaveOneOut
 from regard.regression.out_of_core.predict import OutOfCoreModel
-from regard.regression.out_of_core.source import ArraySource
-from regard.regression.out_of_core.summary import summarise
+from regard.regression.out_of_core.source import ArraySource, summarise
 
 N = 151
 WIDTHS = {1: [2.0], 3: [2.5, np.inf, 4.0]}
@@ -334,4 +333,4 @@ def test_methods_that_need_memory_are_refused():
         with pytest.raises(UnsupportedError, match="needs the data in memory"):
             question(query)
     with pytest.raises(UnsupportedError, match="categorical features need the data in memory"):
-        out_of_core_fit(ArraySource(x, y, weight, 40), bandwidth=2.0, categorical=[0])
+        rg.NadarayaWatson(degree=1, bandwidth=2.0, categorical=[0]).fit("rows.parquet", "y")

@@ -19,8 +19,7 @@ from regard.regression.kernel_sums.state import Pooled, merge
 from regard.regression.out_of_core import average, parquet
 from regard.regression.out_of_core import fit as fit_module
 from regard.regression.out_of_core import source as source_module
-from regard.regression.out_of_core.source import ArraySource, prefetch
-from regard.regression.out_of_core.summary import ColumnMoments, summarise
+from regard.regression.out_of_core.source import ArraySource, ColumnMoments, prefetch, summarise
 
 N, D, OUTPUTS, QUERIES = 101, 3, 2, 13
 KERNELS = ("gaussian", "laplace", "epanechnikov")

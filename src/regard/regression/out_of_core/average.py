@@ -25,8 +25,7 @@ from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.local import linear_fourier
 from regard.regression.local.least_squares import FIRST_ORDER_MARGIN, Frame, MomentErrors, Moments, moment_columns
 from regard.regression.local.linear_fourier import Sums
-from regard.regression.out_of_core.source import Chunk, Source
-from regard.regression.out_of_core.summary import Summary
+from regard.regression.out_of_core.source import Chunk, Source, Summary
 
 LINES_RANGE = 25.0  # largest difference of two chunks' averages, as seen from a query that the Fourier sum answers
 

@@ -10,8 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 import torch
@@ -24,14 +23,13 @@ from regard.errors import ChoiceError, DataError, UnsupportedError
 from regard.regression import validation
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.bandwidth.optimise import LOOSE
-from regard.regression.bandwidth.search import Counter, Listener, Search, Selection, show
+from regard.regression.bandwidth.search import Counter, Search, Selection, show
 from regard.regression.bandwidth.search import select as select_in_memory
 from regard.regression.bandwidth.starts import informative_width
 from regard.regression.out_of_core.dask import DaskSource, is_dask
 from regard.regression.out_of_core.leave_one_out import LeaveOneOut, count_unit, evaluate
 from regard.regression.out_of_core.parquet import Names, Parquet, ParquetSource
-from regard.regression.out_of_core.source import ArraySource, Chunk, Source
-from regard.regression.out_of_core.summary import Summary, summarise
+from regard.regression.out_of_core.source import ArraySource, Chunk, Source, Summary, summarise
 
 # A smaller memory map is read into memory: joblib passes maps to its workers without being asked.
 MEMORY_MAP_BYTES = 2**28
@@ -90,23 +88,10 @@ def weight_column(weight: Any) -> str | None:
 # The fit
 
 
-class OutOfCoreFit(NamedTuple):
-    """Result of a fit: what the estimator stores."""
-
-    summary: Summary
-    bandwidth: np.ndarray
-    cross_validation: float | None  # at this bandwidth, where the search has computed it
-
-
 def fit(
-    source: Source,
-    bandwidth: Any,
-    kernel: str,
-    degree: int,
-    *,
-    verbose: bool | Callable[..., None] = False,
-) -> OutOfCoreFit:
-    """Summarise the data and select the bandwidth, unless `bandwidth` gives it."""
+    source: Source, bandwidth: Any, kernel: str, degree: int, *, verbose: bool | Callable[..., None]
+) -> tuple[Summary, np.ndarray, float | None]:
+    """Summary of the data, its bandwidth (selected unless `bandwidth` gives it), and CV if a search has computed it."""
     widths = validation.checked_bandwidth(bandwidth, source.n_features)
     summary = summarise(source)
     if not float(summary.x.total):
@@ -119,11 +104,10 @@ def fit(
     if isinstance(widths, str) and (widths == "scott" or summary.rows < 2):
         widths = scott(source, summary, kernel).numpy()
     elif isinstance(widths, str):
-        listener = verbose if callable(verbose) else None
-        result = select(source, summary, kernel, degree, verbose=verbose is True, listener=listener)
+        result = select(source, summary, kernel, degree, verbose=verbose)
         widths, value = result.bandwidth.numpy(), None if math.isnan(result.value) else result.value
     validation.check_widths(widths, x, degree, names)
-    return OutOfCoreFit(summary, widths, value)
+    return summary, widths, value
 
 
 def scott(source: Source, summary: Summary, kernel: str = "gaussian") -> Float[Tensor, " dim"]:
@@ -138,28 +122,21 @@ def scott(source: Source, summary: Summary, kernel: str = "gaussian") -> Float[T
 
 
 def select(
-    source: Source,
-    summary: Summary,
-    kernel: str = "gaussian",
-    degree: int = 0,
-    *,
-    verbose: bool = False,
-    listener: Listener | None = None,
+    source: Source, summary: Summary, kernel: str, degree: int, *, verbose: bool | Callable[..., None]
 ) -> Selection:
     """Minimise the mean squared leave-one-out residual over all rows. The residuals are not kept.
 
     For degree 1 there is no gradient over chunks: the search ends on the sampled rows, and its bandwidth is scaled to
     all rows by the rate at which the best bandwidth shrinks. The value there is not computed: NaN.
 
-    `listener` is called after each evaluation, first on the sample and then on all rows; without it, `verbose` prints
-    the same.
+    A function `verbose` is called after each evaluation, on the sample and then on all rows; True prints the same.
     """
-    unit = count_unit(source)
+    unit, progress = count_unit(source), verbose if callable(verbose) else None
     sample = sample_rows(source, summary)
-    log_weight = None if sample.weight is None else sample.weight.log()
+    log_weight = sample.log_weight
     left_out = None if sample.weight is None or unit is None else torch.full_like(sample.weight, unit)
     first = select_in_memory(
-        sample.x, sample.y, kernel, degree, log_weight, left_out=left_out, verbose=verbose, progress=listener
+        sample.x, sample.y, kernel, degree, log_weight, left_out=left_out, verbose=verbose is True, progress=progress
     )
     if len(sample.x) == summary.positive_rows:
         return first
@@ -168,9 +145,19 @@ def select(
         bandwidth = _scaled_to_all_rows(first.bandwidth, share)
         return first._replace(bandwidth=bandwidth, value=math.nan, residuals=sample.y[:0])
     problem = Problem.of(sample.x, sample.y, kernel, 0, log_weight, left_out)
-    listener = listener or (show if verbose else None)
-    counter = Counter(listener and _of_all_rows(listener, summary.rows), first.evaluations)
-    search = Search(problem, OutOfCoreObjective(source, summary, kernel, unit), counter, tight=True)
+    listener = progress or (show if verbose else None)
+    # The search itself knows only the number of sampled rows.
+    of_all_rows = None if listener is None else lambda state: listener(state._replace(points=summary.rows))
+    counter = Counter(of_all_rows, first.evaluations)
+
+    def objective(bandwidth: Float[Tensor, " dim"], *, gradient: bool = True) -> Evaluation:
+        leave_one_out = LeaveOneOut(summary, bandwidth, kernel, gradient, unit)
+        with threads.one_thread():  # chunks are small, and the engine has workers of its own
+            value, slope = evaluate(source, leave_one_out)
+        # Residuals are not kept: there may be too many.
+        return Evaluation(value, slope, sample.y[:0], torch.empty(0, dtype=torch.int64))
+
+    search = Search(problem, objective, counter, tight=True)
     start = _scaled_to_all_rows(first.bandwidth / problem.unit, share)
     search.evaluate(start)
     if not bool(torch.isfinite(start).all()):
@@ -182,52 +169,23 @@ def select(
     return search.selection()
 
 
-@dataclass(frozen=True, eq=False)
-class OutOfCoreObjective:
-    """Leave-one-out over all chunks, called by the search. Residuals are not kept: there may be too many."""
-
-    source: Source
-    summary: Summary
-    kernel: str
-    count_unit: float | None
-
-    def __call__(self, bandwidth: Float[Tensor, " dim"], *, gradient: bool = True) -> Evaluation:
-        problem = LeaveOneOut(self.summary, bandwidth, self.kernel, gradient, self.count_unit)
-        with threads.one_thread():  # chunks are small, and the engine has workers of its own
-            value, slope = evaluate(self.source, problem)
-        no_residuals = bandwidth.new_empty(0, self.source.n_outputs)
-        return Evaluation(value, slope, no_residuals, torch.empty(0, dtype=torch.int64))
-
-
-def _of_all_rows(listener: Listener, rows: int) -> Listener:
-    """Report the number of all rows: the search itself knows only the sampled ones."""
-    return lambda state: listener(state._replace(points=rows))
-
-
 def _scaled_to_all_rows(bandwidth: Float[Tensor, " dim"], share: float) -> Float[Tensor, " dim"]:
     """Scale by the rate n^(-1 / (dim + 4)) of the best bandwidth, with dim the number of features that matter."""
     return bandwidth * share ** (1 / (int(torch.isfinite(bandwidth).sum()) + 4))
 
 
-class RowSample(NamedTuple):
-    """Rows in memory."""
-
-    x: Float[Tensor, "n dim"]
-    y: Float[Tensor, "n outputs"]
-    weight: Float[Tensor, " n"] | None
-
-    def merge(self, other: RowSample) -> RowSample:
-        weight = None if self.weight is None or other.weight is None else torch.cat((self.weight, other.weight))
-        return RowSample(torch.cat((self.x, other.x)), torch.cat((self.y, other.y)), weight)
-
-
-def sample_rows(source: Source, summary: Summary) -> RowSample:
+def sample_rows(source: Source, summary: Summary) -> Chunk:
     """About SAMPLED_ROWS rows of positive weight, the same ones each time; all rows if there are no more."""
-    return source.fold(_sample_chunk, RowSample.merge, min(1.0, SAMPLED_ROWS / max(1, summary.positive_rows)))
+    return source.fold(_sample_chunk, _merge_rows, min(1.0, SAMPLED_ROWS / max(1, summary.positive_rows)))
 
 
-def _sample_chunk(share: float, chunk: Chunk) -> RowSample:
+def _sample_chunk(share: float, chunk: Chunk) -> Chunk:
     rows = torch.arange(len(chunk.x)) if chunk.weight is None else (chunk.weight > 0).nonzero().squeeze(1)
     order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(chunk.number))
     rows = rows[order[: math.ceil(share * len(order))].sort().values]
-    return RowSample(chunk.x[rows], chunk.y[rows], None if chunk.weight is None else chunk.weight[rows])
+    return chunk._replace(x=chunk.x[rows], y=chunk.y[rows], weight=None if chunk.weight is None else chunk.weight[rows])
+
+
+def _merge_rows(one: Chunk, two: Chunk) -> Chunk:
+    weight = None if one.weight is None or two.weight is None else torch.cat((one.weight, two.weight))
+    return one._replace(x=torch.cat((one.x, two.x)), y=torch.cat((one.y, two.y)), weight=weight)

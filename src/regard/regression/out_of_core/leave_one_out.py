@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard import kernels
@@ -26,8 +26,7 @@ from regard.regression.kernel_sums.radius_search import Nearest
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.out_of_core.average import LinearAverages
-from regard.regression.out_of_core.source import Chunk, Source
-from regard.regression.out_of_core.summary import Summary
+from regard.regression.out_of_core.source import Chunk, Source, Summary
 from regard.scores._distance import squared_distance
 
 TILE_PAIRS = 2**20  # pairs that are held at a time
@@ -46,10 +45,11 @@ class LeaveOneOut:
     gradient: bool = True
     count_unit: float | None = None  # weights are multiples of this; leaving a point out takes one of them
     plan: str = "auto"
-    is_finite: Tensor = field(init=False)  # bool (dim,): features of finite bandwidth
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "is_finite", torch.isfinite(self.bandwidth))
+    @property
+    def is_finite(self) -> Bool[Tensor, " dim"]:
+        """Features of finite bandwidth: the others do not matter."""
+        return torch.isfinite(self.bandwidth)
 
     @staticmethod
     def of(
@@ -119,7 +119,6 @@ class LinearLeaveOneOut(LeaveOneOut):
     lines: LinearAverages = field(init=False)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         object.__setattr__(self, "lines", LinearAverages.of(self.summary, self.bandwidth))
 
     def columns(self, chunk: Chunk) -> Float[Tensor, "rows columns"]:
@@ -153,11 +152,9 @@ def evaluate(source: Source, problem: LeaveOneOut) -> tuple[float, Float[Tensor,
 
 def residuals(source: Source, problem: LeaveOneOut) -> Float[Tensor, "n outputs"]:
     """Leave-one-out residuals y_i - f_-i(x_i) of all rows, in the order of the source; they must fit into memory."""
-    return source.fold_pairs(_pair_state, PartialState.merge, _residuals, _concatenate, problem)
-
-
-def _concatenate(one: Tensor, two: Tensor) -> Tensor:
-    return torch.cat((one, two))
+    return source.fold_pairs(
+        _pair_state, PartialState.merge, _residuals, lambda one, two: torch.cat((one, two)), problem
+    )
 
 
 class Objective(NamedTuple):
@@ -290,7 +287,11 @@ def _tile(
     kernel: str, query: Tensor, x: Tensor, weight: Tensor | None, columns: Tensor, own: OwnPoint | None
 ) -> PartialState:
     square = squared_distance(query, x) if x.shape[1] else query.new_zeros(len(query), len(x))
-    hidden = _hidden(square, weight, own)
+    hidden = torch.zeros_like(square, dtype=torch.bool)  # points without weight, and the point that each query is
+    if weight is not None:
+        hidden |= weight == 0
+    if own is not None:
+        hidden[torch.arange(len(square), device=square.device), own.point] = True
     log_weight = None if weight is None else weight.log()
     log_k = kernels.get(kernel).log_kernel(square)
     average = _average(log_k, hidden, log_weight, columns, own)
@@ -300,16 +301,6 @@ def _tile(
     if not kernels.get(kernel).compact:
         return PartialState(average, slope)
     return PartialState(average, slope, Nearest.of(square.masked_fill(hidden, torch.inf), weight, columns))
-
-
-def _hidden(square: Tensor, weight: Tensor | None, own: OwnPoint | None) -> Tensor:
-    """bool (q, n): points without weight, and the point that each query is."""
-    hidden = torch.zeros_like(square, dtype=torch.bool)
-    if weight is not None:
-        hidden |= weight == 0
-    if own is not None:
-        hidden[torch.arange(len(square), device=square.device), own.point] = True
-    return hidden
 
 
 def _average(

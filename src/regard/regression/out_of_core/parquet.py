@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,14 +40,6 @@ class Parquet:
         return f"Parquet({str(self.path)!r}, x={self.x})"
 
 
-class Selection(NamedTuple):
-    """Columns that are read from every file, in this order."""
-
-    columns: list[str]
-    categories: Mapping[str, np.ndarray]  # known categories of each categorical column
-    is_whole_table: bool  # the caller did not choose columns: all files must have the same ones
-
-
 class ParquetSource(Source):
     """Columns of a Parquet file or folder, in record batches. `categories` maps positions of features to categories."""
 
@@ -69,19 +61,81 @@ class ParquetSource(Source):
         self.feature_names: tuple[str, ...] = tuple(features)
         self.n_features: int = len(features)
         self.n_outputs: int = len(targets)
+        self.columns: list[str] = [*features, *others]  # read from every file, in this order
         known = {features[place]: part for place, part in (categories or {}).items() if place < len(features)}
-        self.selection: Selection = Selection([*features, *others], known, table.x is None)
-        _check_columns(schema, self.path, self.selection.columns, known)
+        self.categories: dict[str, np.ndarray] = known
+        self.is_whole_table: bool = table.x is None  # nobody chose columns: all files must have the same ones
+        self._check_columns(schema, self.path, self.columns)
 
     def __iter__(self) -> Iterator[Chunk]:
         number = 0
         for fragment in _dataset(self.path).get_fragments():
             start = 0
-            for table in _tables(fragment, self.selection):
+            for table in self._tables(fragment):
                 name = f"{Path(fragment.path).name}, rows {start} to {start + len(table) - 1}"
                 x, y = table[:, : self.n_features], table[:, self.n_features : self.n_features + self.n_outputs]
                 yield make_chunk(x, y, None if self.weight is None else table[:, -1], number=number, name=name)
                 number, start = number + 1, start + len(table)
+
+    def _tables(self, fragment: Any) -> Iterator[np.ndarray]:
+        """Yield the rows of one file in chunks, whatever its row groups are."""
+        rows = rows_per_chunk(len(self.columns))
+        waiting: list[np.ndarray] = []
+        for table in self._batches(fragment, rows):
+            waiting.append(table)
+            if sum(map(len, waiting)) > rows // 2:  # a batch never holds more than `rows`
+                yield np.concatenate(waiting)
+                waiting = []
+        if waiting:
+            yield np.concatenate(waiting)
+
+    def _batches(self, fragment: Any, rows: int) -> Iterator[np.ndarray]:
+        """Yield record batches of one file. A scan of the dataset would decode whole row groups, which may be large."""
+        import pyarrow.dataset as pads
+        import pyarrow.parquet as pq
+
+        constant = pads.get_partition_keys(fragment.partition_expression)  # columns that are names of folders
+        stored = [name for name in self.columns if name not in constant]
+        with pq.ParquetFile(fragment.path, buffer_size=2**16, pre_buffer=False) as file:
+            self._check_columns(file.schema_arrow, fragment.path, stored)
+            more = [name for name in _columns(file.schema_arrow) if name not in self.columns]
+            if more and self.is_whole_table:
+                raise DataError(
+                    f"{fragment.path!r} has a column {more[0]!r} that the first file of the folder lacks: "
+                    "name the features that all of them have, Parquet(path, x=[...])"
+                )
+            first = 0
+            for batch in file.iter_batches(rows, columns=stored, use_threads=False):
+                table = np.empty((len(batch), len(self.columns)))
+                for position, name in enumerate(self.columns):
+                    # By name: each file has its own order of columns.
+                    column = (
+                        np.full(len(batch), constant[name]) if name in constant else batch.column(name).to_numpy(False)
+                    )
+                    if name in self.categories:
+                        table_name = f"X in {Path(fragment.path).name}"
+                        column = encoding.category_values(column, name, table_name=table_name, first_row=first)
+                        column = encoding.codes(column, self.categories[name])
+                    table[:, position] = column
+                yield table
+                first += len(batch)
+
+    def _check_columns(self, schema: pa.Schema, path: str, wanted: list[str]) -> None:
+        """Raise DataError where a column is missing, or is neither a number nor a known categorical column."""
+        import pyarrow as pa
+
+        missing = [name for name in wanted if name not in schema.names]
+        if missing:
+            raise DataError(
+                f"{path!r} has no column {', '.join(map(repr, missing))}; it has: {', '.join(schema.names)}"
+            )
+        numbers = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal
+        for name in (name for name in wanted if name not in self.categories):
+            dtype = schema.field(name).type
+            if not any(is_number(dtype) for is_number in numbers):
+                raise DataError(
+                    f"column {name!r} of {path!r} is {dtype}, not a number: name the features, Parquet(path, x=[...])"
+                )
 
 
 def _dataset(path: str) -> pads.Dataset:
@@ -106,67 +160,3 @@ def _columns(schema: pa.Schema) -> list[str]:
     index = [name for name in metadata.get("index_columns", ()) if isinstance(name, str)]
     unnamed = {column.get("field_name") for column in metadata.get("columns", ()) if column.get("name") is None}
     return [name for name in schema.names if not (name in index and name in unnamed)]
-
-
-def _tables(fragment: Any, selection: Selection) -> Iterator[np.ndarray]:
-    """Yield the rows of one file in chunks, whatever its row groups are."""
-    rows = rows_per_chunk(len(selection.columns))
-    waiting: list[np.ndarray] = []
-    for table in _batches(fragment, selection, rows):
-        waiting.append(table)
-        if sum(map(len, waiting)) > rows // 2:  # a batch never holds more than `rows`
-            yield np.concatenate(waiting)
-            waiting = []
-    if waiting:
-        yield np.concatenate(waiting)
-
-
-def _batches(fragment: Any, selection: Selection, rows: int) -> Iterator[np.ndarray]:
-    """Yield record batches of one file. A scan of the dataset would decode whole row groups, which may be too large."""
-    import pyarrow.dataset as pads
-    import pyarrow.parquet as pq
-
-    constant = pads.get_partition_keys(fragment.partition_expression)  # columns that are names of folders
-    stored = [name for name in selection.columns if name not in constant]
-    with pq.ParquetFile(fragment.path, buffer_size=2**16, pre_buffer=False) as file:
-        _check_file(file.schema_arrow, fragment.path, stored, selection)
-        first = 0
-        for batch in file.iter_batches(rows, columns=stored, use_threads=False):
-            table = np.empty((len(batch), len(selection.columns)))
-            for position, name in enumerate(selection.columns):
-                # By name: each file has its own order of columns.
-                column = np.full(len(batch), constant[name]) if name in constant else batch.column(name).to_numpy(False)
-                if name in selection.categories:
-                    table_name = f"X in {Path(fragment.path).name}"
-                    column = encoding.category_values(column, name, table_name=table_name, first_row=first)
-                    column = encoding.codes(column, selection.categories[name])
-                table[:, position] = column
-            yield table
-            first += len(batch)
-
-
-def _check_file(schema: pa.Schema, path: str, stored: list[str], selection: Selection) -> None:
-    """Raise DataError where a file has other columns than the first file of the folder."""
-    _check_columns(schema, path, stored, selection.categories)
-    more = [name for name in _columns(schema) if name not in selection.columns] if selection.is_whole_table else []
-    if more:
-        raise DataError(
-            f"{path!r} has a column {more[0]!r} that the first file of the folder lacks: "
-            "name the features that all of them have, Parquet(path, x=[...])"
-        )
-
-
-def _check_columns(schema: pa.Schema, path: str, wanted: list[str], categories: Mapping[str, np.ndarray]) -> None:
-    """Raise DataError where a column is missing, or is neither a number nor a known categorical column."""
-    import pyarrow as pa
-
-    missing = [name for name in wanted if name not in schema.names]
-    if missing:
-        raise DataError(f"{path!r} has no column {', '.join(map(repr, missing))}; it has: {', '.join(schema.names)}")
-    numbers = pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal
-    for name in (name for name in wanted if name not in categories):
-        dtype = schema.field(name).type
-        if not any(is_number(dtype) for is_number in numbers):
-            raise DataError(
-                f"column {name!r} of {path!r} is {dtype}, not a number: name the features, Parquet(path, x=[...])"
-            )

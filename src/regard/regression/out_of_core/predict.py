@@ -29,9 +29,8 @@ from regard.regression.out_of_core.dask import (
     task,
 )
 from regard.regression.out_of_core.fit import is_large_map, target_columns, weight_column
-from regard.regression.out_of_core.parquet import Names, Parquet, ParquetSource
-from regard.regression.out_of_core.source import ArraySource, Chunk, Source, merge_all, prefetch
-from regard.regression.out_of_core.summary import ColumnMoments, Summary
+from regard.regression.out_of_core.parquet import Parquet, ParquetSource
+from regard.regression.out_of_core.source import ArraySource, Chunk, ColumnMoments, Source, Summary, merge_all, prefetch
 
 PredictRows = Callable[[Float[Tensor, "q features"]], np.ndarray]  # (q,) or (q, outputs), shaped like y
 
@@ -47,20 +46,9 @@ class OutOfCoreModel:
     box: tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]]  # smallest and largest number of each feature
 
     @staticmethod
-    def of(
-        source: Source,
-        summary: Summary,
-        bandwidth: Float[Tensor, " dim"],
-        *,
-        kernel: str,
-        degree: int,
-        tol: float,
-        plan: str,
-        outside: str,
-    ) -> OutOfCoreModel:
-        find_nearest = kernels.get(kernel).compact and outside == "nearest"
-        settings = ChunkAverage(bandwidth, summary.y_scale(), kernel, tol, plan, find_nearest)
-        value_range = summary.y_range()
+    def of(source: Source, summary: Summary, settings: ChunkAverage, degree: int, outside: str) -> OutOfCoreModel:
+        bandwidth, value_range = settings.bandwidth, summary.y_range()
+        settings = replace(settings, find_nearest=kernels.get(settings.kernel).compact and outside == "nearest")
         if degree:
             lines = LinearAverages.of(summary, bandwidth)
             settings, value_range = replace(settings, scale=lines.scale, lines=lines), LINES_RANGE
@@ -107,29 +95,26 @@ def predict(X: Any, schema: Schema, predict_rows: PredictRows, model: OutOfCoreM
     `predict_rows` is the estimator for rows in memory; `model` is given where the training data is out of core.
     """
     if not is_dask(X):
-        chunks = prefetch(query_chunks(X, schema))
+        chunks = prefetch(_query_chunks(X, schema))
         predictions = [_predict_chunk(predict_rows, chunk.x, chunk.name) for chunk in chunks]
         if not any(map(len, predictions)):
             raise DataError(f"X must have at least one row to predict for, and {X} has none")
         return np.concatenate(predictions)
     if hasattr(X, "columns") and schema.feature_names is not None:
-        X = X[_checked_columns(schema.feature_names, X.columns)]
+        missing = [name for name in schema.feature_names if name not in list(X.columns)]
+        if missing:
+            has = ", ".join(map(str, X.columns))
+            raise DataError(f"X has no column {', '.join(missing)}, which was fitted; it has: {has}")
+        X = X[schema.feature_names]
     if X.ndim != 2 or X.shape[1] != schema.n_features:
         has = f"{X.shape[1]} columns" if X.ndim == 2 else f"{X.ndim} dimension"
         raise ShapeError(f"X must have {schema.n_features} features, as in fit: it has {has}")
     if model is not None and isinstance(model.source, DaskSource):
         predict_part = _predict_by_chunk_pairs(model, model.source, is_1d=schema.n_outputs is None)
     else:
-        predict_part = _predict_by_estimator(predict_rows, schema.categories)
+        estimator = constant(predict_rows)
+        predict_part = lambda part, name: task(_predict_part, estimator, schema.categories, part, name)  # noqa: E731
     return delayed_predictions(X, predict_part, schema.n_outputs, schema.target_names, tuple(schema.categories))
-
-
-def _predict_by_estimator(
-    predict_rows: PredictRows, categories: Mapping[int, np.ndarray]
-) -> Callable[[Delayed, str], Delayed]:
-    """A task for each chunk of queries, to which the whole estimator goes."""
-    given = constant(predict_rows)
-    return lambda part, name: task(_predict_part, given, categories, part, name)
 
 
 def _predict_part(predict_rows: PredictRows, categories: Mapping[int, np.ndarray], part: Any, name: str) -> np.ndarray:
@@ -186,19 +171,13 @@ def _located(name: str) -> Iterator[None]:
         raise OutsideError(f"X in {name}: {error}") from error
 
 
-def query_chunks(X: Any, schema: Schema, y: Any = None, weight: Any = None) -> Iterable[Chunk]:
-    """Yield chunks of the features that were fitted, with y and the weights if these are given."""
-    return _map_chunks(X, schema, y, weight) if isinstance(X, np.ndarray) else _file_chunks(X, schema, y, weight)
-
-
-def _map_chunks(X: np.ndarray, schema: Schema, y: np.ndarray | None, weight: np.ndarray | None) -> Iterable[Chunk]:
-    if X.ndim != 2 or X.shape[1] != schema.n_features:
-        raise ShapeError(f"X must have {schema.n_features} features, as in fit: it has the shape {X.shape}")
-    for chunk in ArraySource(X, X[:, :0] if y is None else y, weight):
-        yield chunk.checked()._replace(x=_query(chunk.x.numpy(), chunk.name, schema.categories))
-
-
-def _file_chunks(X: Any, schema: Schema, y: Names | None, weight: str | None) -> Iterable[Chunk]:
+def _query_chunks(X: Any, schema: Schema, y: Any = None, weight: Any = None) -> Iterable[Chunk]:
+    """Chunks of the features that were fitted, with y and the weights if these are given."""
+    if isinstance(X, np.ndarray):
+        if X.ndim != 2 or X.shape[1] != schema.n_features:
+            raise ShapeError(f"X must have {schema.n_features} features, as in fit: it has the shape {X.shape}")
+        chunks = (chunk.checked() for chunk in ArraySource(X, X[:, :0] if y is None else y, weight))
+        return (chunk._replace(x=_query(chunk.x.numpy(), chunk.name, schema.categories)) for chunk in chunks)
     table = X if isinstance(X, Parquet) else Parquet(X)
     wanted = table if schema.feature_names is None else Parquet(table.path, schema.feature_names)
     source = ParquetSource(wanted, y, weight, schema.categories)
@@ -206,15 +185,6 @@ def _file_chunks(X: Any, schema: Schema, y: Names | None, weight: str | None) ->
         names = ", ".join(source.feature_names)
         raise ShapeError(f"X must have {schema.n_features} features, as in fit: {table.path} has {names}")
     return (chunk.checked(source.feature_names) for chunk in source)
-
-
-def _checked_columns(wanted: list[str], columns: Iterable[Any]) -> list[str]:
-    present = list(columns)
-    missing = [name for name in wanted if name not in present]
-    if missing:
-        has = ", ".join(map(str, present))
-        raise DataError(f"X has no column {', '.join(missing)}, which was fitted; it has: {has}")
-    return wanted
 
 
 # R^2
@@ -258,7 +228,7 @@ def score(
         predictions = torch.from_numpy(_predict_chunk(predict_rows, chunk.x, chunk.name))
         return chunk._replace(x=predictions.reshape(len(chunk.x), -1))
 
-    chunks = prefetch(query_chunks(X, schema, y, sample_weight))
+    chunks = prefetch(_query_chunks(X, schema, y, sample_weight))
     return merge_all((_squared_errors(None, predicted_chunk(chunk)) for chunk in chunks), SquaredErrors.merge).r2()
 
 

@@ -1,11 +1,16 @@
-"""Out-of-core data: a source yields its rows chunk by chunk, and a fold merges one partial state per chunk."""
+"""Out-of-core data: a source yields its rows chunk by chunk, and a fold merges one partial state per chunk.
+
+The first fold is the summary: number of rows, and weighted moments and ranges of X and y, in one pass.
+"""
 
 from __future__ import annotations
 
+import math
 import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -21,6 +26,7 @@ State = TypeVar("State")
 
 # Size of a chunk in float64. Three chunks may be alive (read, waiting, in use) beside what is computed from one.
 CHUNK_BYTES = 2**21
+TINY = torch.finfo(torch.float64).tiny
 
 
 class Chunk(NamedTuple):
@@ -137,12 +143,10 @@ def prefetch(items: Iterable[Item]) -> Iterator[Item]:
 def merge_all(states: Iterable[State], merge: Callable[[State, State], State]) -> State:
     """Merge all states, from first to last."""
     source = iter(states)
-    whole = next(source, None)
-    if whole is None:
+    first = next(source, None)
+    if first is None:
         raise DataError("there is no data: at least one row is needed")
-    for state in source:
-        whole = merge(whole, state)
-    return whole
+    return reduce(merge, source, first)
 
 
 def _check_lengths(x: np.ndarray, y: np.ndarray, weight: np.ndarray | None, where: str = "") -> None:
@@ -171,3 +175,89 @@ def _release_pages(part: np.ndarray | None) -> None:
     first = np.frombuffer(owner, np.uint8, 1).ctypes.data
     start = (low - first) // mmap.PAGESIZE * mmap.PAGESIZE
     owner.madvise(mmap.MADV_DONTNEED, start, high - first - start)
+
+
+# Summary
+
+
+class ColumnMoments(NamedTuple):
+    """Total weight, mean, sum of squared deviations and range of each column; merged by Chan's formula."""
+
+    total: Float[Tensor, ""]
+    mean: Float[Tensor, " columns"]
+    squares: Float[Tensor, " columns"]
+    low: Float[Tensor, " columns"]
+    high: Float[Tensor, " columns"]
+
+    @staticmethod
+    def of(columns: Float[Tensor, "rows columns"], weight: Float[Tensor, " rows"] | None = None) -> ColumnMoments:
+        """Compute the moments; rows of weight 0 do not count, not even for the range."""
+        if weight is not None:
+            columns, weight = columns[weight > 0], weight[weight > 0]
+        w = columns.new_ones(len(columns)) if weight is None else weight
+        total = w.sum()
+        mean = (w @ columns) / total.clamp_min(TINY)
+        ends = torch.cat((columns, columns.new_full((1, columns.shape[1]), math.inf)))
+        low = ends.amin(0)
+        ends[-1] = -math.inf
+        return ColumnMoments(total, mean, w @ (columns - mean).square(), low, ends.amax(0))
+
+    def merge(self, other: ColumnMoments) -> ColumnMoments:
+        total = self.total + other.total
+        share = other.total / total.clamp_min(TINY)
+        gap = other.mean - self.mean
+        squares = self.squares + other.squares + gap.square() * self.total * share
+        low, high = torch.minimum(self.low, other.low), torch.maximum(self.high, other.high)
+        return ColumnMoments(total, self.mean + gap * share, squares, low, high)
+
+    def deviation(self) -> Float[Tensor, " columns"]:
+        """Standard deviation of each column."""
+        return (self.squares / self.total.clamp_min(TINY)).sqrt()
+
+
+class Summary(NamedTuple):
+    """Counts and moments of the data. Errors are promised in standard deviations of the unweighted y."""
+
+    rows: int
+    weight_squares: Float[Tensor, ""]
+    positive_rows: int  # rows of a weight above 0
+    x: ColumnMoments
+    y: ColumnMoments
+    unweighted_y: ColumnMoments
+
+    def y_scale(self) -> Float[Tensor, " outputs"]:
+        """Standard deviation of each unweighted output, or 1 where it is constant."""
+        deviation = self.unweighted_y.deviation()
+        return torch.where(deviation > 0, deviation, 1.0)
+
+    def y_range(self) -> float:
+        """Largest difference of two values of one output, in units of `y_scale`."""
+        return float(((self.unweighted_y.high - self.unweighted_y.low) / self.y_scale()).max())
+
+    def effective_rows(self) -> float:
+        """Kish's effective sample size (sum s)^2 / sum s^2: the number of rows if all weights are equal."""
+        return float(self.x.total.square() / self.weight_squares.clamp_min(TINY))
+
+
+def summarise(source: Source) -> Summary:
+    """Summarise a source in one pass; raise DataError at the first number that is not finite."""
+    return source.fold(_summarise_chunk, _merge, source.feature_names or source.column_labels)
+
+
+def _summarise_chunk(names: tuple[str, ...], chunk: Chunk) -> Summary:
+    x, y, weight, *_ = chunk.checked(names)
+    squares = torch.tensor(float(len(x)), dtype=torch.float64) if weight is None else weight.square().sum()
+    positive_rows = len(x) if weight is None else int((weight > 0).sum())
+    moments = ColumnMoments.of(x, weight), ColumnMoments.of(y, weight), ColumnMoments.of(y)
+    return Summary(len(x), squares, positive_rows, *moments)
+
+
+def _merge(one: Summary, two: Summary) -> Summary:
+    return Summary(
+        one.rows + two.rows,
+        one.weight_squares + two.weight_squares,
+        one.positive_rows + two.positive_rows,
+        one.x.merge(two.x),
+        one.y.merge(two.y),
+        one.unweighted_y.merge(two.unweighted_y),
+    )
