@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -71,7 +72,7 @@ class ChunkAverage:
 
     def sample(self, chunk: Chunk, device: torch.device) -> Sample:
         """Rows of a chunk, with the columns to average as values."""
-        columns = chunk.y if self.lines is None else self.lines.columns(chunk)
+        columns = chunk.y if self.lines is None else self.lines.frame.columns(chunk.x, chunk.y)
         weight = None if chunk.log_weight is None else chunk.log_weight.to(device)
         return Sample(chunk.x.to(device), columns.to(device), self.bandwidth, self.kernel, weight)
 
@@ -96,19 +97,14 @@ class ChunkAverage:
 def average(source: Source, query: Float[Tensor, "q dim"], settings: ChunkAverage) -> PartialAverage:
     """Average of all chunks at each query, with an error of at most `settings.tol`."""
     # Half of the tolerance is for the chunks; merging chunks that differ adds to their errors.
-    state = source.fold(_chunk_state, settings.merge, (replace(settings, tol=settings.tol / 2), query))
+    state = source.fold(partial(replace(settings, tol=settings.tol / 2).chunk_state, query), settings.merge)
     rows = settings.inaccurate(query, state.pooled).nonzero().squeeze(1)
     if not len(rows):
         return state
     # With tol = 0 only weights below rounding are left out: merging adds no error, however much chunks differ.
     exact = replace(settings, tol=0.0, find_nearest=False)
-    better = source.fold(_chunk_state, exact.merge, (exact, query[rows])).pooled
+    better = source.fold(partial(exact.chunk_state, query[rows]), exact.merge).pooled
     return PartialAverage(state.pooled.replaced(rows, better), state.nearest)
-
-
-def _chunk_state(shared: tuple[ChunkAverage, Tensor], chunk: Chunk) -> PartialAverage:
-    settings, query = shared
-    return settings.chunk_state(query, chunk)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +134,6 @@ class LinearAverages:
     def outputs(self) -> slice:
         """Position of y among the columns."""
         return slice(self.dim, self.dim + len(self.frame.level))
-
-    def columns(self, chunk: Chunk) -> Float[Tensor, "rows columns"]:
-        return self.frame.columns(chunk.x, chunk.y)
 
     # Averages of one chunk
 

@@ -63,27 +63,22 @@ class DaskSource(Source):
     def __iter__(self) -> Iterator[Chunk]:
         return (part.compute() for part in self.parts)
 
-    def fold(
-        self, step: Callable[[Any, Chunk], State], merge: Callable[[State, State], State], shared: Any = None
-    ) -> State:
-        return self.delayed_fold(step, merge, constant(shared)).compute()
+    def fold(self, step: Callable[[Chunk], State], merge: Callable[[State, State], State]) -> State:
+        return self.delayed_fold(constant(step), merge).compute()
 
-    def delayed_fold(
-        self, step: Callable[..., State], merge: Callable[[State, State], State], *shared: Delayed
-    ) -> Delayed:
+    def delayed_fold(self, step: Delayed, merge: Callable[[State, State], State], *arguments: Delayed) -> Delayed:
         """Merged state of all chunks, not computed yet: one task for each chunk, then a tree of merges."""
-        return merge_tree([task(step, *shared, part) for part in self.parts], merge)
+        return merge_tree([task(step, *arguments, part) for part in self.parts], merge)
 
     def fold_pairs(
         self,
-        step: Callable[[Any, Chunk, Chunk], State],
+        step: Callable[[Chunk, Chunk], State],
         merge: Callable[[State, State], State],
-        finish: Callable[[Any, Chunk, State], Item],
+        finish: Callable[[Chunk, State], Item],
         merge_items: Callable[[Item, Item], Item],
-        shared: Any = None,
     ) -> Item:
-        given = constant(shared)
-        rows = [task(finish, given, part, self.delayed_fold(step, merge, given, part)) for part in self.parts]
+        pair, end = constant(step), constant(finish)
+        rows = [task(end, part, self.delayed_fold(pair, merge, part)) for part in self.parts]
         return merge_tree(rows, merge_items).compute()
 
 
@@ -136,33 +131,20 @@ def delayed_predictions(
     `predict` turns one chunk of queries and its name into a task. n_outputs None means that predictions have no axis
     for outputs. Columns listed in `categories` may hold texts.
     """
-    import dask.array as da
-
     rows = Rows.of(queries, "X", categories)
     answers = [predict(part, _chunk_name(number)) for number, part in enumerate(rows.parts)]
-    if hasattr(queries, "divisions"):
-        return _delayed_frame(queries, rows, answers, n_outputs, names)
     tail = () if n_outputs is None else (n_outputs,)
-    pieces = [
-        da.from_delayed(one, (length, *tail), dtype=np.float64)
-        for one, length in zip(answers, rows.lengths, strict=True)
-    ]
+    if hasattr(queries, "divisions"):
+        import dask.dataframe as dd
+
+        pieces = [task(labelled, one, part.index, names) for part, one in zip(rows.parts, answers, strict=True)]
+        meta = labelled(np.empty((0, *tail)), queries._meta.index[:0], names)  # noqa: SLF001  Dask's own name for it
+        return dd.from_delayed(pieces, meta=meta, divisions=queries.divisions, verify_meta=False)
+    import dask.array as da
+
+    lengths = zip(answers, rows.lengths, strict=True)
+    pieces = [da.from_delayed(one, (length, *tail), dtype=np.float64) for one, length in lengths]
     return da.concatenate(pieces, allow_unknown_chunksizes=True)
-
-
-def _delayed_frame(
-    queries: Any, rows: Rows, answers: list[Delayed], n_outputs: int | None, names: list[Any] | None
-) -> Any:
-    import dask.dataframe as dd
-
-    pieces = [task(_labelled, part, one, names) for part, one in zip(rows.parts, answers, strict=True)]
-    empty = np.empty((0,) if n_outputs is None else (0, n_outputs))
-    meta = _labelled(queries._meta.iloc[:0], empty, names)  # noqa: SLF001  Dask's own name for it
-    return dd.from_delayed(pieces, meta=meta, divisions=queries.divisions, verify_meta=False)
-
-
-def _labelled(frame: Any, predictions: np.ndarray, names: list[Any] | None) -> Any:
-    return labelled(predictions, frame.index, names)
 
 
 # Collections cut along their rows
@@ -234,8 +216,11 @@ def _unequal(one: str, rows: float, two: str, other_rows: float) -> ShapeError:
 # Tasks
 
 
-def task(function: Callable[..., Any], *arguments: Any) -> Delayed:
-    """One delayed call. It has a new name each time: nothing is hashed, and a lost result is computed again."""
+def task(function: Callable[..., Any] | Delayed, *arguments: Any) -> Delayed:
+    """One delayed call. It has a new name each time: nothing is hashed, and a lost result is computed again.
+
+    A function that holds much data is given as a `constant`.
+    """
     from dask.delayed import delayed
 
     return delayed(_with_one_thread, pure=False, traverse=False)(function, *arguments)

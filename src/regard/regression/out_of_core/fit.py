@@ -10,6 +10,7 @@ import math
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -176,7 +177,7 @@ def _scaled_to_all_rows(bandwidth: Float[Tensor, " dim"], share: float) -> Float
 
 def sample_rows(source: Source, summary: Summary) -> Chunk:
     """About SAMPLED_ROWS rows of positive weight, the same ones each time; all rows if there are no more."""
-    return source.fold(_sample_chunk, _merge_rows, min(1.0, SAMPLED_ROWS / max(1, summary.positive_rows)))
+    return source.fold(partial(_sample_chunk, min(1.0, SAMPLED_ROWS / max(1, summary.positive_rows))), _merge_rows)
 
 
 def _sample_chunk(share: float, chunk: Chunk) -> Chunk:

@@ -12,6 +12,7 @@ pairs are computed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -122,7 +123,7 @@ class LinearLeaveOneOut(LeaveOneOut):
         object.__setattr__(self, "lines", LinearAverages.of(self.summary, self.bandwidth))
 
     def columns(self, chunk: Chunk) -> Float[Tensor, "rows columns"]:
-        return self.lines.columns(chunk)
+        return self.lines.frame.columns(chunk.x, chunk.y)
 
     def predictions(self, queries: Chunk, mean: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows outputs"]:
         return self.lines.values(queries.x, mean) - self.lines.frame.level
@@ -134,11 +135,11 @@ class LinearLeaveOneOut(LeaveOneOut):
 
 def count_unit(source: Source) -> float | None:
     """Return 1 if there are weights and all are whole numbers, which then count rows; else None."""
-    return 1.0 if source.fold(_are_counts, lambda one, two: one and two) else None
 
+    def are_counts(chunk: Chunk) -> bool:
+        return chunk.weight is not None and as_counts(chunk.weight) is not None
 
-def _are_counts(_shared: None, chunk: Chunk) -> bool:
-    return chunk.weight is not None and as_counts(chunk.weight) is not None
+    return 1.0 if source.fold(are_counts, lambda one, two: one and two) else None
 
 
 # Values and residuals
@@ -146,15 +147,15 @@ def _are_counts(_shared: None, chunk: Chunk) -> bool:
 
 def evaluate(source: Source, problem: LeaveOneOut) -> tuple[float, Float[Tensor, " dim"]]:
     """Mean squared leave-one-out residual, and its gradient by the logarithm of each bandwidth."""
-    total = source.fold_pairs(_pair_state, PartialState.merge, _objective, Objective.merge, problem)
+    step, finish = partial(_pair_state, problem), partial(_objective, problem)
+    total = source.fold_pairs(step, PartialState.merge, finish, Objective.merge)
     return float(total.squares / total.weight), total.gradient / total.weight
 
 
 def residuals(source: Source, problem: LeaveOneOut) -> Float[Tensor, "n outputs"]:
     """Leave-one-out residuals y_i - f_-i(x_i) of all rows, in the order of the source; they must fit into memory."""
-    return source.fold_pairs(
-        _pair_state, PartialState.merge, _residuals, lambda one, two: torch.cat((one, two)), problem
-    )
+    step, finish = partial(_pair_state, problem), partial(_residuals, problem)
+    return source.fold_pairs(step, PartialState.merge, finish, lambda one, two: torch.cat((one, two)))
 
 
 class Objective(NamedTuple):

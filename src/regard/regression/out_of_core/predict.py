@@ -229,10 +229,10 @@ def score(
         return chunk._replace(x=predictions.reshape(len(chunk.x), -1))
 
     chunks = prefetch(_query_chunks(X, schema, y, sample_weight))
-    return merge_all((_squared_errors(None, predicted_chunk(chunk)) for chunk in chunks), SquaredErrors.merge).r2()
+    return merge_all((_squared_errors(predicted_chunk(chunk)) for chunk in chunks), SquaredErrors.merge).r2()
 
 
-def _squared_errors(_shared: None, chunk: Chunk) -> SquaredErrors:
+def _squared_errors(chunk: Chunk) -> SquaredErrors:
     """Errors of one chunk whose x are the predictions."""
     validation.finite(f"the prediction for {chunk.name}", chunk.x.numpy(), [])
     predicted, y, weight, *_ = chunk.checked()

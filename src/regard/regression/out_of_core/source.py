@@ -10,7 +10,7 @@ import mmap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -66,29 +66,19 @@ class Source(ABC):
     @abstractmethod
     def __iter__(self) -> Iterator[Chunk]: ...
 
-    def fold(
-        self,
-        step: Callable[[Any, Chunk], State],
-        merge: Callable[[State, State], State],
-        shared: Any = None,
-    ) -> State:
-        """Merge `step(shared, chunk)` over all chunks; `shared` is the argument that every step receives."""
-        return merge_all((step(shared, chunk) for chunk in prefetch(self)), merge)
+    def fold(self, step: Callable[[Chunk], State], merge: Callable[[State, State], State]) -> State:
+        """Merge `step(chunk)` over all chunks."""
+        return merge_all(map(step, prefetch(self)), merge)
 
     def fold_pairs(
         self,
-        step: Callable[[Any, Chunk, Chunk], State],
+        step: Callable[[Chunk, Chunk], State],
         merge: Callable[[State, State], State],
-        finish: Callable[[Any, Chunk, State], Item],
+        finish: Callable[[Chunk, State], Item],
         merge_items: Callable[[Item, Item], Item],
-        shared: Any = None,
     ) -> Item:
-        """Use each chunk as queries against all chunks: merge `step(shared, queries, chunk)`, finish, merge again."""
-
-        def row(shared: Any, queries: Chunk) -> Item:
-            return finish(shared, queries, self.fold(lambda given, chunk: step(given, queries, chunk), merge, shared))
-
-        return self.fold(row, merge_items, shared)
+        """Use each chunk as queries against all chunks: merge `step(queries, chunk)`, finish, merge again."""
+        return self.fold(lambda queries: finish(queries, self.fold(partial(step, queries), merge)), merge_items)
 
 
 class ArraySource(Source):
@@ -241,7 +231,7 @@ class Summary(NamedTuple):
 
 def summarise(source: Source) -> Summary:
     """Summarise a source in one pass; raise DataError at the first number that is not finite."""
-    return source.fold(_summarise_chunk, _merge, source.feature_names or source.column_labels)
+    return source.fold(partial(_summarise_chunk, source.feature_names or source.column_labels), _merge)
 
 
 def _summarise_chunk(names: tuple[str, ...], chunk: Chunk) -> Summary:
