@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from regard import kernels
@@ -66,12 +67,12 @@ def cosine(temperature: float = 1.0) -> Score:
     return Cosine(float(temperature))
 
 
-def general(w: Tensor) -> Score:
+def general(w: Float[Tensor, "d_q d_k"]) -> Score:
     """q · W k, Luong's general score: w is (d_q, d_k)."""
     return General(_tensor(w, "w of general", 2))
 
 
-def additive(w_q: Tensor, w_k: Tensor, v: Tensor) -> Score:
+def additive(w_q: Float[Tensor, "h d_q"], w_k: Float[Tensor, "h d_k"], v: Float[Tensor, " h"]) -> Score:
     """v · tanh(W_q q + W_k k), Bahdanau's score: w_q is (h, d_q), w_k is (h, d_k), v is (h,)."""
     _tensor(w_q, "w_q of additive", 2)
     _tensor(w_k, "w_k of additive", 2)
@@ -85,7 +86,7 @@ def additive(w_q: Tensor, w_k: Tensor, v: Tensor) -> Score:
     return Additive(w_q, w_k, v)
 
 
-def concat(w: Tensor, v: Tensor) -> Score:
+def concat(w: Float[Tensor, "h width"], v: Float[Tensor, " h"]) -> Score:
     """v · tanh(W [q; k]), Luong's concat score: w is (h, d_q + d_k), v is (h,)."""
     _tensor(w, "w of concat", 2)
     _tensor(v, "v of concat", 1)
@@ -95,17 +96,17 @@ def concat(w: Tensor, v: Tensor) -> Score:
     return Concat(w, v)
 
 
-def location(w: Tensor) -> Score:
+def location(w: Float[Tensor, "keys d_q"]) -> Score:
     """(W q)_j, Luong's location score, which looks at no key: w is (m, d_q)."""
     return Location(_tensor(w, "w of location", 2))
 
 
-def gaussian(w: Tensor | float = 1.0) -> Score:
+def gaussian(w: Shaped[Tensor, ""] | Float[Tensor, " dim"] | float = 1.0) -> Score:
     """-(w |q - k|)² / 2, the log of the Gaussian kernel of width 1 / w: w is one number, or one for each feature."""
     return Gaussian(_width(w, "w of gaussian"))
 
 
-def kernel(kernel: kernels.Kernel | str, bandwidth: Tensor | float = 1.0) -> Score:
+def kernel(kernel: kernels.Kernel | str, bandwidth: Shaped[Tensor, ""] | Float[Tensor, " dim"] | float = 1.0) -> Score:
     """log K(|q - k| / bandwidth), and -inf where a compact kernel does not reach: K by name, or from regard.kernels."""
     width = _width(bandwidth, "bandwidth of kernel")
     if isinstance(width, float) and not width > 0:
@@ -120,7 +121,7 @@ def uniform() -> Score:
     return Uniform()
 
 
-def bias(t: Tensor) -> Score:
+def bias(t: Float[Tensor, "..."]) -> Score:
     """t itself, broadcast to (..., n, m): ``scaled_dot() + bias(t)``."""
     if not isinstance(t, Tensor) or not t.is_floating_point():
         msg = f"t of bias must be a floating point tensor, but it is {type_name(t)} (to hide keys, use regard.masks)"
@@ -128,12 +129,12 @@ def bias(t: Tensor) -> Score:
     return Bias(t)
 
 
-def alibi(slopes: Tensor) -> Score:
+def alibi(slopes: Float[Tensor, " heads"]) -> Score:
     """-slope |i - j|, one slope a head: slopes is (H,), along the third dimension from the end."""
     return Alibi(_tensor(slopes, "slopes of alibi", 1))
 
 
-def relative(table: Tensor, first: int) -> Score:
+def relative(table: Float[Tensor, "... distances"], first: int) -> Score:
     """A number for each distance, t(j - i) = table[..., j - i - first]: table is (..., distances)."""
     if not isinstance(table, Tensor) or not table.is_floating_point() or not table.dim():
         msg = f"table of relative must be a floating point tensor (..., distances), but it is {type_name(table)}"
@@ -152,7 +153,7 @@ def softcap(score: Score, c: float) -> Score:
     return Softcap(score, float(c))
 
 
-def _tensor(value: object, name: str, dims: int) -> Tensor:
+def _tensor(value: object, name: str, dims: int) -> Float[Tensor, "..."]:
     if not isinstance(value, Tensor) or not value.is_floating_point():
         msg = f"{name} must be a floating point tensor, but it is {type_name(value)}"
         raise DtypeError(msg)
@@ -162,7 +163,7 @@ def _tensor(value: object, name: str, dims: int) -> Tensor:
     return value
 
 
-def _width(value: Tensor | float, name: str) -> Tensor | float:
+def _width(value: Tensor | float, name: str) -> Shaped[Tensor, ""] | Float[Tensor, " dim"] | float:
     if not isinstance(value, Tensor):
         return float(value)
     return value if value.dim() == 0 else _tensor(value, name, 1)

@@ -20,7 +20,9 @@ CHUNK = 1 << 19  # numbers of a (rows, keys, h) block, which should stay in the 
 LARGE = 40.0  # beyond this e^(2a) e^(2b) overflows float32
 
 
-def _chunks(left: Tensor, right: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+def _chunks(
+    left: Float[Tensor, "rows h"], right: Float[Tensor, "cols h"]
+) -> Iterator[tuple[slice, slice, Float[Tensor, "block_rows block_cols h"]]]:
     """Yield slices of rows and keys, with memory for their (rows, keys, h) block; the memory is reused each time."""
     (n, h), m = left.shape, right.shape[0]
     wide = max(1, min(m, CHUNK // max(1, h)))
@@ -33,18 +35,22 @@ def _chunks(left: Tensor, right: Tensor) -> Iterator[tuple[slice, slice, Tensor]
             yield rows, keys, memory[: math.prod(shape)].view(shape)
 
 
-def _is_large(left: Tensor, right: Tensor) -> bool:
+def _is_large(left: Float[Tensor, "... rows h"], right: Float[Tensor, "... cols h"]) -> bool:
     # Written so that NaN counts as large: tanh itself carries it to its pairs.
     return not (left.abs().amax() <= LARGE and right.abs().amax() <= LARGE)
 
 
-def _tanh_chunks(a: Tensor, b: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+def _tanh_chunks(
+    a: Float[Tensor, "rows h"], b: Float[Tensor, "cols h"]
+) -> Iterator[tuple[slice, slice, Float[Tensor, "block_rows block_cols h"]]]:
     """Blocks of tanh(a + b), for any a and b."""
     for rows, keys, block in _chunks(a, b):
         yield rows, keys, torch.add(a[rows].unsqueeze(-2), b[keys], out=block).tanh_()
 
 
-def _reciprocal_chunks(a: Tensor, b: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+def _reciprocal_chunks(
+    a: Float[Tensor, "rows h"], b: Float[Tensor, "cols h"]
+) -> Iterator[tuple[slice, slice, Float[Tensor, "block_rows block_cols h"]]]:
     """Blocks of r = 1 / (1 + e^2a e^2b), from which tanh(a + b) = 1 - 2 r follows: faster than tanh."""
     left, right, one = (2 * a).exp(), (2 * b).exp(), a.new_ones(())
     for rows, keys, block in _chunks(left, right):
@@ -55,7 +61,9 @@ class _TanhScore(torch.autograd.Function):
     """sum_h v_h tanh(a_ih + b_jh) for one head, recomputed in the backward pass."""
 
     @staticmethod
-    def forward(a: Tensor, b: Tensor, v: Tensor, large: bool) -> Tensor:
+    def forward(
+        a: Float[Tensor, "rows h"], b: Float[Tensor, "cols h"], v: Float[Tensor, " h"], large: bool
+    ) -> Float[Tensor, "rows cols"]:
         out = a.new_empty(a.shape[0], b.shape[0])
         factor = v if large else -2 * v
         for rows, keys, block in (_tanh_chunks if large else _reciprocal_chunks)(a, b):
@@ -63,13 +71,13 @@ class _TanhScore(torch.autograd.Function):
         return out if large else out.add_(v.sum())
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Float[Tensor, "rows cols"]) -> None:
         del output
         ctx.save_for_backward(*inputs[:3])
         ctx.large = inputs[3]
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, grad: Float[Tensor, "rows cols"]) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         a, b, v = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is wanted
             needs = ctx.needs_input_grad[:3]
@@ -79,7 +87,9 @@ class _TanhScore(torch.autograd.Function):
         return (*(_tanh_gradient if ctx.large else _reciprocal_gradient)(a, b, v, grad), None)
 
 
-def _tanh_gradient(a: Tensor, b: Tensor, v: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _tanh_gradient(
+    a: Float[Tensor, "rows h"], b: Float[Tensor, "cols h"], v: Float[Tensor, " h"], grad: Float[Tensor, "rows cols"]
+) -> tuple[Float[Tensor, "rows h"], Float[Tensor, "cols h"], Float[Tensor, " h"]]:
     grads = grad_a, grad_b, grad_v = torch.zeros_like(a), torch.zeros_like(b), torch.zeros_like(v)
     for rows, keys, tanh in _tanh_chunks(a, b):
         part = grad[rows, keys].unsqueeze(-1)
@@ -90,7 +100,9 @@ def _tanh_gradient(a: Tensor, b: Tensor, v: Tensor, grad: Tensor) -> tuple[Tenso
     return grads
 
 
-def _reciprocal_gradient(a: Tensor, b: Tensor, v: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _reciprocal_gradient(
+    a: Float[Tensor, "rows h"], b: Float[Tensor, "cols h"], v: Float[Tensor, " h"], grad: Float[Tensor, "rows cols"]
+) -> tuple[Float[Tensor, "rows h"], Float[Tensor, "cols h"], Float[Tensor, " h"]]:
     grad_a, grad_b, tilt = torch.zeros_like(a), torch.zeros_like(b), torch.zeros_like(v)
     for rows, keys, r in _reciprocal_chunks(a, b):
         pulled = grad[rows, keys].unsqueeze(-1) * r
@@ -102,7 +114,9 @@ def _reciprocal_gradient(a: Tensor, b: Tensor, v: Tensor, grad: Tensor) -> tuple
     return grad_a * slope, grad_b * slope, grad.sum() - 2 * tilt
 
 
-def _plain(a: Tensor, b: Tensor, v: Tensor) -> Tensor:
+def _plain(
+    a: Float[Tensor, "*batch rows h"], b: Float[Tensor, "*key_batch cols h"], v: Float[Tensor, " h"]
+) -> Float[Tensor, "... rows cols"]:
     return torch.tanh(a.unsqueeze(-2) + b.unsqueeze(-3)) @ v
 
 
@@ -130,11 +144,13 @@ class Tanh(Score, abstract=True):
 
     n_operands = 3
 
-    def sides(self, d_q: int) -> tuple[Tensor, Tensor]:
+    def sides(self, d_q: int) -> tuple[Float[Tensor, "h d_q"], Float[Tensor, "h d_k"]]:
         """W_q (h, d_q) and W_k (h, d_k)."""
         raise NotImplementedError
 
-    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
+    def operands(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Operand, ...]:
         dtype = query.dtype
         w_q, w_k = self.sides(query.shape[-1])
         return (
@@ -143,15 +159,21 @@ class Tanh(Score, abstract=True):
             Operand(self.v.to(dtype), Axis.FIXED),
         )
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+    def tile(
+        self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
         del rows, cols, out
         return tanh_score(*tensors)
 
-    def rowwise(self, query: Tensor, key: Tensor) -> Tensor:
+    def rowwise(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*batch queries d_k"]
+    ) -> Float[Tensor, "*batch queries"]:
         left, right, v = (operand.tensor for operand in self.operands(query, key))
         return torch.tanh(left + right) @ v
 
-    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+    def magnitude(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Float[Tensor, ""]:
         del query, key
         return self.v.detach().abs().sum()
 
@@ -172,7 +194,7 @@ class Additive(Tanh):
             )
             raise ShapeError(msg)
 
-    def sides(self, d_q: int) -> tuple[Tensor, Tensor]:
+    def sides(self, d_q: int) -> tuple[Float[Tensor, "h d_q"], Float[Tensor, "h d_k"]]:
         del d_q
         return self.w_q, self.w_k
 
@@ -195,7 +217,7 @@ class Concat(Tanh):
             )
             raise ShapeError(msg)
 
-    def sides(self, d_q: int) -> tuple[Tensor, Tensor]:
+    def sides(self, d_q: int) -> tuple[Float[Tensor, "h d_q"], Float[Tensor, "h d_k"]]:
         return self.w[:, :d_q], self.w[:, d_q:]
 
     def __repr__(self) -> str:

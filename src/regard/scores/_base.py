@@ -72,7 +72,9 @@ class Score(Term["Score"], abstract=True):
         """Tensors from which tiles are cut, as many as `arity` says."""
         return tuple([operand for part in self.parts for operand in part.operands(query, key)])
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+    def tile(
+        self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
         """Scores (..., rows, cols) of a tile; `tensors` are the operands, cut to it. `out` may take the result."""
         raise NotImplementedError
 
@@ -87,11 +89,15 @@ class Score(Term["Score"], abstract=True):
         del grad
         return f"{self} is not an inner product of features"
 
-    def features(self, query: Tensor, key: Tensor) -> Features:
+    def features(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Features:
         """The score as an inner product; asked for only where `obstacle` is None."""
         raise NotImplementedError
 
-    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+    def magnitude(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Float[Tensor, ""]:
         """An upper bound on |score|: where it is large, float32 rounds scores too much and float64 is used."""
         return sum([part.magnitude(query, key) for part in self.parts], start=query.new_zeros(()))
 
@@ -106,7 +112,9 @@ def same_width(score: Score, d_q: int, d_k: int) -> None:
         raise ShapeError(msg)
 
 
-def norm_product(query: Tensor, key: Tensor) -> Float[Tensor, ""]:
+def norm_product(
+    query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+) -> Float[Tensor, ""]:
     """Largest |q| times largest |k|, an upper bound on |q . k|."""
     if query.numel() == 0 or key.numel() == 0:
         return query.new_zeros(())
@@ -120,7 +128,9 @@ class Sum(Score):
     first: Score
     second: Score
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+    def tile(
+        self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
         del out
         one, two = self.split_operands(tensors)
         return self.first.tile(one, rows, cols) + self.second.tile(two, rows, cols)
@@ -131,7 +141,9 @@ class Sum(Score):
             return f"{self} is a sum of two inner products"
         return obstacle
 
-    def features(self, query: Tensor, key: Tensor) -> Features:
+    def features(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Features:
         one, two = self.first.features(query, key), self.second.features(query, key)
         main, extra = (one, two) if two.query is None else (two, one)
         biases = [bias for bias in (one.key_bias, two.key_bias) if bias is not None]

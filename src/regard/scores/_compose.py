@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ShapeError
@@ -58,17 +59,21 @@ class Bias(Score):
     def leading_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("t of bias", tuple(self.t.shape[:-2])),)
 
-    def _pair(self) -> Tensor:
+    def _pair(self) -> Float[Tensor, "... #queries #keys"]:
         return self.t if self.t.dim() > 1 else self.t.reshape(1, -1)
 
-    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
+    def operands(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Operand, ...]:
         t = self._pair()
         if t.requires_grad and torch.is_grad_enabled():
             t = t.to(query.dtype)  # so that its gradient is summed over tiles in the better dtype
         # Otherwise every tile casts its own part: the whole is as large as the matrix.
         return Operand(t, Axis.PAIR), Operand(query.new_zeros(()), Axis.FIXED)
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+    def tile(
+        self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
         del out
         t, like = tensors
         return t.to(like.dtype).expand(*t.shape[:-2], len(rows), len(cols))
@@ -78,13 +83,17 @@ class Bias(Score):
             return None
         return "the fused kernel has no gradient for a bias that varies by query and key"
 
-    def features(self, query: Tensor, key: Tensor) -> Features:
+    def features(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Features:
         if self.is_pairwise:
             return Features(rest=(self,))
         pair = self._pair().to(query.dtype)
         return Features(key_bias=pair.expand(*pair.shape[:-1], key.shape[-2]))
 
-    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+    def magnitude(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Float[Tensor, ""]:
         if not self.t.numel():
             return query.new_zeros(())
         largest = [part.nan_to_num(0.0, 0.0, 0.0).abs().amax() for part in _pieces(self.t.detach())]
@@ -114,10 +123,14 @@ class Alibi(Score):
     def leading_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("slopes of alibi", tuple(self.slopes.shape)),)
 
-    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
+    def operands(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Operand, ...]:
         return (Operand(self.slopes.to(query.dtype)[:, None, None], Axis.PAIR),)
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+    def tile(
+        self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
         del out
         (slopes,) = tensors
         gap = rows.positions(slopes.device)[:, None] - cols.positions(slopes.device)
@@ -128,10 +141,14 @@ class Alibi(Score):
             return None
         return "the fused kernel has no gradient for learned slopes"
 
-    def features(self, query: Tensor, key: Tensor) -> Features:
+    def features(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Features:
         return Features(rest=(self,))
 
-    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+    def magnitude(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Float[Tensor, ""]:
         if not self.slopes.numel():
             return query.new_zeros(())
         return self.slopes.detach().abs().amax() * max(query.shape[-2], key.shape[-2])
@@ -170,11 +187,15 @@ class Relative(Score):
     def leading_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("table of relative", tuple(self.table.shape[:-1])),)
 
-    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
+    def operands(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Operand, ...]:
         # Along neither side: a tile picks what lies between its first and its last distance.
         return (Operand(self.table.to(query.dtype).unsqueeze(-2), Axis.HEAD),)
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+    def tile(
+        self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
         del out
         (table,) = tensors
         at = cols.positions(table.device) - rows.positions(table.device)[:, None] - self.first
@@ -185,10 +206,14 @@ class Relative(Score):
             return None
         return "the fused kernel has no gradient for a learned table of distances"
 
-    def features(self, query: Tensor, key: Tensor) -> Features:
+    def features(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Features:
         return Features(rest=(self,))
 
-    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+    def magnitude(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Float[Tensor, ""]:
         return self.table.detach().nan_to_num(0.0, 0.0, 0.0).abs().amax() if self.table.numel() else query.new_zeros(())
 
     def __repr__(self) -> str:
@@ -202,7 +227,9 @@ class Softcap(Score):
     inner: Score
     cap: float
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+    def tile(
+        self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
         del out
         return self.cap * torch.tanh(self.inner.tile(tensors, rows, cols) / self.cap)
 

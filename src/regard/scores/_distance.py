@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from regard import kernels
@@ -23,18 +23,22 @@ class Distance(Score, abstract=True):
 
     n_operands = 2
 
-    def weight(self) -> Tensor | float:
+    def weight(self) -> Shaped[Tensor, ""] | Float[Tensor, " dim"] | float:
         """w, one number or one for each feature: the inverse of the bandwidth."""
         raise NotImplementedError
 
-    def scaled(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    def scaled(
+        self, query: Float[Tensor, "*batch queries dim"], key: Float[Tensor, "*key_batch keys dim"]
+    ) -> tuple[Float[Tensor, "*batch queries dim"], Float[Tensor, "*key_batch keys dim"]]:
         """w (q - c) and w (k - c): a common origin c changes no distance and keeps the numbers small."""
         centre = _centre(key)
         w = self.weight()
         w = w.to(query.dtype) if isinstance(w, Tensor) else w
         return (query - centre) * w, (key - centre) * w
 
-    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
+    def operands(
+        self, query: Float[Tensor, "*batch queries dim"], key: Float[Tensor, "*key_batch keys dim"]
+    ) -> tuple[Operand, ...]:
         left, right = self.scaled(query, key)
         if left.shape[-1] > DIRECT_DIMENSIONS:
             left, right = left.double(), right.double()  # |q|^2 + |k|^2 - 2 q.k cancels
@@ -73,14 +77,16 @@ class Gaussian(Distance):
     def label(self, field: str) -> str:
         return "bandwidth of kernel" if self.inverse else super().label(field)
 
-    def weight(self) -> Tensor | float:
+    def weight(self) -> Shaped[Tensor, ""] | Float[Tensor, " dim"] | float:
         return 1 / self.w if self.inverse else self.w
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         same_width(self, d_q, d_k)
         _check_width("gaussian(w) needs w", self.w, d_k)
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+    def tile(
+        self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
         del rows, cols, out
         return squared_distance(*tensors) * -0.5
 
@@ -88,7 +94,9 @@ class Gaussian(Distance):
         del grad
         return None
 
-    def features(self, query: Tensor, key: Tensor) -> Features:
+    def features(
+        self, query: Float[Tensor, "*batch queries dim"], key: Float[Tensor, "*key_batch keys dim"]
+    ) -> Features:
         left, right = self.scaled(query, key)
         return Features(
             left,
@@ -97,7 +105,9 @@ class Gaussian(Distance):
             row=left.square().sum(-1) * -0.5,
         )
 
-    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+    def magnitude(
+        self, query: Float[Tensor, "*batch queries dim"], key: Float[Tensor, "*key_batch keys dim"]
+    ) -> Float[Tensor, ""]:
         left, right = self.scaled(query, key)
         return (norm_product(left, left) + norm_product(right, right)).abs()
 
@@ -125,18 +135,22 @@ class KernelScore(Distance, term_name="Kernel"):
     def hides_keys(self) -> bool:
         return kernels.get(self.name).compact
 
-    def weight(self) -> Tensor | float:
+    def weight(self) -> Shaped[Tensor, ""] | Float[Tensor, " dim"] | float:
         return 1 / self.bandwidth
 
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         same_width(self, d_q, d_k)
         _check_width("kernel(name, bandwidth) needs the bandwidth", self.bandwidth, d_k)
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+    def tile(
+        self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
         del rows, cols, out
         return kernels.get(self.name).log_kernel(squared_distance(*tensors))
 
-    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+    def magnitude(
+        self, query: Float[Tensor, "*batch queries dim"], key: Float[Tensor, "*key_batch keys dim"]
+    ) -> Float[Tensor, ""]:
         if self.hides_keys:
             return query.new_zeros(())
         left, right = self.scaled(query, key)

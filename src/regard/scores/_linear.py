@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ShapeError
@@ -19,7 +20,9 @@ class Linear(Score, abstract=True):
 
     n_operands = 2
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    def project(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Float[Tensor, "*batch queries dim"], Float[Tensor, "*key_batch keys dim"]]:
         """f(q) and g(k), of one width."""
         raise NotImplementedError
 
@@ -28,11 +31,15 @@ class Linear(Score, abstract=True):
         del d_k
         return 1.0
 
-    def operands(self, query: Tensor, key: Tensor) -> tuple[Operand, ...]:
+    def operands(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Operand, ...]:
         left, right = self.project(query, key)
         return Operand(left, Axis.QUERY), Operand(right, Axis.KEY)
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Tensor | None = None) -> Tensor:
+    def tile(
+        self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
         del rows, cols
         left, right = tensors
         scale = self.scale_for(right.shape[-1])
@@ -46,7 +53,9 @@ class Linear(Score, abstract=True):
             return out
         return torch.matmul(left, right.mT, out=out)
 
-    def rowwise(self, query: Tensor, key: Tensor) -> Tensor:
+    def rowwise(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*batch queries d_k"]
+    ) -> Float[Tensor, "*batch queries"]:
         left, right = self.project(query, key)
         return self.scale_for(right.shape[-1]) * (left * right).sum(-1)
 
@@ -54,10 +63,14 @@ class Linear(Score, abstract=True):
         del grad
         return None
 
-    def features(self, query: Tensor, key: Tensor) -> Features:
+    def features(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Features:
         return Features(*self.project(query, key), self.scale_for(key.shape[-1]))
 
-    def magnitude(self, query: Tensor, key: Tensor) -> Tensor:
+    def magnitude(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> Float[Tensor, ""]:
         return abs(self.scale_for(key.shape[-1])) * norm_product(*self.project(query, key))
 
 
@@ -70,7 +83,9 @@ class Dot(Linear):
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         same_width(self, d_q, d_k)
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    def project(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Float[Tensor, "*batch queries dim"], Float[Tensor, "*key_batch keys dim"]]:
         return query, key
 
     def scale_for(self, d_k: int) -> float:
@@ -91,7 +106,9 @@ class Cosine(Linear):
     def check(self, n: int, m: int, d_q: int, d_k: int) -> None:
         same_width(self, d_q, d_k)
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    def project(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Float[Tensor, "*batch queries dim"], Float[Tensor, "*key_batch keys dim"]]:
         unit = torch.nn.functional.normalize
         return unit(query, dim=-1), unit(key, dim=-1)
 
@@ -114,7 +131,9 @@ class General(Linear):
             msg = f"general(w) needs w of shape (d_q, d_k) = ({d_q}, {d_k}), but w is {tuple(self.w.shape)}"
             raise ShapeError(msg)
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    def project(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Float[Tensor, "*batch queries dim"], Float[Tensor, "*key_batch keys dim"]]:
         return query @ self.w.to(query.dtype), key
 
     def __repr__(self) -> str:
@@ -134,7 +153,9 @@ class Location(Linear):
 
     rowwise = Score.rowwise  # it needs the position of a key, which is not known here
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    def project(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Float[Tensor, "*batch queries dim"], Float[Tensor, "*key_batch keys dim"]]:
         return query, self.w.to(query.dtype).expand(*key.shape[:-2], *self.w.shape)
 
     def __repr__(self) -> str:
@@ -145,7 +166,9 @@ class Location(Linear):
 class Uniform(Linear):
     """0 for every pair."""
 
-    def project(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    def project(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Float[Tensor, "*batch queries dim"], Float[Tensor, "*key_batch keys dim"]]:
         return query.new_zeros(*query.shape[:-1], 1), key.new_zeros(*key.shape[:-1], 1)
 
     def __repr__(self) -> str:
