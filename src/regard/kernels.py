@@ -120,12 +120,12 @@ class Kernel:
             return self.log_ratio(half_difference, square, nearest)
         return self.log_kernel(square) - self.log_kernel(nearest)
 
-    def _derivative(self, square: Tensor) -> Tensor:
+    def _derivative(self, square: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         if self.derivative is not None:
             return self.derivative(square)
         return (self._log_derivative(square) * self.log_kernel(square).exp()).nan_to_num(0.0, 0.0, 0.0)
 
-    def _log_derivative(self, square: Tensor) -> Tensor:
+    def _log_derivative(self, square: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         if self.log_derivative is not None:
             return self.log_derivative(square)
         with torch.enable_grad():
@@ -182,7 +182,7 @@ def names() -> tuple[str, ...]:
     return ("gaussian", *sorted(set(_REGISTERED) - {"gaussian"}))
 
 
-def _root(square: Tensor) -> Tensor:
+def _root(square: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """sqrt(u^2) with the gradient 0 at 0."""
     zero = square <= 0
     return torch.where(zero, 0.0, torch.where(zero, 1.0, square).sqrt())
@@ -191,7 +191,7 @@ def _root(square: Tensor) -> Tensor:
 def _log_compact(value: OfSquare) -> OfSquare:
     """log K of u^2 inside, -inf outside."""
 
-    def log_kernel(square: Tensor) -> Tensor:
+    def log_kernel(square: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         inside, k = ~(square >= 1), value(square.clamp_max(1))  # NaN counts as inside, so that it is seen
         # Both branches of a `where` are differentiated: keep the one outside away from log(0).
         return torch.where(inside, torch.log(torch.where(inside, k, 1.0)), NEVER)
@@ -202,14 +202,16 @@ def _log_compact(value: OfSquare) -> OfSquare:
 def _of_distance(derivative: Callable[[Tensor], Tensor]) -> OfSquare:
     """A derivative as a function of u made one of u^2; it is 0 at u = 0."""
 
-    def of_square(square: Tensor) -> Tensor:
+    def of_square(square: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         root = torch.where(square > 0, square, 1.0).sqrt()
         return torch.where(square > 0, derivative(root), 0.0)
 
     return of_square
 
 
-def _laplace_log_ratio(half_difference: Tensor, square: Tensor, nearest: Tensor) -> Tensor:
+def _laplace_log_ratio(
+    half_difference: Float[Tensor, "q n"], square: Float[Tensor, "q n"], nearest: Float[Tensor, "q 1"]
+) -> Float[Tensor, "q n"]:
     """v - u = (v^2 - u^2) / (v + u)."""
     return half_difference / ((square.sqrt() + nearest.sqrt()) / 2).clamp_min(torch.finfo(square.dtype).tiny)
 

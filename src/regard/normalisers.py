@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.errors import ChoiceError
@@ -38,14 +38,19 @@ class Normaliser(Term["Normaliser"], abstract=True):
     chooses = False  # a row has all its weight on one key, which is chosen once
     pointwise = False  # a weight follows from its score and the row statistic
 
-    def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
+    def operands(self, lead: tuple[int, ...], n: int, like: Float[Tensor, "..."]) -> tuple[Operand, ...]:
         """Tensors from which tiles are cut, as many as `arity` says, such as random draws; made once, like `like`."""
         del lead, n, like
         return ()
 
     def weights(
-        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
-    ) -> Tensor:
+        self,
+        scores: Float[Tensor, "... rows cols"],
+        tensors: Sequence[Tensor] = (),
+        *,
+        gaps: bool = True,
+        out: Float[Tensor, "... rows cols"] | None = None,
+    ) -> Float[Tensor, "... rows cols"]:
         """Weights (..., rows, cols) of whole rows of scores.
 
         `tensors` are the operands, cut to the rows. `gaps` says that a score may be -inf. Where `out` is given it may
@@ -53,22 +58,32 @@ class Normaliser(Term["Normaliser"], abstract=True):
         """
         raise NotImplementedError
 
-    def statistic(self, scores: Tensor, cols: Span) -> Tensor:
+    def statistic(self, scores: Float[Tensor, "*batch rows cols"], cols: Span) -> Float[Tensor, "*batch rows"]:
         """The statistic (..., rows) of a part of each row, for those that are mergeable."""
         raise NotImplementedError
 
-    def from_statistic(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+    def from_statistic(
+        self,
+        scores: Float[Tensor, "... rows cols"],
+        statistic: Float[Tensor, "... rows"],
+        cols: Span,
+        out: Float[Tensor, "... rows cols"] | None = None,
+    ) -> Float[Tensor, "... rows cols"]:
         """Weights of any block from its scores and the statistic (..., rows) of whole rows, if they are pointwise.
 
         `out`, which may be the scores themselves, may be used for the result; then no gradient is wanted.
         """
         raise NotImplementedError
 
-    def statistic_from_weight(self, score: Tensor, weight: Tensor) -> Tensor:
+    def statistic_from_weight(
+        self, score: Float[Tensor, "*batch rows"], weight: Float[Tensor, "*batch rows"]
+    ) -> Float[Tensor, "*batch rows"]:
         """The statistic of rows, from one score of each row and its weight, for those that are pointwise."""
         raise NotImplementedError
 
-    def chosen(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
+    def chosen(
+        self, scores: Float[Tensor, "... rows cols"], cols: Span, tensors: Sequence[Tensor] = ()
+    ) -> Int[Tensor, "... rows 1"]:
         """The key that each of these whole rows chooses, (..., rows, 1); -1 in a row that sees none."""
         raise NotImplementedError
 
@@ -86,8 +101,13 @@ class Softmax(Normaliser):
     pointwise = True
 
     def weights(
-        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
-    ) -> Tensor:
+        self,
+        scores: Float[Tensor, "... rows cols"],
+        tensors: Sequence[Tensor] = (),
+        *,
+        gaps: bool = True,
+        out: Float[Tensor, "... rows cols"] | None = None,
+    ) -> Float[Tensor, "... rows cols"]:
         del tensors
         if out is not None:
             torch.softmax(scores, -1, out=out)
@@ -99,16 +119,24 @@ class Softmax(Normaliser):
         # Filled before the softmax, not after: there the gradient would be NaN already.
         return torch.softmax(scores.masked_fill(empty, 0), -1).masked_fill(scores.detach() == NEVER, 0)
 
-    def statistic(self, scores: Tensor, cols: Span) -> Tensor:
+    def statistic(self, scores: Float[Tensor, "*batch rows cols"], cols: Span) -> Float[Tensor, "*batch rows"]:
         del cols
         return torch.logsumexp(scores, -1)
 
-    def from_statistic(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+    def from_statistic(
+        self,
+        scores: Float[Tensor, "... rows cols"],
+        statistic: Float[Tensor, "... rows"],
+        cols: Span,
+        out: Float[Tensor, "... rows cols"] | None = None,
+    ) -> Float[Tensor, "... rows cols"]:
         del cols
         safe = torch.where(statistic == NEVER, 0.0, statistic).unsqueeze(-1)
         return torch.exp(scores - safe) if out is None else torch.sub(scores, safe, out=out).exp_()
 
-    def statistic_from_weight(self, score: Tensor, weight: Tensor) -> Tensor:
+    def statistic_from_weight(
+        self, score: Float[Tensor, "*batch rows"], weight: Float[Tensor, "*batch rows"]
+    ) -> Float[Tensor, "*batch rows"]:
         return score - weight.log()
 
     def __repr__(self) -> str:
@@ -122,7 +150,9 @@ class Threshold(Normaliser, abstract=True):
     slope: ClassVar[float] = 1.0
     pointwise = True
 
-    def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
+    def closed_form(
+        self, x: Float[Tensor, "*batch rows cols"], support: Bool[Tensor, "*batch rows cols"]
+    ) -> Float[Tensor, "*batch rows 1"]:
         """tau as a differentiable function of x on its support, the keys with positive weight."""
         raise NotImplementedError
 
@@ -141,8 +171,13 @@ class Threshold(Normaliser, abstract=True):
         return self.closed_form(x, support)
 
     def weights(
-        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
-    ) -> Tensor:
+        self,
+        scores: Float[Tensor, "... rows cols"],
+        tensors: Sequence[Tensor] = (),
+        *,
+        gaps: bool = True,
+        out: Float[Tensor, "... rows cols"] | None = None,
+    ) -> Float[Tensor, "... rows cols"]:
         del tensors, out
         empty = _empty(scores) if gaps else None
         x = self.slope * (scores if empty is None else scores.masked_fill(empty, 0))
@@ -154,12 +189,20 @@ class Threshold(Normaliser, abstract=True):
             return weights
         return weights.masked_fill(lost & (scores.detach() != NEVER), math.nan)
 
-    def from_statistic(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+    def from_statistic(
+        self,
+        scores: Float[Tensor, "... rows cols"],
+        statistic: Float[Tensor, "... rows"],
+        cols: Span,
+        out: Float[Tensor, "... rows cols"] | None = None,
+    ) -> Float[Tensor, "... rows cols"]:
         del cols, out
         safe = torch.where(statistic == NEVER, 0.0, statistic)
         return (self.slope * scores - safe.unsqueeze(-1)).clamp_min(0).pow(self.power)
 
-    def statistic_from_weight(self, score: Tensor, weight: Tensor) -> Tensor:
+    def statistic_from_weight(
+        self, score: Float[Tensor, "*batch rows"], weight: Float[Tensor, "*batch rows"]
+    ) -> Float[Tensor, "*batch rows"]:
         return self.slope * score - weight.pow(1 / self.power)
 
 
@@ -167,7 +210,9 @@ class Threshold(Normaliser, abstract=True):
 class Sparsemax(Threshold):
     """max(s - tau, 0)."""
 
-    def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
+    def closed_form(
+        self, x: Float[Tensor, "*batch rows cols"], support: Bool[Tensor, "*batch rows cols"]
+    ) -> Float[Tensor, "*batch rows 1"]:
         inside = torch.where(support, x, 0.0)
         return (inside.sum(-1, keepdim=True) - 1) / support.sum(-1, keepdim=True).clamp_min(1)
 
@@ -182,7 +227,9 @@ class Entmax15(Threshold):
     power: ClassVar[int] = 2
     slope: ClassVar[float] = 0.5
 
-    def closed_form(self, x: Tensor, support: Tensor) -> Tensor:
+    def closed_form(
+        self, x: Float[Tensor, "*batch rows cols"], support: Bool[Tensor, "*batch rows cols"]
+    ) -> Float[Tensor, "*batch rows 1"]:
         count = support.sum(-1, keepdim=True).clamp_min(1)
         mean = torch.where(support, x, 0.0).sum(-1, keepdim=True) / count
         spread = torch.where(support, x - mean, 0.0).square().sum(-1, keepdim=True)
@@ -203,20 +250,33 @@ class Sigmoid(Normaliser):
     pointwise = True
 
     def weights(
-        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
-    ) -> Tensor:
+        self,
+        scores: Float[Tensor, "... rows cols"],
+        tensors: Sequence[Tensor] = (),
+        *,
+        gaps: bool = True,
+        out: Float[Tensor, "... rows cols"] | None = None,
+    ) -> Float[Tensor, "... rows cols"]:
         del tensors, gaps, out
         return torch.sigmoid(scores + self.bias)
 
-    def statistic(self, scores: Tensor, cols: Span) -> Tensor:
+    def statistic(self, scores: Float[Tensor, "*batch rows cols"], cols: Span) -> Float[Tensor, "*batch rows"]:
         del cols
         return torch.where(_empty(scores).squeeze(-1), NEVER, torch.zeros_like(scores[..., 0]))
 
-    def from_statistic(self, scores: Tensor, statistic: Tensor, cols: Span, out: Tensor | None = None) -> Tensor:
+    def from_statistic(
+        self,
+        scores: Float[Tensor, "... rows cols"],
+        statistic: Float[Tensor, "... rows"],
+        cols: Span,
+        out: Float[Tensor, "... rows cols"] | None = None,
+    ) -> Float[Tensor, "... rows cols"]:
         del statistic, cols, out
         return self.weights(scores)
 
-    def statistic_from_weight(self, score: Tensor, weight: Tensor) -> Tensor:
+    def statistic_from_weight(
+        self, score: Float[Tensor, "*batch rows"], weight: Float[Tensor, "*batch rows"]
+    ) -> Float[Tensor, "*batch rows"]:
         del weight
         return torch.zeros_like(score)
 
@@ -240,14 +300,19 @@ class Tapered(Normaliser):
     normalised = False
     monotone = False  # a better score far from the centre may weigh less
 
-    def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
+    def operands(self, lead: tuple[int, ...], n: int, like: Float[Tensor, "..."]) -> tuple[Operand, ...]:
         del lead, n
         places = torch.arange(self.keys, dtype=self.centres.dtype, device=like.device)
         return Operand(self.centres.unsqueeze(-1), Axis.QUERY), Operand(places.unsqueeze(-1), Axis.KEY)
 
     def weights(
-        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
-    ) -> Tensor:
+        self,
+        scores: Float[Tensor, "... rows cols"],
+        tensors: Sequence[Tensor] = (),
+        *,
+        gaps: bool = True,
+        out: Float[Tensor, "... rows cols"] | None = None,
+    ) -> Float[Tensor, "... rows cols"]:
         del out
         centres, places = tensors
         near = torch.exp((places.mT - centres).square() * (-0.5 / self.sigma**2))
@@ -275,13 +340,13 @@ class Hard(Normaliser):
     def arity(self) -> int:
         return int(self.sample)
 
-    def operands(self, lead: tuple[int, ...], n: int, like: Tensor) -> tuple[Operand, ...]:
+    def operands(self, lead: tuple[int, ...], n: int, like: Float[Tensor, "..."]) -> tuple[Operand, ...]:
         if not self.sample:
             return ()
         draw = torch.rand((*lead, n, 1), generator=self.generator, dtype=like.dtype, device=like.device)
         return (Operand(draw, Axis.QUERY),)
 
-    def choice(self, scores: Tensor, tensors: Sequence[Tensor]) -> Tensor:
+    def choice(self, scores: Float[Tensor, "... rows cols"], tensors: Sequence[Tensor]) -> Int[Tensor, "... rows 1"]:
         """The column that is chosen in each row, (..., rows, 1)."""
         scores = scores.detach()
         if not tensors:
@@ -290,12 +355,19 @@ class Hard(Normaliser):
         below = torch.softmax(scores.masked_fill(_empty(scores), 0), -1).cumsum(-1)
         return (below <= tensors[0] * below[..., -1:]).sum(-1, keepdim=True).clamp_max(scores.shape[-1] - 1)
 
-    def chosen(self, scores: Tensor, cols: Span, tensors: Sequence[Tensor] = ()) -> Tensor:
+    def chosen(
+        self, scores: Float[Tensor, "... rows cols"], cols: Span, tensors: Sequence[Tensor] = ()
+    ) -> Int[Tensor, "... rows 1"]:
         return cols.positions(scores.device)[self.choice(scores, tensors)].masked_fill(_empty(scores), -1)
 
     def weights(
-        self, scores: Tensor, tensors: Sequence[Tensor] = (), *, gaps: bool = True, out: Tensor | None = None
-    ) -> Tensor:
+        self,
+        scores: Float[Tensor, "... rows cols"],
+        tensors: Sequence[Tensor] = (),
+        *,
+        gaps: bool = True,
+        out: Float[Tensor, "... rows cols"] | None = None,
+    ) -> Float[Tensor, "... rows cols"]:
         """One-hot rows; `tensors` are empty, or draws from 0 to 1, or chosen keys and positions of the columns."""
         del gaps, out
         broken = scores.isnan().any(-1, keepdim=True)

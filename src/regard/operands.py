@@ -70,7 +70,7 @@ class Span:
             tensor.narrow(dim, self.start, self.stop - self.start).add_(part)
 
     @property
-    def place(self) -> slice | Tensor:
+    def place(self) -> slice | Int[Tensor, " positions"]:
         """The positions as an index of a tensor."""
         return slice(self.start, self.stop) if self.index is None else self.index
 
