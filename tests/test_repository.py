@@ -12,7 +12,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from layout import complaints, drawn, longest_chain, shown, stale
+from layout import complaints, drawn, imports, longest_chain, shown, stale
 
 import regard
 from regard.errors import MissingExtraError
@@ -71,6 +71,41 @@ def test_the_test_of_imports_can_fail(tmp_path, files, complaint):
     for name, source in files.items():
         _write(package / f"{name}.py", source)
     assert any(complaint in line for line in complaints(package))
+
+
+def _private_imports(package):
+    """Imports of an underscore module from outside the part of the package that it belongs to."""
+    return [
+        f"{one.place}: imports {one.target}"
+        for one in imports(package)
+        if one.part != one.target_part and any(name.startswith("_") for name in one.target.split("."))
+    ]
+
+
+def test_no_part_imports_a_private_module_of_another():
+    assert _private_imports(PACKAGE) == [], "take the name from the package itself, whose __init__ imports it"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from regard.masks._rules import Allow",
+        "from regard.masks import _rules",
+        "import regard.masks._rules",
+        "def f():\n    from regard.masks._rules import Allow",
+        "from ..masks._rules import Allow",
+    ],
+)
+def test_an_import_of_a_private_module_is_noticed(tmp_path, source):
+    package = tmp_path / "regard"
+    for name in ("masks/__init__", "masks/_rules", "nn/__init__"):
+        _write(package / f"{name}.py", "")
+    _write(package / "masks" / "_base.py", "from regard.masks._rules import Allow")  # its own package may
+    _write(package / "nn" / "layer.py", "from regard.masks import Allow")
+    assert _private_imports(package) == []
+    _write(package / "nn" / "layer.py", source)
+    (complaint,) = _private_imports(package)
+    assert complaint.endswith("imports masks._rules")
 
 
 def test_rooms_that_are_gone_are_noticed(tmp_path):

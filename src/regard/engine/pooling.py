@@ -16,8 +16,7 @@ from regard.engine.reducers import Pool
 from regard.engine.tiles import Problem, all_finite, replace_values, zero_non_finite
 from regard.normalisers import Softmax
 from regard.operands import NEVER, Axis, Operand, Span, Tile
-from regard.scores import Dot, Score
-from regard.scores._compose import Bias
+from regard.scores import Bias, Dot, Score
 from regard.spec import Spec
 from regard.tracing import is_tracing
 

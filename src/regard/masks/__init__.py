@@ -13,11 +13,22 @@ from __future__ import annotations
 from numbers import Integral
 
 import torch
+from jaxtyping import Bool, Integer
 from torch import Tensor
 
 from regard.errors import ChoiceError, MaskError
-from regard.masks._base import ALL, NONE, SOME, Mask, Not
-from regard.masks._rules import Align, Allow, Band, Padding, Prefix, Ranges, Segments
+from regard.masks._base import ALL, NONE, SOME, Both, Mask, Not  # noqa: F401  the rest of the package takes them here
+from regard.masks._rules import (  # noqa: F401  the same
+    Align,
+    Allow,
+    Band,
+    Near,
+    Padding,
+    Prefix,
+    QueryLengths,
+    Ranges,
+    Segments,
+)
 from regard.term import type_name
 
 __all__ = [
@@ -53,28 +64,28 @@ def prefix(n: int) -> Mask:
     return Prefix(n)
 
 
-def padding(lengths: Tensor) -> Mask:
+def padding(lengths: Integer[Tensor, "*lead"]) -> Mask:
     """Every query sees the first `lengths` keys; lengths (B,) or (B, H) follow the leading axes from the left."""
     return Padding(_integers(lengths, "lengths of padding"))
 
 
-def ranges(start: Tensor, stop: Tensor) -> Mask:
+def ranges(start: Integer[Tensor, "... queries"], stop: Integer[Tensor, "... queries"]) -> Mask:
     """Query i sees keys start_i <= j < stop_i: integers (..., n) that follow the leading axes from the left."""
     return Ranges(_integers(start, "start of ranges"), _integers(stop, "stop of ranges"))
 
 
-def segments(q_ids: Tensor, k_ids: Tensor | None = None) -> Mask:
+def segments(q_ids: Integer[Tensor, "... queries"], k_ids: Integer[Tensor, "... keys"] | None = None) -> Mask:
     """A query sees the keys of its own segment; ids are (..., n) and (..., m), the same if only one is given."""
     q_ids = _integers(q_ids, "q_ids of segments")
     return Segments(q_ids, q_ids if k_ids is None else _integers(k_ids, "k_ids of segments"))
 
 
-def allow(visible: Tensor) -> Mask:
+def allow(visible: Bool[Tensor, "..."]) -> Mask:
     """True is seen: booleans that broadcast to (..., n, m)."""
     return Allow(_booleans(visible, "allow"), "allow")
 
 
-def hide(hidden: Tensor) -> Mask:
+def hide(hidden: Bool[Tensor, "..."]) -> Mask:
     """True is hidden: booleans that broadcast to (..., n, m)."""
     return Not(Allow(_booleans(hidden, "hide"), "hide"))
 
@@ -86,14 +97,14 @@ def _align(align: Align | None) -> Align | None:
     return align
 
 
-def _integers(value: object, name: str) -> Tensor:
+def _integers(value: object, name: str) -> Integer[Tensor, "..."]:
     if not isinstance(value, Tensor) or value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
         msg = f"{name} must be a tensor of integers, but it is {type_name(value)}"
         raise MaskError(msg)
     return value
 
 
-def _booleans(value: object, name: str) -> Tensor:
+def _booleans(value: object, name: str) -> Bool[Tensor, "..."]:
     if not isinstance(value, Tensor) or value.dtype != torch.bool:
         msg = (
             f"{name}(...) takes a tensor of torch.bool, but it is {type_name(value)} "

@@ -90,7 +90,7 @@ class Not(Mask):
 
     inner: Mask
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "..."]:
         return ~self.inner.tile(tensors, rows, cols, size)
 
     def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
@@ -111,13 +111,13 @@ class Combination(Mask, abstract=True):
 
     symbol = "?"
 
-    def join(self, one: Tensor, two: Tensor) -> Tensor:
+    def join(self, one: Bool[Tensor, "..."], two: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
         """Combine two tiles of booleans."""
         raise NotImplementedError
 
     pick: ClassVar[Callable[[int, int], int]] = min
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "..."]:
         one, two = self.split_operands(tensors)
         return self.join(self.first.tile(one, rows, cols, size), self.second.tile(two, rows, cols, size))
 
@@ -141,7 +141,7 @@ class Both(Combination):
     symbol = "&"
     pick = min
 
-    def join(self, one: Tensor, two: Tensor) -> Tensor:
+    def join(self, one: Bool[Tensor, "..."], two: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
         return one & two
 
     def reach(self, rows: Span, size: Size) -> list[tuple[int, int]]:
@@ -156,7 +156,7 @@ class Either(Combination):
     symbol = "|"
     pick = max
 
-    def join(self, one: Tensor, two: Tensor) -> Tensor:
+    def join(self, one: Bool[Tensor, "..."], two: Bool[Tensor, "..."]) -> Bool[Tensor, "..."]:
         return one | two
 
     def reach(self, rows: Span, size: Size) -> list[tuple[int, int]]:

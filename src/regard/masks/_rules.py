@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Literal
 
+from jaxtyping import Bool
 from torch import Tensor
 
 from regard.errors import MaskError, ShapeError
@@ -41,7 +42,7 @@ class Band(Mask):
         """The key beside which query 0 stands."""
         return size.m - size.n if self.align == "bottom-right" else 0
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "... #rows #cols"]:
         del tensors
         # Compared, not subtracted: a tile of bits, and no tile of whole numbers.
         query, key = rows.positions(size.device)[:, None] + self.offset(size), cols.positions(size.device)
@@ -82,7 +83,7 @@ class Prefix(Mask):
     def per_key(self) -> bool:
         return True
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "... #rows #cols"]:
         del tensors, rows
         return (cols.positions(size.device) < self.length)[None, :]
 
@@ -123,7 +124,7 @@ class Padding(Mask):
     def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
         return (Operand(_from_left(self.lengths, len(lead), 0)[..., None, None], Axis.PAIR),)
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "... #rows #cols"]:
         del rows, size
         (lengths,) = tensors
         return cols.positions(lengths.device) < lengths
@@ -158,7 +159,7 @@ class QueryLengths(Mask):
     def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
         return (Operand(_from_left(self.lengths, len(lead), 1)[..., None], Axis.QUERY),)
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "... #rows #cols"]:
         del rows, size
         (lengths,) = tensors
         return cols.positions(lengths.device) < lengths
@@ -192,7 +193,7 @@ class Ranges(Mask):
         edges = (self.start, self.stop)
         return tuple([Operand(_from_left(edge, len(lead), 1)[..., None], Axis.QUERY) for edge in edges])
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "... #rows #cols"]:
         del rows, size
         start, stop = tensors
         at = cols.positions(start.device)
@@ -233,7 +234,7 @@ class Near(Mask):
     def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
         return (Operand(_from_left(self.centres, len(lead), 1)[..., None], Axis.QUERY),)
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "... #rows #cols"]:
         del rows, size
         (centres,) = tensors
         return ~(
@@ -283,7 +284,7 @@ class Segments(Mask):
             Operand(_from_left(self.k_ids, len(lead), 1)[..., None], Axis.KEY),
         )
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "... #rows #cols"]:
         del rows, cols, size
         queries, keys = tensors
         return queries == keys.mT
@@ -335,7 +336,7 @@ class Allow(Mask):
         del lead
         return (Operand(self.visible if self.visible.dim() > 1 else self.visible.reshape(1, -1), Axis.PAIR),)
 
-    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Tensor:
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "... #rows #cols"]:
         del rows, cols, size
         return tensors[0]
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Integer, Shaped
 from torch import Tensor, nn
 
 from regard import masks
 from regard.attention import Attention, attend
 from regard.engine import inputs
 from regard.errors import ChoiceError, DtypeError
-from regard.masks import Mask
-from regard.masks._rules import Near
+from regard.masks import Mask, Near
 from regard.nn import _parameters
 from regard.nn._luong import FORMULAS, LuongLayer
 from regard.nn._valid_lens import combined_mask, key_counts
@@ -82,8 +81,8 @@ class LocalAttention(LuongLayer):
         key: Float[Tensor, "*key_lead keys key_dim"],
         value: Float[Tensor, "*value_lead keys value_dim"],
         mask: Mask | None = None,
-        valid_lens: Tensor | None = None,
-        positions: Tensor | None = None,
+        valid_lens: Integer[Tensor, "..."] | None = None,
+        positions: Shaped[Tensor, "... queries"] | None = None,
     ) -> Attention:
         """Pool the values in each query's window: output (..., queries, value_dim) and lazy weights."""
         score, mask = self.checked_score(query, key), combined_mask(mask, valid_lens, query, key)
@@ -103,7 +102,7 @@ class LocalAttention(LuongLayer):
         mask = window if mask is None else window & mask
         return attend(query, key, value, score, mask, normaliser, dropout_p=self.dropout_now)
 
-    def _window_mask(self, positions: Tensor | None, shape: inputs.MatrixShape) -> Mask:
+    def _window_mask(self, positions: Shaped[Tensor, "... queries"] | None, shape: inputs.MatrixShape) -> Mask:
         if positions is None:
             if shape.n != shape.m:
                 msg = (
@@ -118,7 +117,9 @@ class LocalAttention(LuongLayer):
             raise DtypeError(msg)
         return Near(positions.to(torch.promote_types(positions.dtype, torch.float32)), self.window)
 
-    def _predicted_positions(self, query: Tensor, counts: Tensor | int, lead: int) -> tuple[Tensor, Tensor]:
+    def _predicted_positions(
+        self, query: Float[Tensor, "*lead queries query_dim"], counts: Integer[Tensor, "... #queries"] | int, lead: int
+    ) -> tuple[Float[Tensor, "*full queries"], Bool[Tensor, "*full queries"]]:
         """p = S sigmoid(v_p · tanh(W_p q)), (..., queries) with all leading dimensions, and True where it is no NaN.
 
         Where it is NaN, the position is that of a query of zeros: a query that sees no key must not spoil the gradient
@@ -134,7 +135,7 @@ class LocalAttention(LuongLayer):
         missing = [1] * (lead + 1 - centres.dim())
         return centres.reshape(*missing, *centres.shape), known.reshape(*missing, *centres.shape)
 
-    def _fractions(self, query: Tensor) -> Float[Tensor, "*lead queries"]:
+    def _fractions(self, query: Float[Tensor, "*lead queries query_dim"]) -> Float[Tensor, "*lead queries"]:
         """Predicted position of each query as a fraction of the number of keys, from 0 to 1."""
         dtype = torch.promote_types(query.dtype, torch.float32)  # a position in bfloat16 would be rounded to whole keys
         return torch.sigmoid(torch.tanh(query.to(dtype) @ self.w_p.to(dtype).mT) @ self.v_p.to(dtype))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from jaxtyping import Integer
 from torch import Tensor
 
 from regard import masks
 from regard.engine.inputs import make_spec
 from regard.errors import MaskError
-from regard.masks import Mask
-from regard.masks._rules import QueryLengths
+from regard.masks import Mask, QueryLengths
 from regard.term import type_name
 
 
-def combined_mask(mask: Mask | None, valid_lens: Tensor | None, *inputs: Tensor) -> Mask | None:
+def combined_mask(mask: Mask | None, valid_lens: Integer[Tensor, "..."] | None, *inputs: Tensor) -> Mask | None:
     """One mask for a mask of `regard.masks` and the lengths of padded sequences, either of which may be None.
 
     Lengths follow the leading dimensions from the left: (batch,) or (batch, heads). Given the inputs, query and key,
@@ -30,7 +30,9 @@ def lead_dims(*inputs: Tensor) -> int:
     return max(tensor.dim() for tensor in inputs) - 2
 
 
-def key_counts(valid_lens: Tensor | None, keys: int, lead: int) -> Tensor | int:
+def key_counts(
+    valid_lens: Integer[Tensor, "..."] | None, keys: int, lead: int
+) -> Integer[Tensor, "... #queries"] | int:
     """Number of keys that are no padding, in a shape that broadcasts with (..., queries)."""
     if valid_lens is None:
         return keys
@@ -40,7 +42,7 @@ def key_counts(valid_lens: Tensor | None, keys: int, lead: int) -> Tensor | int:
     return counts.reshape(*counts.shape, *[1] * (lead - counts.dim()), 1)
 
 
-def _length_mask(valid_lens: Tensor, inputs: tuple[Tensor, ...]) -> Mask:
+def _length_mask(valid_lens: Integer[Tensor, "..."], inputs: tuple[Tensor, ...]) -> Mask:
     try:
         lengths = masks.padding(valid_lens)
     except MaskError:

@@ -8,9 +8,7 @@ from torch import Tensor
 
 from regard.engine.lazy_matrix import LazyMatrix
 from regard.errors import ChoiceError
-from regard.masks import Mask
-from regard.masks._base import Both
-from regard.masks._rules import Allow, Ranges
+from regard.masks import Allow, Both, Mask, Ranges
 from regard.spec import Spec
 from regard.weights import Weights, matrix_of, weights_of
 

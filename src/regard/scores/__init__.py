@@ -21,7 +21,7 @@ from regard.errors import ChoiceError, DtypeError, ShapeError
 from regard.scores._additive import Additive, Concat
 from regard.scores._base import Features, Score
 from regard.scores._compose import Alibi, Bias, Relative, Softcap
-from regard.scores._distance import Gaussian, KernelScore
+from regard.scores._distance import Gaussian, KernelScore, squared_distance  # noqa: F401  regression takes it here
 from regard.scores._linear import Cosine, Dot, General, Location, Uniform
 from regard.term import type_name
 

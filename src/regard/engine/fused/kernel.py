@@ -25,12 +25,11 @@ from regard.engine.fused import wide_values
 from regard.engine.plan import BUFFERS, TILE_SCORES, Form
 from regard.engine.tile_batches import TileBatch, batch_tiles
 from regard.engine.tiles import Problem
-from regard.masks import Band, Mask
-from regard.masks._rules import Allow
+from regard.masks import Allow, Band, Mask
 from regard.normalisers import softmax
 from regard.operands import NEVER, Axis, Operand, Size, Span, Tile
+from regard.scores import Bias as BiasScore
 from regard.scores import Features, Score, uniform
-from regard.scores._compose import Bias as BiasScore
 from regard.spec import Spec
 
 FLOAT64_FROM_SQUARE = 64.0  # half squares of features above this leave fewer than five digits of a score in float32

@@ -31,7 +31,7 @@ from regard.lab.examples import attention
 from regard.lab.pages._numbers import literal, score_matrix
 from regard.lab.pages._state import Choice, Flag, Many, Maybe, Part, Real, Whole, setting
 from regard.lab.strict_json import plain
-from regard.masks._rules import Align
+from regard.masks import Align
 from regard.weights import Weights
 
 ALIGN = Maybe(Choice(("top-left", "bottom-right")))

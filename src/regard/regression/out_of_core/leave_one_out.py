@@ -28,7 +28,7 @@ from regard.regression.kernel_sums.sample import Sample
 from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.out_of_core.average import LinearAverages
 from regard.regression.out_of_core.source import Chunk, Source, Summary
-from regard.scores._distance import squared_distance
+from regard.scores import squared_distance
 
 TILE_PAIRS = 2**20  # pairs that are held at a time
 LARGEST_OWN_SHARE = 0.5  # a point with a larger share of its own sum: the others are summed again without it

@@ -28,7 +28,7 @@ from regard.operands import NEVER
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.local.least_squares import Moments, fit_points, moment_columns
-from regard.scores._distance import squared_distance
+from regard.scores import squared_distance
 
 BLOCK = 2**18  # pairs in a block of rows: with fewer, calls take as long as the arithmetic
 WORTH_WORKERS = 2**22  # pairs: with fewer, workers wait longer for each other than they save
