@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any
 
+from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
 from regard.capture._mask_reader import MaskReader
@@ -98,7 +99,7 @@ class _LayerCall:
         self.observer.observe(self.name, lambda: self._observed(args, options))
         return result
 
-    def _take_inner(self, call: Arguments, lse: Tensor | None) -> None:
+    def _take_inner(self, call: Arguments, lse: Float[Tensor, "batch heads queries"] | None) -> None:
         self.inner = call, lse
 
     def _observed(self, args: tuple[Any, ...], options: dict[str, Any]) -> ObservedCall:
@@ -131,7 +132,9 @@ class _LayerCall:
         return bool(getattr(self.module, "is_causal", True) if is_causal is None else is_causal)
 
 
-def _dense_mask(mask: Any, query: Tensor, m: int) -> Tensor | None:
+def _dense_mask(
+    mask: Any, query: Float[Tensor, "batch heads queries dim"], m: int
+) -> Shaped[Tensor, "... keys"] | None:
     """The mask as a tensor; flex attention's masks are functions of indices."""
     rule = getattr(mask, "mask_mod", None)
     if rule is None:

@@ -59,7 +59,9 @@ class MaskForm:
         left, right = (far if side is None else side for side in (self.left, self.right))
         return masks.window(left, right, align)
 
-    def ranges(self, n: int, m: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    def ranges(
+        self, n: int, m: int, device: torch.device
+    ) -> tuple[Int[Tensor, "#batch #heads queries"], Int[Tensor, "#batch #heads queries"]]:
         """Start and stop of the keys that each query may see, from band and ranges together."""
         at = torch.arange(n, device=device)[None, None] + self.offset
         start = torch.zeros_like(at) if self.left is None else at - self.left
@@ -111,7 +113,7 @@ def from_ranges(
     return MaskForm(start=start, stop=stop, keys=keys)
 
 
-def _without_repeats(visible: Tensor) -> Tensor:
+def _without_repeats(visible: Bool[Tensor, "batch heads queries keys"]) -> Bool[Tensor, "#batch #heads queries keys"]:
     """The mask with a batch or heads of 1 where all are equal."""
     for dim in (0, 1):
         if visible.shape[dim] > 1 and (visible.stride(dim) == 0 or _all_equal(visible, dim)):
@@ -119,12 +121,14 @@ def _without_repeats(visible: Tensor) -> Tensor:
     return visible
 
 
-def _all_equal(tensor: Tensor, dim: int) -> bool:
+def _all_equal(tensor: Bool[Tensor, "batch heads queries keys"], dim: int) -> bool:
     first = tensor.narrow(dim, 0, 1)
     return all(torch.equal(tensor.narrow(dim, i, 1), first) for i in range(1, tensor.shape[dim]))
 
 
-def _edges(visible: Tensor) -> tuple[Tensor, Tensor]:
+def _edges(
+    visible: Bool[Tensor, "batch heads queries keys"],
+) -> tuple[Int[Tensor, "batch heads queries"], Int[Tensor, "batch heads queries"]]:
     """First visible key of each query, and one behind its last; 0 and 0 where it sees none."""
     m = visible.shape[-1]
     bytes_ = visible.to(torch.uint8)
@@ -133,7 +137,9 @@ def _edges(visible: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(some, first, 0), torch.where(some, last, 0)
 
 
-def _bands(start: Tensor, stop: Tensor, m: int) -> Iterator[MaskForm]:
+def _bands(
+    start: Int[Tensor, "batch heads queries"], stop: Int[Tensor, "batch heads queries"], m: int
+) -> Iterator[MaskForm]:
     """The narrowest bands that hold all visible pairs, aligned at the first or at the last key."""
     some = stop > 0
     n = some.shape[-1]
@@ -148,7 +154,7 @@ def _bands(start: Tensor, stop: Tensor, m: int) -> Iterator[MaskForm]:
             yield MaskForm(left, right, offset)
 
 
-def _is_exactly(form: MaskForm, visible: Tensor) -> bool:
+def _is_exactly(form: MaskForm, visible: Bool[Tensor, "batch heads queries keys"]) -> bool:
     n, m = visible.shape[-2:]
     for low in range(0, n, COMPARED_ROWS):
         part = visible[..., low : low + COMPARED_ROWS, :]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from regard import normalisers, scores
@@ -68,12 +68,14 @@ class ObservedCall:
         spec = Spec(score, self.visible.mask(n, m), normalisers.softmax())
         return Call(name, step, self.query, self.key, spec, self._row_statistic(n, m), self.cross, heads)
 
-    def _row_statistic(self, n: int, m: int) -> Tensor | None:
+    def _row_statistic(self, n: int, m: int) -> Float[Tensor, "batch heads queries"] | None:
         """The kernel's log-sum-exp, with -inf for queries that see no key, where kernels differ."""
         if self.lse is None or bool(self.lse.isnan().any()):
             return None
         return self.lse.masked_fill(self.visible.empty(n, m, self.lse.device), -torch.inf)
 
 
-def _select(tensor: Tensor | None, index: Tensor) -> Tensor | None:
+def _select(
+    tensor: Shaped[Tensor, "batch heads ..."] | None, index: Int[Tensor, " chosen"]
+) -> Shaped[Tensor, "batch chosen ..."] | None:
     return tensor if tensor is None or tensor.shape[1] == 1 else tensor.index_select(1, index)

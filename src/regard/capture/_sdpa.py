@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
@@ -39,7 +40,7 @@ class SdpaMode(TorchFunctionMode):
             self.observer.observe(self.observer.current, lambda: self._observed(call, lse))
         return output
 
-    def _observed(self, call: Arguments, lse: Tensor | None) -> ObservedCall:
+    def _observed(self, call: Arguments, lse: Float[Tensor, "batch heads queries"] | None) -> ObservedCall:
         lead = torch.broadcast_shapes(call.query.shape[:-3], call.key.shape[:-3])
         query, key, mask = _four_dimensional(call.query, lead), _four_dimensional(call.key, lead), call.attn_mask
         n, m = query.shape[-2], key.shape[-2]
@@ -51,7 +52,7 @@ class SdpaMode(TorchFunctionMode):
         return ObservedCall(query, key, scale, visible, bias, lse=lse, cross=cross)
 
 
-def run(call: Arguments) -> tuple[Tensor, Tensor | None]:
+def run(call: Arguments) -> tuple[Tensor, Float[Tensor, "batch heads queries"] | None]:
     """The output exactly as torch computes it, and the log-sum-exp of each row if torch's kernel returns it."""
     query, key, value, mask = call.tensors
     others = torch._C._len_torch_function_stack()  # noqa: SLF001  modes around this one want to see the call too
@@ -64,7 +65,9 @@ def run(call: Arguments) -> tuple[Tensor, Tensor | None]:
     return flash(query, key, value, 0.0, call.is_causal, attn_mask=mask, scale=call.scale)
 
 
-def _four_dimensional(tensor: Tensor, lead: torch.Size) -> Tensor:
+def _four_dimensional(
+    tensor: Shaped[Tensor, "... rows dim"], lead: torch.Size
+) -> Shaped[Tensor, "batch heads rows dim"]:
     """(batch, heads, length, dim): a tensor without heads gets one, and leading dimensions become one batch."""
     if tensor.dim() < 4:
         tensor = tensor if tensor.dim() == 3 else tensor.unsqueeze(0)

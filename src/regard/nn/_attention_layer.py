@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jaxtyping import Float
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from regard.attention import Attention, attend
@@ -29,7 +29,7 @@ class AttentionLayer(nn.Module):
         key: Float[Tensor, "*key_lead keys key_dim"],
         value: Float[Tensor, "*value_lead keys value_dim"],
         mask: Mask | None = None,
-        valid_lens: Tensor | None = None,
+        valid_lens: Integer[Tensor, "..."] | None = None,
     ) -> Attention:
         """Pool the values for each query: output (..., queries, value_dim) and lazy weights (..., queries, keys).
 
@@ -38,7 +38,9 @@ class AttentionLayer(nn.Module):
         score = self.checked_score(query, key)
         return attend(query, key, value, score, combined_mask(mask, valid_lens, query, key), dropout_p=self.dropout_now)
 
-    def checked_score(self, query: Tensor, key: Tensor) -> Score:
+    def checked_score(
+        self, query: Float[Tensor, "*query_lead queries query_dim"], key: Float[Tensor, "*key_lead keys key_dim"]
+    ) -> Score:
         """The score term for these inputs, whose widths are checked."""
         _parameters.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
         has_rows = isinstance(key, Tensor) and key.dim() > 1  # if not, `attend` refuses it

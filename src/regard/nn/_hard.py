@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import torch
+from jaxtyping import Bool, Float, Integer, Shaped
 from torch import Tensor, nn
 
 from regard import scores
@@ -133,7 +134,12 @@ class HardAttention(nn.Module):
         return f"{draw}, loss = -(R - {baseline}) log p(a){bonus}"
 
     def forward(
-        self, query: Tensor, key: Tensor, value: Tensor, mask: Mask | None = None, valid_lens: Tensor | None = None
+        self,
+        query: Float[Tensor, "*query_lead queries query_dim"],
+        key: Float[Tensor, "*key_lead keys key_dim"],
+        value: Float[Tensor, "*value_lead keys value_dim"],
+        mask: Mask | None = None,
+        valid_lens: Integer[Tensor, "..."] | None = None,
     ) -> Attention:
         """Take one visible key for each query: its value, and one-hot lazy weights."""
         _parameters.check_widths(self, query=(query, self.query_dim), key=(key, self.key_dim))
@@ -146,11 +152,13 @@ class HardAttention(nn.Module):
             output = output + (soft - soft.detach())
         return Attention(output, weights)
 
-    def log_prob(self, weights: Weights) -> Tensor:
+    def log_prob(self, weights: Weights) -> Float[Tensor, "*batch queries"]:
         """log p(a_i) of the keys that were taken, (..., n); 0 for a query that sees no key. Differentiable."""
         return self._log_prob(weights)[0]
 
-    def surrogate(self, weights: Weights, reward: Tensor, reduction: str = "mean") -> Tensor:
+    def surrogate(
+        self, weights: Weights, reward: Shaped[Tensor, "..."], reduction: str = "mean"
+    ) -> Float[Tensor, ""] | Float[Tensor, "*batch queries"]:
         """The loss whose gradient is the score-function estimator -(R_i - b_i) grad log p(a_i).
 
         weights: as `forward` returned them in training. reward: (..., n), or a shape that broadcasts to it, such as
@@ -180,7 +188,7 @@ class HardAttention(nn.Module):
             return scores.general(self.w)
         return scores.additive(self.w_q, self.w_k, self.v) if self.score == "additive" else scores.scaled_dot()
 
-    def _log_prob(self, weights: Weights) -> tuple[Tensor, Tensor]:
+    def _log_prob(self, weights: Weights) -> tuple[Float[Tensor, "*batch queries"], Bool[Tensor, "*batch queries"]]:
         """log p(a_i), and True where a key was drawn. The drawn key is pooled, so one score a query is computed."""
         if not isinstance(weights.spec.normaliser, Hard):
             raise NotNormalisedError(f"log_prob is about a key that was taken, and these weights are {weights.spec}")
@@ -204,7 +212,7 @@ class HardAttention(nn.Module):
         return reward.new_zeros(())
 
     @torch.no_grad()
-    def _update_average(self, reward: Tensor, drawn: Tensor) -> None:
+    def _update_average(self, reward: Float[Tensor, "*batch queries"], drawn: Bool[Tensor, "*batch queries"]) -> None:
         """Update the moving baseline, after it was used: one that knows this reward would bias the gradient."""
         if bool(drawn.any()):
             self.average.lerp_(reward[drawn].mean().to(self.average), 1 - self.momentum)
@@ -228,7 +236,7 @@ def _soft(weights: Weights) -> Weights:
     return Weights(weights.query, weights.key, weights.spec.score, weights.spec.mask)
 
 
-def _broadcast_reward(reward: Tensor, weights: Weights) -> Tensor:
+def _broadcast_reward(reward: Shaped[Tensor, "..."], weights: Weights) -> Shaped[Tensor, "*batch queries"]:
     if not isinstance(reward, Tensor) or reward.is_complex():
         raise DtypeError(f"reward must be a tensor of numbers, one a query, but it is {type_name(reward)}")
     shape = weights.shape[:-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from regard import masks, scores
@@ -83,7 +83,7 @@ class KernelPooling(AttentionLayer):
         x: Float[Tensor, "*lead keys dim"],
         y: Float[Tensor, "*value_lead keys value_dim"],
         mask: Mask | None = None,
-        valid_lens: Tensor | None = None,
+        valid_lens: Integer[Tensor, "..."] | None = None,
     ) -> Attention:
         """Predict each y from all the others by the distances of their x: the loss for learning w."""
         others = ~masks.window(0, 0)

@@ -7,6 +7,7 @@ import sys
 from typing import Any, Literal
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch.nn.functional import linear
 from torch.nn.init import constant_, xavier_normal_, xavier_uniform_
@@ -88,9 +89,9 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         query: Tensor,
         key: Tensor,
         value: Tensor,
-        key_padding_mask: Tensor | None = None,
+        key_padding_mask: Shaped[Tensor, "*batch keys"] | None = None,
         need_weights: bool | Literal["lazy"] = True,
-        attn_mask: Tensor | None = None,
+        attn_mask: Shaped[Tensor, "*batch_and_heads queries keys"] | None = None,
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | Weights | None]:
@@ -106,15 +107,15 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
 
     def _plain(
         self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        key_padding_mask: Tensor | None,
+        query: Float[Tensor, "*lead embed_dim"],
+        key: Float[Tensor, "*key_lead kdim"],
+        value: Float[Tensor, "*value_lead vdim"],
+        key_padding_mask: Shaped[Tensor, "*batch keys"] | None,
         need_weights: bool | Literal["lazy"],
-        attn_mask: Tensor | None,
+        attn_mask: Shaped[Tensor, "*batch_and_heads queries all_keys"] | None,
         average: bool,
         is_causal: bool,
-    ) -> tuple[Tensor, Tensor | Weights | None]:
+    ) -> tuple[Float[Tensor, "*lead embed_dim"], Float[Tensor, "... queries _"] | Weights | None]:
         if is_causal and attn_mask is None:
             msg = "is_causal=True says that attn_mask is the causal mask, so attn_mask must be given, as for torch"
             raise LayerError(msg)
@@ -135,11 +136,25 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
 
     # The three steps, for layers that put something between them
 
-    def project(self, query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project(
+        self,
+        query: Float[Tensor, "*lead embed_dim"],
+        key: Float[Tensor, "*key_lead kdim"],
+        value: Float[Tensor, "*key_lead vdim"],
+    ) -> tuple[
+        Float[Tensor, "*lead heads dim"], Float[Tensor, "*key_lead heads dim"], Float[Tensor, "*key_lead heads dim"]
+    ]:
         """(..., embed_dim), (..., kdim), (..., vdim) -> (..., heads, dim) three times."""
         return project(self, query, key, value)  # pyright: ignore[reportReturnType]
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, score: Score | None, mask: Mask | None) -> Attention:
+    def attend(
+        self,
+        q: Float[Tensor, "*lead heads queries dim"],
+        k: Float[Tensor, "*lead heads keys dim"],
+        v: Float[Tensor, "*lead heads keys dim"],
+        score: Score | None,
+        mask: Mask | None,
+    ) -> Attention:
         """`regard.attend` with the layer's dropout: (..., heads, rows, dim) -> (..., heads, n, dim)."""
         p = self.dropout if self.training else 0.0
         if p != 1:
@@ -147,7 +162,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         pooled, weights = attend(q, k, v, score, mask)
         return Attention(pooled * 0.0, weights)  # torch accepts a dropout of 1
 
-    def join(self, pooled: Tensor) -> Tensor:
+    def join(self, pooled: Float[Tensor, "*lead heads dim"]) -> Float[Tensor, "*lead embed_dim"]:
         """The output projection: (..., heads, dim) -> (..., embed_dim)."""
         return linear(pooled.flatten(-2), self.out_proj.weight, self.out_proj.bias)
 
@@ -165,7 +180,12 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         return torch.nested.as_nested_tensor([row[:n] for row, n in zip(output, lengths, strict=True)]), weights
 
     def _check(
-        self, query: Tensor, key: Tensor, value: Tensor, key_padding_mask: Tensor | None, attn_mask: Tensor | None
+        self,
+        query: Float[Tensor, "*lead embed_dim"],
+        key: Float[Tensor, "*key_lead kdim"],
+        value: Float[Tensor, "*value_lead vdim"],
+        key_padding_mask: Shaped[Tensor, "*batch keys"] | None,
+        attn_mask: Shaped[Tensor, "*batch_and_heads queries keys"] | None,
     ) -> None:
         rows = 1 if self.batch_first and query.dim() == 3 else 0  # the dimension of the rows
         if not self._fits(query, key, value, 1 - rows):
@@ -180,7 +200,13 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         n, m = query.shape[rows], key.shape[rows]
         masks.check(attn_mask, key_padding_mask, lead=lead, heads=self.num_heads, n=n, m=m)
 
-    def _fits(self, query: Tensor, key: Tensor, value: Tensor, batch: int) -> bool:
+    def _fits(
+        self,
+        query: Float[Tensor, "*lead embed_dim"],
+        key: Float[Tensor, "*key_lead kdim"],
+        value: Float[Tensor, "*value_lead vdim"],
+        batch: int,
+    ) -> bool:
         return (
             query.dim() in (2, 3)
             and query.dim() == key.dim() == value.dim()
@@ -195,7 +221,7 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
         return f"[{head} for each of {self.num_heads} heads] W, {self.embed_dim} features"
 
 
-def _dense(weights: Weights, *, average: bool) -> Tensor:
+def _dense(weights: Weights, *, average: bool) -> Float[Tensor, "... queries keys"]:
     """Dense weights as torch's layer returns them, differentiable: (..., heads, n, m), averaged (..., n, m)."""
     if is_tracing() or matrix_of(weights).wants_gradient():
         whole = matrix_of(weights).dense_with_graph()

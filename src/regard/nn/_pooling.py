@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int, Integer
 from torch import Tensor, nn
 
 from regard import scores
@@ -36,7 +36,10 @@ class AveragePooling(nn.Module):
     """
 
     def forward(
-        self, x: Float[Tensor, "*lead keys dim"], mask: Mask | None = None, valid_lens: Tensor | None = None
+        self,
+        x: Float[Tensor, "*lead keys dim"],
+        mask: Mask | None = None,
+        valid_lens: Integer[Tensor, "..."] | None = None,
     ) -> Attention:
         """Average the visible rows of x."""
         return _pool(x, scores.uniform(), mask, valid_lens)
@@ -70,7 +73,10 @@ class MaxPooling(nn.Module):
     """
 
     def forward(
-        self, x: Float[Tensor, "*lead keys dim"], mask: Mask | None = None, valid_lens: Tensor | None = None
+        self,
+        x: Float[Tensor, "*lead keys dim"],
+        mask: Mask | None = None,
+        valid_lens: Integer[Tensor, "..."] | None = None,
     ) -> MaxPooled:
         """Take the maximum of each column of x over the visible rows."""
         visible = _visible_rows(x, _key_mask(x, mask, valid_lens))
@@ -132,7 +138,10 @@ class LearnedPooling(nn.Module):
         _parameters.init_uniform(self.w, self.v)
 
     def forward(
-        self, x: Float[Tensor, "*lead keys dim"], mask: Mask | None = None, valid_lens: Tensor | None = None
+        self,
+        x: Float[Tensor, "*lead keys dim"],
+        mask: Mask | None = None,
+        valid_lens: Integer[Tensor, "..."] | None = None,
     ) -> Attention:
         """Pool the visible rows of x by the learned weights."""
         _parameters.check_widths(self, x=(x, self.dim))
@@ -151,12 +160,14 @@ class LearnedPooling(nn.Module):
         return f"softmax_j(v·tanh(W x_j)), dim={self.dim}, hidden={self.hidden}"
 
 
-def _pool(x: Tensor, score: Score, mask: Mask | None, valid_lens: Tensor | None) -> Attention:
+def _pool(
+    x: Float[Tensor, "*lead keys dim"], score: Score, mask: Mask | None, valid_lens: Integer[Tensor, "..."] | None
+) -> Attention:
     output, weights = attend(_constant_query(x), x, x, score, _key_mask(x, mask, valid_lens))
     return Attention(output.squeeze(-2), weights)
 
 
-def _constant_query(x: Tensor) -> Tensor:
+def _constant_query(x: Float[Tensor, "*lead keys dim"]) -> Float[Tensor, "1 1"]:
     """The query of a layer that has none: a single 1."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
         msg = f"x must be a floating point tensor of shape (..., keys, features), but it is {type_name(x)}"
@@ -167,7 +178,9 @@ def _constant_query(x: Tensor) -> Tensor:
     return x.new_ones(1, 1)
 
 
-def _key_mask(x: Tensor, mask: Mask | None, valid_lens: Tensor | None) -> Mask | None:
+def _key_mask(
+    x: Float[Tensor, "*lead keys dim"], mask: Mask | None, valid_lens: Integer[Tensor, "..."] | None
+) -> Mask | None:
     if isinstance(valid_lens, Tensor) and isinstance(x, Tensor) and valid_lens.dim() > max(lead_dims(x), 0):
         msg = (
             f"a pool without queries needs one length for each sequence, so valid_lens follow the leading dimensions "
@@ -184,7 +197,7 @@ def _key_mask(x: Tensor, mask: Mask | None, valid_lens: Tensor | None) -> Mask |
     return visible
 
 
-def _visible_rows(x: Tensor, mask: Mask | None) -> Tensor:
+def _visible_rows(x: Float[Tensor, "*lead keys dim"], mask: Mask | None) -> Bool[Tensor, "... #keys 1"]:
     """True for the visible rows of x, in a shape that broadcasts to (..., m, 1)."""
     shape = inputs.check(_constant_query(x), x, None, inputs.make_spec(scores.uniform(), mask, None))
     if mask is None:

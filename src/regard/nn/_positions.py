@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.engine.inputs import upcast
@@ -18,11 +19,13 @@ class Positions(torch.nn.Module):
     A subclass overrides one or both; this class changes nothing.
     """
 
-    def place(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    def place(
+        self, query: Float[Tensor, "*lead queries dim"], key: Float[Tensor, "*key_lead keys key_dim"]
+    ) -> tuple[Float[Tensor, "*lead queries dim"], Float[Tensor, "*key_lead keys key_dim"]]:
         """Encode positions into queries (..., n, dim) and keys (..., m, dim)."""
         return query, key
 
-    def bend(self, score: Score, query: Tensor) -> Score:
+    def bend(self, score: Score, query: Float[Tensor, "*lead queries dim"]) -> Score:
         """Encode positions into the score; the query gives device and dtype."""
         del query
         return score
@@ -55,11 +58,13 @@ class Rotary(Positions):
         self.dim: int = dim
         self.base: float = base
 
-    def place(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
+    def place(
+        self, query: Float[Tensor, "*lead queries dim"], key: Float[Tensor, "*key_lead keys key_dim"]
+    ) -> tuple[Float[Tensor, "*lead queries dim"], Float[Tensor, "*key_lead keys key_dim"]]:
         """Rotate queries and keys, each by positions 0, 1, 2, ..."""
         return self._rotated(query), self._rotated(key)
 
-    def _rotated(self, x: Tensor) -> Tensor:
+    def _rotated(self, x: Float[Tensor, "*lead rows dim"]) -> Float[Tensor, "*lead rows dim"]:
         if x.shape[-1] < self.dim:
             msg = f"Rotary({self.dim}) turns {self.dim} features, but there are {x.shape[-1]}: {tuple(x.shape)}"
             raise ShapeError(msg)
@@ -70,7 +75,9 @@ class Rotary(Positions):
         rotated = torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1).flatten(-2)
         return torch.cat([rotated, rest], -1).to(x.dtype)
 
-    def _angles(self, length: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    def _angles(
+        self, length: int, device: torch.device
+    ) -> tuple[Float[Tensor, "rows pairs"], Float[Tensor, "rows pairs"]]:
         """cos and sin of the angles, (length, dim / 2). In float64: float32 loses the angle of a far position."""
         exponents = torch.arange(0, self.dim, 2, dtype=torch.float64, device=device) / -self.dim
         positions = torch.arange(length, dtype=torch.float64, device=device)
@@ -102,7 +109,7 @@ class Alibi(Positions):
             heads
         )  # Python floats, which a cast of the model to bfloat16 does not round
 
-    def bend(self, score: Score, query: Tensor) -> Score:
+    def bend(self, score: Score, query: Float[Tensor, "*lead queries dim"]) -> Score:
         """Add the bias -slope |i - j| to the score."""
         return score + alibi(torch.tensor(self.slopes, dtype=upcast(query).dtype, device=query.device))
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 from regard.attention import Attention
@@ -57,7 +57,10 @@ class SelfAttention(torch.nn.Module):
         self.positions: nn.ModuleList = torch.nn.ModuleList(encodings)
 
     def forward(
-        self, x: Float[Tensor, "*lead rows embed_dim"], mask: Mask | None = None, valid_lens: Tensor | None = None
+        self,
+        x: Float[Tensor, "*lead rows embed_dim"],
+        mask: Mask | None = None,
+        valid_lens: Integer[Tensor, "..."] | None = None,
     ) -> Attention:
         """Attend from the sequence to itself: output of the shape of x, and lazy weights (..., heads, n, n)."""
         if x.dim() < 2 or x.shape[-1] != self.attention.embed_dim:

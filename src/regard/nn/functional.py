@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.overrides import handle_torch_function, has_torch_function_variadic
@@ -96,7 +97,7 @@ def scaled_dot_product_attention(
     return sdpa.torch_strides(query, compute(call, "auto", expanded, key, value, attn_mask))
 
 
-def _wants_second_derivative(call: Arguments, attn_mask: Tensor | None) -> bool:
+def _wants_second_derivative(call: Arguments, attn_mask: Shaped[Tensor, "... #queries #keys"] | None) -> bool:
     """True where torch would take its plain formula, which can be differentiated twice, and a kernel of ours cannot.
 
     A mask beside is_causal is refused there, as torch refuses it.
@@ -116,8 +117,13 @@ def _wants_second_derivative(call: Arguments, attn_mask: Tensor | None) -> bool:
 
 
 def _twice_differentiable(
-    call: Arguments, plan: str, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None
-) -> Tensor:
+    call: Arguments,
+    plan: str,
+    query: Float[Tensor, "... queries dim"],
+    key: Float[Tensor, "... keys dim"],
+    value: Float[Tensor, "... keys dim_v"],
+    attn_mask: Shaped[Tensor, "... #queries #keys"] | None,
+) -> Float[Tensor, "... queries dim_v"]:
     """Attend by the plan; where a second derivative is taken, the first is computed again in tiles."""
     variables, constants = (query, key, value), (attn_mask,)
     if attn_mask is not None and attn_mask.requires_grad:
@@ -126,7 +132,14 @@ def _twice_differentiable(
     return SecondOrderFallback.apply(fast, slow, *variables)  # pyright: ignore[reportReturnType]
 
 
-def _attend(call: Arguments, plan: str, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None) -> Tensor:
+def _attend(
+    call: Arguments,
+    plan: str,
+    query: Float[Tensor, "... queries dim"],
+    key: Float[Tensor, "... keys dim"],
+    value: Float[Tensor, "... keys dim_v"],
+    attn_mask: Shaped[Tensor, "... #queries #keys"] | None,
+) -> Float[Tensor, "... queries dim_v"]:
     """`regard.attend` with the options of the call."""
     scale = call.scale
     if scale is not None and not math.isfinite(scale):  # no score of regard's, but torch multiplies by it
@@ -141,7 +154,12 @@ def _attend(call: Arguments, plan: str, query: Tensor, key: Tensor, value: Tenso
 
 
 def _terms(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, is_causal: bool, scale: float | None
+    query: Float[Tensor, "... queries dim"],
+    key: Float[Tensor, "... keys dim"],
+    value: Float[Tensor, "... keys dim_v"],
+    attn_mask: Shaped[Tensor, "... #queries #keys"] | None,
+    is_causal: bool,
+    scale: float | None,
 ) -> tuple[Score | None, Mask | None]:
     """Score and mask of regard for torch's arguments."""
     score = None if scale is None else scores.scaled_dot(scale)

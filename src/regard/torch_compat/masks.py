@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -25,8 +25,8 @@ Part = tuple[Tensor | None, Mask | None]  # a bias that is added to the scores, 
 
 
 def layer_terms(
-    attn_mask: Tensor | None,
-    key_padding_mask: Tensor | None,
+    attn_mask: Shaped[Tensor, "... queries keys"] | None,
+    key_padding_mask: Shaped[Tensor, "... keys"] | None,
     inputs: tuple[Tensor, Tensor, Tensor],
     *,
     is_causal: bool,
@@ -57,7 +57,7 @@ def terms(masks: Iterable[Tensor], dtype: torch.dtype) -> tuple[Score | None, Ma
     return _combined([(None if added is None else added.to(dtype), hidden) for added, hidden in parts])
 
 
-def to_sdpa_mask(masks: Iterable[Tensor]) -> Tensor | None:
+def to_sdpa_mask(masks: Iterable[Tensor]) -> Shaped[Tensor, "... queries keys"] | None:
     """One `attn_mask` of scaled_dot_product_attention for masks in the convention of torch's layer."""
     total: Tensor | None = None
     for mask in masks:
@@ -71,19 +71,21 @@ def to_sdpa_mask(masks: Iterable[Tensor]) -> Tensor | None:
     return total
 
 
-def split_heads(attn_mask: Tensor, heads: int) -> Tensor:
+def split_heads(
+    attn_mask: Shaped[Tensor, "*batch_and_heads queries keys"], heads: int
+) -> Shaped[Tensor, "... queries keys"]:
     """An attn_mask (batch * heads, queries, keys) as (batch, heads, queries, keys); one for all sequences stays."""
     if attn_mask.dim() == 2 or attn_mask.shape[0] == heads:
         return attn_mask
     return attn_mask.unflatten(0, (-1, heads))
 
 
-def hidden_keys(mask: Tensor) -> Bool[Tensor, "..."]:
+def hidden_keys(mask: Shaped[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
     """True where a mask in the convention of torch's layer hides."""
     return mask if mask.dtype == torch.bool else mask == -math.inf
 
 
-def hidden_by_infinity(added: Tensor, *inputs: Tensor) -> Mask | None:
+def hidden_by_infinity(added: Float[Tensor, "..."], *inputs: Tensor) -> Mask | None:
     """A mask of what a bias of -inf hides, or None where the bias alone is enough.
 
     It is not enough where an input holds NaN or inf, which no sum takes away.
@@ -103,11 +105,11 @@ def _combined(parts: list[Part]) -> tuple[Score | None, Mask | None]:
     return score, mask
 
 
-def _with_extra(mask: Tensor, extra: int) -> Tensor:
+def _with_extra(mask: Shaped[Tensor, "*lead keys"], extra: int) -> Shaped[Tensor, "*lead more"]:
     return pad(mask, (0, extra)) if extra else mask
 
 
-def _pair_terms(attn_mask: Tensor, inputs: tuple[Tensor, Tensor, Tensor]) -> Part:
+def _pair_terms(attn_mask: Shaped[Tensor, "... queries keys"], inputs: tuple[Tensor, Tensor, Tensor]) -> Part:
     """An attn_mask of numbers stays one bias, -inf included: it may be learned, and is not copied."""
     if _is_causal(attn_mask):
         return None, causal("top-left")
@@ -129,7 +131,7 @@ def _split(mask: Tensor) -> Part:
     return None if _is_neutral(rest) else rest, None if _is_neutral(hidden) else hide(hidden)
 
 
-def _is_causal(attn_mask: Tensor) -> bool:
+def _is_causal(attn_mask: Shaped[Tensor, "... queries keys"]) -> bool:
     """True if this is the causal mask written out: a kernel that knows it is twice as fast. False under a trace."""
     n = attn_mask.shape[0]
     if attn_mask.shape != (n, n) or n < 2 or is_tracing() or attn_mask.requires_grad:
@@ -145,7 +147,7 @@ def _is_neutral(mask: Tensor) -> bool:
     return not is_tracing() and not mask.requires_grad and not bool(mask.any())
 
 
-def _as_bias(mask: Tensor) -> Tensor:
+def _as_bias(mask: Shaped[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
     """A mask of scaled_dot_product_attention as numbers that are added."""
     if mask.dtype != torch.bool:
         return mask

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn.functional import linear, pad
 
@@ -24,7 +24,12 @@ def call_arguments(layer: nn.Module, args: tuple[Any, ...], options: dict[str, A
 # Projections
 
 
-def project(layer: Any, query: Tensor, key: Tensor, value: Tensor | None) -> tuple[Tensor, ...]:
+def project(
+    layer: Any,
+    query: Float[Tensor, "*lead embed_dim"],
+    key: Float[Tensor, "*key_lead kdim"],
+    value: Float[Tensor, "*key_lead vdim"] | None,
+) -> tuple[Float[Tensor, "... heads dim"], ...]:
     """Queries, keys and values of every head, q = W_q query + b_q and so on: (..., features) -> (..., heads, dim) each.
 
     Inputs that are the same tensor share one matrix product. Without a value, only queries and keys are projected.
@@ -45,7 +50,7 @@ def project(layer: Any, query: Tensor, key: Tensor, value: Tensor | None) -> tup
     return tuple(linear(x, w, b).unflatten(-1, heads) for x, w, b in triples if x is not None)
 
 
-def heads_first(layer: Any, projected: Tensor) -> Tensor:
+def heads_first(layer: Any, projected: Float[Tensor, "*lead heads dim"]) -> Float[Tensor, "*batch heads rows dim"]:
     """(rows, batch, heads, dim), or with the batch first, or without a batch -> (batch, heads, rows, dim)."""
     if projected.dim() == 4 and not layer.batch_first:
         return projected.permute(1, 2, 0, 3)
@@ -53,7 +58,7 @@ def heads_first(layer: Any, projected: Tensor) -> Tensor:
 
 
 def append_extra_keys(
-    layer: Any, rows: Float[Tensor, "*batch heads keys dim"], learned: Tensor | None
+    layer: Any, rows: Float[Tensor, "*batch heads keys dim"], learned: Float[Tensor, "1 1 embed_dim"] | None
 ) -> Float[Tensor, "*batch heads more dim"]:
     """Keys or values with the rows that the layer adds itself: a learned one (add_bias_kv), zeros (add_zero_attn)."""
     if learned is not None:
@@ -85,7 +90,7 @@ def broadcast_masks(layer: Any, arguments: dict[str, Any]) -> list[Tensor]:
     return masks
 
 
-def sdpa_mask(layer: Any, arguments: dict[str, Any], keys: int) -> Tensor | None:
+def sdpa_mask(layer: Any, arguments: dict[str, Any], keys: int) -> Shaped[Tensor, "... queries keys"] | None:
     """The masks of a call as one `attn_mask` of scaled_dot_product_attention, for all `keys`, also those it adds."""
     return to_sdpa_mask(_padded(broadcast_masks(layer, arguments), keys))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from regard.engine.inputs import broadcast_lead
@@ -51,7 +52,7 @@ class Arguments(NamedTuple):
             return self
         dtype = torch.get_autocast_dtype(device)
 
-        def cast(tensor: Tensor) -> Tensor:
+        def cast(tensor: Shaped[Tensor, "*shape"]) -> Shaped[Tensor, "*shape"]:
             floating = tensor.is_floating_point() and tensor.dtype != torch.float64
             return tensor.to(dtype) if floating and tensor.device.type == device else tensor
 
@@ -122,7 +123,9 @@ def _number(value: object, name: str) -> float:
     return float(value)  # pyright: ignore[reportArgumentType]
 
 
-def repeat_heads(query: Tensor, tensor: Tensor, name: str) -> Tensor:
+def repeat_heads(
+    query: Float[Tensor, "... queries dim_q"], tensor: Float[Tensor, "... keys dim"], name: str
+) -> Float[Tensor, "... keys dim"]:
     """Keys or values with as many heads as the query has, or with the one head that serves them all (enable_gqa)."""
     if min(query.dim(), tensor.dim()) < 3:
         msg = (
@@ -142,7 +145,9 @@ def repeat_heads(query: Tensor, tensor: Tensor, name: str) -> Tensor:
     return tensor.repeat_interleave(wanted // heads, -3)
 
 
-def expand_heads(query: Tensor, key: Tensor) -> tuple[Tensor, tuple[int, ...]]:
+def expand_heads(
+    query: Float[Tensor, "*lead queries dim"], key: Float[Tensor, "*key_lead keys dim_k"]
+) -> tuple[Float[Tensor, "... queries dim"], tuple[int, ...]]:
     """The query with all heads that it has to serve, and the leading shape of the weights.
 
     `attend` would take a query with fewer heads than the key for one of grouped heads, which torch does not.
@@ -162,7 +167,7 @@ def expand_heads(query: Tensor, key: Tensor) -> tuple[Tensor, tuple[int, ...]]:
     return query, joined
 
 
-def broadcastable_mask(attn_mask: Tensor, full: tuple[int, ...]) -> Tensor:
+def broadcastable_mask(attn_mask: Shaped[Tensor, "..."], full: tuple[int, ...]) -> Shaped[Tensor, "... #queries #keys"]:
     """The mask, checked to broadcast to `full`, with two dimensions at least.
 
     torch's plain formula takes a mask of fewer dimensions, its kernel does not.
@@ -175,7 +180,9 @@ def broadcastable_mask(attn_mask: Tensor, full: tuple[int, ...]) -> Tensor:
     return attn_mask if len(shape) > 1 else attn_mask.reshape(1, -1)
 
 
-def torch_strides(query: Tensor, output: Tensor) -> Tensor:
+def torch_strides(
+    query: Float[Tensor, "... queries dim"], output: Float[Tensor, "*batch queries dim_v"]
+) -> Float[Tensor, "*batch queries dim_v"]:
     """The output with the memory layout that torch gives it, which callers rely on when they `view` it."""
     heads_last = query.dim() == 4 and query.shape == output.shape and not query.is_contiguous()
     if heads_last and query.transpose(1, 2).is_contiguous():
