@@ -525,6 +525,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_raises_what_torch_raises_in_our_words(mistake):
     with pytest.raises(Exception) as theirs:

@@ -199,7 +199,7 @@ class HardAttention(nn.Module):
         score = weights.spec.score.rowwise(query, upcast(weights @ weights.key))
         return torch.where(drawn, score - torch.where(drawn, total, 0), 0), drawn
 
-    def _expected(self, weights: Weights, reward: Tensor) -> Tensor:
+    def _expected(self, weights: Weights, reward: Float[Tensor, "*batch queries"]) -> Float[Tensor, "..."]:
         """The baseline b: an estimate of the reward that does not use the draw."""
         if self.baseline == "learned":
             query = weights.query.detach().to(self.expected.weight.dtype)
