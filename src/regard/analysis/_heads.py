@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard import scores
@@ -126,7 +127,9 @@ class _HeadObserver:
 
         return measure
 
-    def _add(self, name: str, weights: Weights, count: int | None, real: Tensor | None) -> None:
+    def _add(
+        self, name: str, weights: Weights, count: int | None, real: Bool[Tensor, "batch 1 queries"] | None
+    ) -> None:
         self.calls[name] = call = self.calls.get(name, 0) + 1
         label = name if call == 1 else f"{name} (call {call})"
         self.rows += _measure(label, weights, count, real)
@@ -138,7 +141,9 @@ def _declared_heads(module: nn.Module) -> int | None:
     return next((count for count in counts if isinstance(count, int)), None)
 
 
-def _measure(layer: str, weights: Weights, count: int | None, real: Tensor | None) -> list[HeadRow]:
+def _measure(
+    layer: str, weights: Weights, count: int | None, real: Bool[Tensor, "batch 1 queries"] | None
+) -> list[HeadRow]:
     """One row for each head. Heads are axis -3 of four dimensions or more, or of three if `count` says so."""
     spec = weights.spec
     if isinstance(spec.normaliser, Hard):
@@ -164,12 +169,12 @@ def _measure(layer: str, weights: Weights, count: int | None, real: Tensor | Non
 def _row(
     layer: str,
     head: int,
-    entropy: Tensor,
-    relative: Tensor,
-    saturation: Tensor,
-    several: Tensor,
-    shares: Tensor,
-    real: Tensor,
+    entropy: Float[Tensor, " queries"],
+    relative: Float[Tensor, " queries"],
+    saturation: Float[Tensor, " queries"],
+    several: Bool[Tensor, " queries"],
+    shares: Float[Tensor, " queries"],
+    real: Bool[Tensor, " queries"],
 ) -> HeadRow:
     mean, ratio, sharpness = (values[several].mean().item() for values in (entropy, relative, saturation))
     return HeadRow(layer, head, mean, ratio, sharpness, shares[real].mean().item(), _verdict(ratio, sharpness))

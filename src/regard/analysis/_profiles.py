@@ -113,7 +113,7 @@ def profiles(
 
 
 @torch.no_grad()
-def _rows(layer: LayerWeights, marks: Tensor | None) -> list[ProfileRow]:
+def _rows(layer: LayerWeights, marks: Bool[Tensor, "*lead keys 1"] | None) -> list[ProfileRow]:
     weights = layer.weights
     positions = query_positions(weights, cross=layer.cross)
     measures = _measures(layer, positions, marks)
@@ -128,7 +128,9 @@ def _rows(layer: LayerWeights, marks: Tensor | None) -> list[ProfileRow]:
     ]
 
 
-def _measures(layer: LayerWeights, positions: QueryPositions, marks: Tensor | None) -> dict[str, Tensor]:
+def _measures(
+    layer: LayerWeights, positions: QueryPositions, marks: Bool[Tensor, "*lead keys 1"] | None
+) -> dict[str, Tensor]:
     """Every measure of every query, (..., queries) each, from one pass; "any" is positive where a query sees a key."""
     weights = layer.weights
     reducers: dict[str, Reducer[Any]] = {"at": WeightAt(positions.targets())}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.engine.reducers import Block, RowSum
@@ -18,10 +18,10 @@ class WeightAt(RowSum):
 
     targets: Int[Tensor, "*lead queries k"]
 
-    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Float[Tensor, "... rows k"]:
         return torch.zeros((*lead, rows, self.targets.shape[-1]), dtype=dtype, device=size.device)
 
-    def of(self, block: Block) -> Tensor:
+    def of(self, block: Block) -> Float[Tensor, "... rows k"]:
         wanted = block.rows.take(block.heads(self.targets, 2), -2)
         if block.cols.index is None:
             place = wanted - block.cols.start
@@ -40,6 +40,6 @@ class WeightAmong(RowSum):
 
     marks: Bool[Tensor, "*lead keys 1"]
 
-    def of(self, block: Block) -> Tensor:
+    def of(self, block: Block) -> Float[Tensor, "... rows"]:
         marks = block.cols.take(block.heads(self.marks, 2), -2)
         return (block.weights @ marks.to(block.weights.dtype)).squeeze(-1)

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.engine import pooling
@@ -23,7 +24,13 @@ with ThreadPoolExecutor(1) as _new_thread:  # a new thread has the dispatcher's 
     ORDINARY_EXCLUDED_KEYS = _new_thread.submit(torch._C._dispatch_tls_local_exclude_set).result()  # noqa: SLF001
 
 
-def _pool(query: Tensor, key: Tensor, value: Tensor, scale: float, tile_scores: int) -> tuple[Tensor, Tensor | None]:
+def _pool(
+    query: Float[Tensor, "... queries dim"],
+    key: Float[Tensor, "... keys dim"],
+    value: Float[Tensor, "... keys dim_v"],
+    scale: float,
+    tile_scores: int,
+) -> tuple[Float[Tensor, "... queries dim_v"], Float[Tensor, "... queries"] | None]:
     spec = Spec(Dot(scale), causal_mask("top-left"), softmax())
     plan = Plan("fused", tile_scores, "compiled", form="causal")
     return pooling.pool(spec, query, key, value, tuple(query.shape[:-2]), plan)

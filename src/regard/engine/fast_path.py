@@ -90,7 +90,12 @@ def attend(  # noqa: C901  flat on purpose
     return out, (query, key, call, current_versions, lse)
 
 
-def _kernel_call(query: Tensor, key: Tensor, value: Tensor, mask: Mask | None) -> KernelCall | None:
+def _kernel_call(
+    query: Float[Tensor, "... queries dim_q"],
+    key: Float[Tensor, "... keys dim_k"],
+    value: Float[Tensor, "... keys dim_v"],
+    mask: Mask | None,
+) -> KernelCall | None:
     """The kernel call for this kind of call, or None if it is not for the fast path."""
     call = plan_cache.make(query, key, value, inputs.make_spec(None, mask, None), 0.0, "auto", None)
     score, form = call.spec.score, call.plan.form

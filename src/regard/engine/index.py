@@ -233,7 +233,7 @@ def _cells(problem: Problem, rows: Span, cols: Span, tile_scores: int) -> Float[
 
 def _row_blocks(
     problem: Problem, rows: Span, tile_scores: int
-) -> Iterator[tuple[tuple[slice, ...], int, Span, Tensor]]:
+) -> Iterator[tuple[tuple[slice, ...], int, Span, Float[Tensor, "... rows keys"]]]:
     """(heads, number of the first row, rows, weights of the whole rows) for blocks of at most `tile_scores` scores."""
     m = problem.size.m
     if 0 in problem.lead or not m:

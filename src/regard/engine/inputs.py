@@ -50,7 +50,12 @@ def make_spec(score: Score | None, mask: Mask | None, normaliser: Normaliser | N
     return Spec(score or scaled_dot(), mask, normaliser or softmax())
 
 
-def check(query: Tensor, key: Tensor, value: Tensor | None, spec: Spec) -> MatrixShape:
+def check(
+    query: Float[Tensor, "... queries dim_q"],
+    key: Float[Tensor, "... keys dim_k"],
+    value: Float[Tensor, "... keys dim_v"] | None,
+    spec: Spec,
+) -> MatrixShape:
     """The shape of the weights, after a check of all inputs. Without a value only query, key and spec are checked."""
     named = {"query": query, "key": key} | ({} if value is None else {"value": value})
     _check_tensors(named)
@@ -123,7 +128,7 @@ def _check_tensors(named: dict[str, Tensor]) -> None:
         raise DeviceError(msg)
 
 
-def _shape(query: Tensor, key: Tensor) -> MatrixShape:
+def _shape(query: Float[Tensor, "... queries dim_q"], key: Float[Tensor, "... keys dim_k"]) -> MatrixShape:
     q_lead, k_lead = tuple(query.shape[:-2]), tuple(key.shape[:-2])
     group = 1
     if min(query.dim(), key.dim()) >= GROUPED_FROM and k_lead[-1] not in (1, q_lead[-1]):
@@ -145,7 +150,9 @@ def _shape(query: Tensor, key: Tensor) -> MatrixShape:
     return MatrixShape(lead, query.shape[-2], key.shape[-2], group)
 
 
-def _check_value_lead(shape: MatrixShape, key: Tensor, value: Tensor) -> None:
+def _check_value_lead(
+    shape: MatrixShape, key: Float[Tensor, "... keys dim_k"], value: Float[Tensor, "... keys dim_v"]
+) -> None:
     lead = tuple(value.shape[:-2])
     if shape.group > 1:
         if value.dim() < GROUPED_FROM or lead[-1] != key.shape[-3]:
@@ -160,7 +167,7 @@ def _check_value_lead(shape: MatrixShape, key: Tensor, value: Tensor) -> None:
         raise ShapeError(msg)
 
 
-def has_extra_lead(shape: MatrixShape, value: Tensor) -> bool:
+def has_extra_lead(shape: MatrixShape, value: Float[Tensor, "... keys dim_v"]) -> bool:
     """True if the values have leading dimensions that the weights do not have."""
     lead = tuple(value.shape[:-2])
     if shape.group > 1:
@@ -168,7 +175,7 @@ def has_extra_lead(shape: MatrixShape, value: Tensor) -> bool:
     return broadcast_lead(shape.lead, lead) != shape.lead
 
 
-def _check_score_tensors(spec: Spec, shape: MatrixShape, query: Tensor) -> None:
+def _check_score_tensors(spec: Spec, shape: MatrixShape, query: Float[Tensor, "... queries dim_q"]) -> None:
     for name, tensor in spec.tensors().items():
         if tensor.device != query.device:
             msg = f"{name} must be on the device of query, {query.device}, but it is on {tensor.device}"

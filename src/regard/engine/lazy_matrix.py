@@ -156,7 +156,9 @@ class LazyMatrix:
         return query, key
 
     @torch.no_grad()
-    def _has_large_scores(self, query: Tensor, key: Tensor) -> bool:
+    def _has_large_scores(
+        self, query: Float[Tensor, "... queries dim_q"], key: Float[Tensor, "... keys dim_k"]
+    ) -> bool:
         return not bool(self.spec.score.magnitude(query, key) <= FLOAT64_FROM_SCORE)
 
     def problem(self, *, nan_safe: bool = False) -> Problem:

@@ -6,6 +6,7 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.engine import inputs
@@ -39,7 +40,13 @@ def remember(cache: dict[Hashable, Any], kind: Hashable, value: Any) -> None:
 
 
 def find(
-    query: Tensor, key: Tensor, value: Tensor, spec: Spec, dropout_p: float, plan: str, budget: int | None
+    query: Float[Tensor, "... queries dim_q"],
+    key: Float[Tensor, "... keys dim_k"],
+    value: Float[Tensor, "... keys dim_v"],
+    spec: Spec,
+    dropout_p: float,
+    plan: str,
+    budget: int | None,
 ) -> PlannedCall:
     """Check and plan a call, once for each kind of call."""
     if torch.compiler.is_compiling():
@@ -61,7 +68,13 @@ def find(
 
 
 def make(
-    query: Tensor, key: Tensor, value: Tensor | None, spec: Spec, dropout_p: float, plan: str, budget: int | None
+    query: Float[Tensor, "... queries dim_q"],
+    key: Float[Tensor, "... keys dim_k"],
+    value: Float[Tensor, "... keys dim_v"] | None,
+    spec: Spec,
+    dropout_p: float,
+    plan: str,
+    budget: int | None,
 ) -> PlannedCall:
     """Check and plan a call. Without a value, only the matrix of weights is wanted."""
     shape = inputs.check(query, key, value, spec)
@@ -70,13 +83,13 @@ def make(
 
 
 def plan_for(
-    query: Tensor,
-    key: Tensor,
+    query: Float[Tensor, "... queries dim_q"],
+    key: Float[Tensor, "... keys dim_k"],
     spec: Spec,
     shape: inputs.MatrixShape,
     forced: str,
     budget: int,
-    value: Tensor | None = None,
+    value: Float[Tensor, "... keys dim_v"] | None = None,
     dropout_p: float = 0.0,
 ) -> Plan:
     """The plan for inputs that have been checked."""

@@ -69,7 +69,7 @@ def spread(
     count = len(problem.operands)
     operands = (*problem.operands, *_values(x, Axis.QUERY, nan_safe=nan_safe))
 
-    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
+    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Float[Tensor, "... cols dim"]]:
         scores = problem.scores(tensors[:count], tile)
         out = problem.weights(scores, tensors[:count], tile).mT @ tensors[count]
         if not nan_safe:
@@ -127,7 +127,7 @@ def _rows_are_cut(problem: Problem, tiles: tuple[Tile, ...], plan: Plan, dropout
     return plan.executor != "dense" and plain and longest > plan.tile_scores
 
 
-def _needs_gradient(problem: Problem, value: Tensor) -> bool:
+def _needs_gradient(problem: Problem, value: Float[Tensor, "... keys dim_v"]) -> bool:
     tensors = (value, *(operand.tensor for operand in problem.operands))
     return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
 
@@ -145,7 +145,7 @@ def _pool_tiles(
     last = count + len(values)
     random = _dropout_operands(lead, value.device) if dropout_p else []
 
-    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
+    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Float[Tensor, "... rows dim_v"]]:
         scores = problem.scores(tensors[:count], tile)
         weights = problem.weights(scores, tensors[:count], tile)
         if dropout_p:

@@ -102,7 +102,7 @@ class WeightTimesLog(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(weights: Tensor) -> Tensor:
+    def forward(weights: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         return weights * _log(weights)
 
     @staticmethod
@@ -111,7 +111,7 @@ class WeightTimesLog(torch.autograd.Function):
         ctx.save_for_backward(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, grad: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (weights,) = ctx.saved_tensors
         return grad * _log(weights)
 
@@ -125,7 +125,7 @@ class WeightTimesLogEagerly(WeightTimesLog):
         ctx.save_for_forward(*inputs)
 
     @staticmethod
-    def jvp(ctx: Any, tangent: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def jvp(ctx: Any, tangent: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (weights,) = ctx.saved_tensors
         return tangent * _log(weights)
 
@@ -179,7 +179,7 @@ def row_question_with_graph(
     """
     formula, count = ROW_QUESTIONS[question], len(problem.operands)
 
-    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
+    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Float[Tensor, "... rows 1"]]:
         scores = problem.scores(tensors[:count], tile)
         answer = formula(scores, problem.weights(scores, tensors[:count], tile), tile, tensors[count:])
         if problem.nan_safe:
@@ -205,7 +205,7 @@ def dense_with_graph(problem: Problem, tile_scores: int) -> Float[Tensor, "*batc
     """The whole matrix, differentiable; tiles are computed again in the backward pass."""
     m = problem.size.m
 
-    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
+    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Float[Tensor, "... rows keys"]]:
         scores = problem.scores(tensors, tile)
         weights = problem.weights(scores, tensors, tile)
         if problem.nan_safe:
@@ -229,7 +229,7 @@ def choose_keys(problem: Problem, tile_scores: int) -> tuple[Operand, ...]:
     """The keys that a normaliser takes, as operands: later passes, in other tiles or digits, take the same keys."""
     count, normaliser = len(problem.operands) - problem.spec.normaliser.arity, problem.spec.normaliser
 
-    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Tensor]:
+    def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Int[Tensor, "... rows 1"]]:
         return (normaliser.chosen(problem.scores(tensors, tile), tile.cols, tensors[count:]),)
 
     outputs = (Output(Axis.QUERY, 1, -1),)

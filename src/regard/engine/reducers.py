@@ -103,19 +103,19 @@ class RowSum(Reducer[Tensor]):
         """The sum over the keys of one block."""
         raise NotImplementedError
 
-    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Float[Tensor, "... rows"]:
         return torch.zeros((*lead, rows), dtype=dtype, device=size.device)
 
-    def step(self, state: Tensor, block: Block) -> Tensor:
+    def step(self, state: Float[Tensor, "... rows"], block: Block) -> Float[Tensor, "... rows"]:
         return state + self.of(block)
 
-    def first(self, block: Block) -> Tensor:
+    def first(self, block: Block) -> Float[Tensor, "... rows"]:
         return self.of(block)
 
-    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+    def merge(self, one: Float[Tensor, "... rows"], two: Float[Tensor, "... rows"]) -> Float[Tensor, "... rows"]:
         return one + two
 
-    def finish(self, state: Tensor) -> Tensor:
+    def finish(self, state: Float[Tensor, "... rows"]) -> Float[Tensor, "... rows"]:
         return state
 
 
@@ -153,13 +153,13 @@ class PeakScore(RowSum):
     def of(self, block: Block) -> Float[Tensor, "*batch rows"]:
         return block.peak[0]
 
-    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Float[Tensor, "... rows"]:
         return torch.full((*lead, rows), NEVER, dtype=dtype, device=size.device)
 
-    def step(self, state: Tensor, block: Block) -> Tensor:
+    def step(self, state: Float[Tensor, "... rows"], block: Block) -> Float[Tensor, "... rows"]:
         return self.merge(state, self.of(block))
 
-    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+    def merge(self, one: Float[Tensor, "... rows"], two: Float[Tensor, "... rows"]) -> Float[Tensor, "... rows"]:
         return torch.maximum(one, two)
 
 
@@ -178,19 +178,19 @@ class MeanDistance(RowSum):
 class LogSumExp(Reducer[Tensor]):
     """log sum_j exp(s_j) of each row, the row statistic of softmax."""
 
-    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Float[Tensor, "... rows"]:
         return torch.full((*lead, rows), NEVER, dtype=dtype, device=size.device)
 
-    def step(self, state: Tensor, block: Block) -> Tensor:
+    def step(self, state: Float[Tensor, "... rows"], block: Block) -> Float[Tensor, "... rows"]:
         return self.merge(state, block.logsumexp)
 
-    def first(self, block: Block) -> Tensor:
+    def first(self, block: Block) -> Float[Tensor, "... rows"]:
         return block.logsumexp
 
-    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+    def merge(self, one: Float[Tensor, "... rows"], two: Float[Tensor, "... rows"]) -> Float[Tensor, "... rows"]:
         return torch.logaddexp(one, two)
 
-    def finish(self, state: Tensor) -> Tensor:
+    def finish(self, state: Float[Tensor, "... rows"]) -> Float[Tensor, "... rows"]:
         return state
 
 
@@ -200,25 +200,39 @@ class Pool(Reducer[tuple[Tensor, Tensor]]):
     def __init__(self, values: Float[Tensor, "... keys dim"]) -> None:
         self.values = values
 
-    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    def empty(
+        self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype
+    ) -> tuple[Float[Tensor, "... rows"], Float[Tensor, "... rows dim"]]:
         lse = torch.full((*lead, rows), NEVER, dtype=dtype, device=size.device)
         return lse, torch.zeros((*lead, rows, self.values.shape[-1]), dtype=dtype, device=size.device)
 
-    def step(self, state: tuple[Tensor, Tensor], block: Block) -> tuple[Tensor, Tensor]:
+    def step(
+        self, state: tuple[Float[Tensor, "... rows"], Float[Tensor, "... rows dim"]], block: Block
+    ) -> tuple[Float[Tensor, "... rows"], Float[Tensor, "... rows dim"]]:
         lse = block.logsumexp
         weights = block.weights
         if block.partial:  # its weights are normalised over the whole row, and here they must be over the block
             weights = torch.exp(block.scores - torch.where(lse == NEVER, 0.0, lse).unsqueeze(-1))
         return self.merge(state, (lse, weights @ block.cols.take(block.heads(self.values, 2), -2)))
 
-    def merge(self, one: tuple[Tensor, Tensor], two: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def merge(
+        self,
+        one: tuple[Float[Tensor, "... rows"], Float[Tensor, "... rows dim"]],
+        two: tuple[Float[Tensor, "... rows"], Float[Tensor, "... rows dim"]],
+    ) -> tuple[Float[Tensor, "... rows"], Float[Tensor, "... rows dim"]]:
         lse = torch.logaddexp(one[0], two[0])
         base = torch.where(lse == NEVER, 0.0, lse)
         first, second = (torch.exp(part - base).unsqueeze(-1) for part in (one[0], two[0]))
         return lse, first * one[1] + second * two[1]
 
-    def finish(self, state: tuple[Tensor, Tensor]) -> Tensor:
+    def finish(
+        self, state: tuple[Float[Tensor, "... rows"], Float[Tensor, "... rows dim"]]
+    ) -> Float[Tensor, "... rows dim"]:
         return state[1]
+
+
+# Scores, weights and keys of the best pairs of each row, the best first.
+Ranked = tuple[Float[Tensor, "... rows k"], Float[Tensor, "... rows k"], Int[Tensor, "... rows k"]]
 
 
 class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
@@ -228,17 +242,17 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
         self.k = k
         self.by_weight = by_weight  # with random draws the largest score need not have the largest weight
 
-    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Ranked:
         shape = (*lead, rows, self.k)
         scores = torch.full(shape, NEVER, dtype=dtype, device=size.device)
         # int32 is enough for a position, and of all answers this is the largest.
         dtype_of_keys = torch.int32 if size.m < 1 << 31 else torch.int64
         return scores, torch.zeros_like(scores), torch.full(shape, -1, dtype=dtype_of_keys, device=size.device)
 
-    def step(self, state: tuple[Tensor, Tensor, Tensor], block: Block) -> tuple[Tensor, Tensor, Tensor]:
+    def step(self, state: Ranked, block: Block) -> Ranked:
         return self.merge(state, self._of(block))
 
-    def first(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
+    def first(self, block: Block) -> Ranked:
         state = self._of(block)
         scores, weights, _ = state
         if not (self.by_weight or block.partial):
@@ -247,7 +261,7 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
             return state
         return self.merge(self.empty(tuple(scores.shape[:-2]), scores.shape[-2], block.size, scores.dtype), state)
 
-    def _of(self, block: Block) -> tuple[Tensor, Tensor, Tensor]:
+    def _of(self, block: Block) -> Ranked:
         ranks = block.weights.masked_fill(block.scores == NEVER, NEVER) if self.by_weight else block.scores
         scores, at = top_k(ranks, min(self.k, block.scores.shape[-1]))
         weights = block.weights.gather(-1, at)
@@ -259,9 +273,7 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
             weights, where = weights.masked_fill(hidden, 0), where.masked_fill(hidden, -1)
         return scores, weights, where
 
-    def merge(
-        self, one: tuple[Tensor, Tensor, Tensor], two: tuple[Tensor, Tensor, Tensor]
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def merge(self, one: Ranked, two: tuple[Tensor, Tensor, Tensor]) -> Ranked:
         scores, weights, where = (torch.cat(pair, -1) for pair in zip(one, two, strict=True))
         # Among equals the first key wins, whatever the order of the parts.
         order = where.where(where >= 0, torch.iinfo(where.dtype).max).sort(stable=True).indices
@@ -269,7 +281,7 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
         order = order.gather(-1, best)
         return scores.gather(-1, order), weights.gather(-1, order), where.gather(-1, order)
 
-    def finish(self, state: tuple[Tensor, Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    def finish(self, state: Ranked) -> tuple[Float[Tensor, "... rows k"], Int[Tensor, "... rows k"]]:
         scores = state[0]
         # Where a row sees fewer keys than k, the rest is -inf: any order is right there.
         tied = ((scores[..., 1:] == scores[..., :-1]) & (scores[..., 1:] != NEVER)).any(-1)
@@ -289,7 +301,9 @@ def top_k(scores: Float[Tensor, "*rows cols"], k: int) -> tuple[Float[Tensor, "*
     return best.unflatten(0, scores.shape[:-1]), at.unflatten(0, scores.shape[:-1])
 
 
-def _top_k_by_chunks(flat: Tensor, k: int) -> tuple[Tensor, Tensor]:
+def _top_k_by_chunks(
+    flat: Float[Tensor, "rows cols"], k: int
+) -> tuple[Float[Tensor, "rows {k}"], Int[Tensor, "rows {k}"]]:
     chunks = flat.shape[-1] // CHUNK
     cut = chunks * CHUNK
     body = flat[:, :cut].unflatten(-1, (chunks, CHUNK))
@@ -310,18 +324,18 @@ class Received(Reducer[Tensor]):
 
     by_row = False
 
-    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Float[Tensor, "... keys"]:
         del rows
         return torch.zeros((*lead, size.m), dtype=dtype, device=size.device)
 
-    def step(self, state: Tensor, block: Block) -> Tensor:
+    def step(self, state: Float[Tensor, "... keys"], block: Block) -> Float[Tensor, "... keys"]:
         block.cols.add(state, -1, block.column_sums)
         return state
 
-    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+    def merge(self, one: Float[Tensor, "... keys"], two: Float[Tensor, "... keys"]) -> Float[Tensor, "... keys"]:
         return one + two
 
-    def finish(self, state: Tensor) -> Tensor:
+    def finish(self, state: Float[Tensor, "... keys"]) -> Float[Tensor, "... keys"]:
         return state
 
 
@@ -350,12 +364,16 @@ class Heatmap(Reducer[Tensor]):
         counts = self.edges(length).diff()
         return torch.repeat_interleave(torch.arange(len(counts)), counts).to(self.size.device)
 
-    def empty(self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype) -> Tensor:
+    def empty(
+        self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype
+    ) -> Float[Tensor, "... row_bins col_bins"]:
         del rows
         shape = (*lead, min(self.bins, size.n), min(self.bins, size.m))
         return torch.zeros(shape, dtype=dtype, device=size.device)
 
-    def step(self, state: Tensor, block: Block) -> Tensor:
+    def step(
+        self, state: Float[Tensor, "... row_bins col_bins"], block: Block
+    ) -> Float[Tensor, "... row_bins col_bins"]:
         first, strips = self._strips(block)
         target = state.narrow(-2, first, strips.shape[-2])
         if self.pool != "max":
@@ -392,10 +410,12 @@ class Heatmap(Reducer[Tensor]):
     def _pooled(self, weights: Tensor, dim: int) -> Tensor:
         return weights.amax(dim) if self.pool == "max" else weights.sum(dim)
 
-    def merge(self, one: Tensor, two: Tensor) -> Tensor:
+    def merge(
+        self, one: Float[Tensor, "... row_bins col_bins"], two: Float[Tensor, "... row_bins col_bins"]
+    ) -> Float[Tensor, "... row_bins col_bins"]:
         return torch.maximum(one, two) if self.pool == "max" else one + two
 
-    def finish(self, state: Tensor) -> Tensor:
+    def finish(self, state: Float[Tensor, "... row_bins col_bins"]) -> Float[Tensor, "... row_bins col_bins"]:
         if self.pool != "mean":
             return state
         cells = self.edges(self.size.n).diff()[:, None] * self.edges(self.size.m).diff()

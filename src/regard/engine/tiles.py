@@ -267,7 +267,9 @@ class ReplaceValues(torch.autograd.Function):
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(tensor: Tensor, where: Tensor, value: Tensor) -> Tensor:
+    def forward(
+        tensor: Float[Tensor, "*shape"], where: Bool[Tensor, "..."], value: Float[Tensor, "..."]
+    ) -> Float[Tensor, "*shape"]:
         return torch.where(where, value, tensor)
 
     @staticmethod
@@ -276,7 +278,7 @@ class ReplaceValues(torch.autograd.Function):
         ctx.save_for_backward(inputs[1])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, grad: Float[Tensor, "*shape"]) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (where,) = ctx.saved_tensors
         return torch.where(where, torch.where(grad == 0, 0.0, math.nan), grad), None, None
 
@@ -290,7 +292,7 @@ class ReplaceValuesEagerly(ReplaceValues):
         ctx.save_for_forward(inputs[1])
 
     @staticmethod
-    def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def jvp(ctx: Any, tangent: Float[Tensor, "*shape"], *_: Any) -> Float[Tensor, "*shape"]:  # pyright: ignore[reportIncompatibleMethodOverride]
         (where,) = ctx.saved_tensors
         return torch.where(where, math.nan, tangent)
 

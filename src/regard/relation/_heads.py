@@ -40,7 +40,7 @@ def _directions(encoder: Encoder, name: str, words: Sequence[str]) -> Float[Tens
     return basis[sizes > 1e-4].mT
 
 
-def _matrices(heads: object, dim: int) -> tuple[Tensor, Tensor]:
+def _matrices(heads: object, dim: int) -> tuple[Float[Tensor, "heads dim width"], Float[Tensor, "heads dim width"]]:
     wanted = f"heads is {{name: [words]}}, or two tensors W_Q and W_K of shape (heads, {dim}, width)"
     if not (isinstance(heads, tuple) and len(heads) == 2 and all(isinstance(w, Tensor) for w in heads)):
         raise DtypeError(f"{wanted}; {type(heads).__name__} came")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ChoiceError
@@ -31,7 +32,7 @@ class Relation(Weights):
     def __init__(
         self,
         weights: Weights,
-        value: Tensor,
+        value: Float[Tensor, "segments dim"],
         segments: tuple[str, ...],
         questions: tuple[str, ...],
         encoder: str,
@@ -49,7 +50,7 @@ class Relation(Weights):
         self.unknown: dict[str, tuple[str, ...]] = unknown
 
     @property
-    def output(self) -> Tensor:
+    def output(self) -> Float[Tensor, "... questions dim"]:
         """Pooled states of the segments for each question: weights @ value, (questions, dim)."""
         return self.weights @ self.value
 

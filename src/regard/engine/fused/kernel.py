@@ -338,8 +338,13 @@ class FlashBlocks(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, blocks: QueryBlocks, batches: tuple[TileBatch, ...], q: Tensor, k: Tensor, v: Tensor
-    ) -> tuple[Tensor, Tensor]:
+        ctx: Any,
+        blocks: QueryBlocks,
+        batches: tuple[TileBatch, ...],
+        q: Float[Tensor, "*batch queries dim"],
+        k: Float[Tensor, "... keys dim"],
+        v: Float[Tensor, "... keys dim_v"],
+    ) -> tuple[Float[Tensor, "*batch queries dim_v"], Float[Tensor, "*batch queries"]]:
         out = q.new_zeros(*q.shape[:-1], v.shape[-1])
         lse = q.new_full(q.shape[:-1], NEVER)
         for batch in batches:
@@ -356,7 +361,7 @@ class FlashBlocks(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, grad: Float[Tensor, "*batch queries dim_v"], _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         q, k, v, out, lse = ctx.saved_tensors
         versions_module.check_unchanged(ctx.blocks.versions, versions_module.GRADIENT)
         lse = torch.where(lse == NEVER, 0.0, lse)  # as the kernel has it where nothing is seen
@@ -371,7 +376,11 @@ class FlashBlocks(torch.autograd.Function):
 
 
 def _cut(
-    blocks: QueryBlocks, batch: TileBatch, q: Tensor, k: Tensor, v: Tensor
+    blocks: QueryBlocks,
+    batch: TileBatch,
+    q: Float[Tensor, "*batch queries dim"],
+    k: Float[Tensor, "... keys dim"],
+    v: Float[Tensor, "... keys dim_v"],
 ) -> tuple[list[Tensor], Bias, tuple[int, ...]]:
     """A batch's queries, keys and values, its bias, and its leading dimensions."""
     parts = [batch.cut(t, axis) for t, axis in ((q, Axis.QUERY), (k, Axis.KEY), (v, Axis.KEY))]
@@ -379,7 +388,12 @@ def _cut(
 
 
 def _block_backward(
-    scale: float, parts: list[Tensor], bias: Bias, lead: tuple[int, ...], rows: list[Tensor], lse: Tensor
+    scale: float,
+    parts: list[Tensor],
+    bias: Bias,
+    lead: tuple[int, ...],
+    rows: list[Tensor],
+    lse: Float[Tensor, "... rows"],
 ) -> list[Tensor]:
     grad, out = (_to_4d(t, lead) for t in rows)
     four_lse = _to_4d(lse.unsqueeze(-1), lead).squeeze(-1)

@@ -38,8 +38,14 @@ class WideValues(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, query: Tensor, key: Tensor, value: Tensor, scale: float, causal: bool, tile_scores: int
-    ) -> tuple[Tensor, Tensor]:
+        ctx: Any,
+        query: Float[Tensor, "batch heads queries dim"],
+        key: Float[Tensor, "batch heads keys dim"],
+        value: Float[Tensor, "batch heads keys dim_v"],
+        scale: float,
+        causal: bool,
+        tile_scores: int,
+    ) -> tuple[Float[Tensor, "batch heads queries dim_v"], Float[Tensor, "batch heads queries"]]:
         missing = (0, value.shape[-1] - key.shape[-1])
         out, lse = kernel(pad(query, missing), pad(key, missing), value, 0.0, causal, scale=scale)
         ctx.save_for_backward(query, key, value)
@@ -49,7 +55,7 @@ class WideValues(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def backward(ctx: Any, grad: Float[Tensor, "batch heads queries dim_v"], _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         inputs = ctx.saved_tensors
         q, k, v, g = (t.flatten(0, 1) for t in (*inputs, grad))
         with without_autocast():

@@ -168,8 +168,8 @@ class HeadWeights:
                     yield low, left, part
 
     def boxes_of_rows(
-        self, rows: range, buffers: Buffers, statistic: Tensor | None = None
-    ) -> Iterator[tuple[Span, Tensor]]:
+        self, rows: range, buffers: Buffers, statistic: Float[Tensor, "1 1 queries"] | None = None
+    ) -> Iterator[tuple[Span, Float[Tensor, "rows cols"]]]:
         """The visible boxes of these rows from left to right: (columns, weights). The next box reuses the memory."""
         for left in range(0, self.m, BOX_COLUMNS):
             cols = Span(left, min(left + BOX_COLUMNS, self.m))
