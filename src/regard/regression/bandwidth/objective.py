@@ -58,11 +58,8 @@ class Objective:
 
     def _is_flat(self, bandwidth: Float[Tensor, " features"]) -> bool:
         """True where no feature matters: all points have the same weight."""
-        problem = self.problem
-        by_category = (
-            problem.categories is not None and problem.relevant_categories(bandwidth[problem.x.shape[1] :]).any()
-        )
-        return not bool(by_category) and not self.fourier.axes(bandwidth)
+        by_category = self.problem.relevant_categories(bandwidth[self.problem.x.shape[1] :])
+        return not self.fourier.axes(bandwidth) and not bool(by_category.any())
 
     def _pairwise_seconds(self) -> float:
         n, dim = self.problem.x.shape

@@ -43,13 +43,7 @@ from regard.engine import threads
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.bandwidth.objective import Objective
 from regard.regression.bandwidth.objective import residuals as leave_one_out_residuals
-from regard.regression.bandwidth.optimise import (
-    LOOSE,
-    TIGHT,
-    Parametrisation,
-    descend_by_compass,
-    descend_by_gradient,
-)
+from regard.regression.bandwidth.optimise import LOOSE, TIGHT, Parametrisation, descend_by_compass, descend_by_gradient
 from regard.regression.bandwidth.starts import Bounds, bounds, extrapolate, informative, starts
 from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.kernel_sums.sample import Sample
@@ -242,9 +236,7 @@ class Search:
         if dropped and len(h) > 1 and len(self.problem.x) <= MOST_TO_BRING_BACK:
             back = informative(self.problem)
             for feature in dropped:
-                trial = self.current().h.clone()
-                trial[feature] = back[feature]
-                self.evaluate(trial)
+                self.evaluate(self._with(feature, float(back[feature])))
         self.settle(self.current().h)
 
     def settle(self, h: Float[Tensor, " features"]) -> None:

@@ -43,7 +43,7 @@ class Neighbours(NamedTuple):
     query: Int[Tensor, " lists"]
     length: Int[Tensor, " lists"]  # never 0
 
-    def sums(self, terms: Float[Tensor, " pairs"]) -> Float[Tensor, " lists"]:
+    def sums(self, terms: Float[Tensor, "pairs ..."]) -> Float[Tensor, "lists ..."]:
         """The sum of a term over each list."""
         return torch.from_numpy(np.add.reduceat(terms.numpy(), (self.length.cumsum(0) - self.length).numpy()))
 

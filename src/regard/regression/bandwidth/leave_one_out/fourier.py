@@ -90,12 +90,9 @@ class Fourier:
     def _extent(self) -> list[float]:
         return self.problem.extent.tolist()
 
+    @threads.one_thread()  # the transforms have threads of their own, and the sweep has workers
     def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
         """CV, gradient and residuals at a bandwidth in the caller's units."""
-        with threads.one_thread():  # the transforms have threads of their own, and the sweep has workers
-            return self._evaluate(bandwidth, gradient=gradient)
-
-    def _evaluate(self, bandwidth: Float[Tensor, " features"], *, gradient: bool) -> Evaluation:
         problem, axes = self.problem, self.axes(bandwidth)
         h = bandwidth / problem.unit
         widths = h[list(axes)].tolist()
@@ -108,15 +105,15 @@ class Fourier:
         bound = series.error(len(problem.x))
         certainty = Certainty([bound * mass for mass in self._mass], self.tol)
         swept = sweep(sums, self._rows, certainty, gradient=gradient)
-        by_axis = torch.zeros(len(axes), dtype=torch.float64)
+        by_feature = torch.zeros_like(h)
         if swept.by_sum is not None:
-            by_axis += _gradient(spectrum, series, filtered, swept.by_sum)
+            by_mode = (spectrum.to_modes(swept.by_sum).conj() * filtered).real.sum(0)
+            for axis, kappa in zip(axes, series.frequencies(), strict=True):
+                by_feature[axis] = (by_mode * (1 - kappa.square())).sum()
         if len(swept.uncertain):
             exact, part = self._exact_rows(bandwidth, axes, swept)
             swept.residuals[swept.uncertain] = exact
-            by_axis += part
-        by_feature = torch.zeros_like(h)
-        by_feature[list(axes)] = by_axis
+            by_feature[list(axes)] += part
         return problem.evaluation(swept.residuals, by_feature)
 
     def _exact_rows(self, bandwidth: Tensor, axes: tuple[int, ...], swept: Sweep) -> tuple[Tensor, Tensor]:
@@ -169,17 +166,6 @@ class Fourier:
     @cached_property
     def _mass(self) -> list[float]:
         return self._strengths.abs().sum(1).tolist()
-
-
-def _gradient(spectrum: Spectrum, series: Series, filtered: Tensor, by_sum: Tensor) -> Float[Tensor, " axes"]:
-    """d CV / d log h of each axis, from d CV / d sum at each point."""
-    product = (spectrum.to_modes(by_sum).conj() * filtered).real.sum(0)
-    gradient = []
-    for axis, (period, count) in enumerate(zip(series.periods, series.modes, strict=True)):
-        others = [a for a in range(product.dim()) if a != axis]
-        k = torch.arange(-(count // 2), count // 2 + 1, dtype=torch.float64)
-        gradient.append((product.sum(others) if others else product) @ (1 - (2 * math.pi / period * k).square()))
-    return torch.stack(gradient)
 
 
 # From sums to residuals: one pass over the rows, block by block. Blocks go to workers, and not each step to torch's

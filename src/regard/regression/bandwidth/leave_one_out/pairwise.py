@@ -52,11 +52,10 @@ def scaled(problem: Problem, bandwidth: Float[Tensor, " features"]) -> Scaled:
     relevant = torch.isfinite(h) & (problem.extent > 0)
     z = problem.x / torch.where(relevant, h, 1.0).clamp_max(1.0) if problem.degree else problem.x
     x = problem.x[:, relevant] / h[relevant]
-    if problem.categories is None:
-        return Scaled(relevant, x, z, None)
-    which = problem.relevant_categories(lambdas)
-    codes, counts, _ = problem.categories
-    categories = Categories(codes[:, which], counts[which], lambdas[which]) if bool(which.any()) else None
+    which, categories = problem.relevant_categories(lambdas), None
+    if problem.categories is not None and bool(which.any()):
+        codes, counts, _ = problem.categories
+        categories = Categories(codes[:, which], counts[which], lambdas[which])
     return Scaled(torch.cat((relevant, which)), x, z, categories)
 
 

@@ -115,7 +115,8 @@ class Problem:
 
     def relevant_categories(self, lambdas: Float[Tensor, " categories"]) -> Bool[Tensor, " categories"]:
         """Categories that change the weights at these lambdas: more than one occurs, and lambda is not the largest."""
-        assert self.categories is not None  # noqa: S101  a caller that has lambdas has categories
+        if self.categories is None:
+            return torch.zeros_like(lambdas, dtype=torch.bool)
         return (self.categories.codes != self.categories.codes[0]).any(0) & (lambdas < self.categories.max_smoothing)
 
     @cached_property

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -68,7 +67,13 @@ class Radius:
         total = self.x.new_zeros(len(rows), (1 + len(self.axes)) * (1 + problem.y.shape[1]))
         for near in self._neighbours(h, rows, radius):
             self._add(h, rows, log_floor, near, total)
-        return self._residuals(rows, total)
+        sums = total.unflatten(1, (1 + len(self.axes), -1))  # (rows, 1 + axes, 1 + outputs)
+        weight = sums[:, :1, :1]
+        fit = sums[:, 0, 1:] / weight[:, 0]
+        residuals = problem.y[rows] - fit
+        by_log_h = (sums[:, 1:, 1:] - fit.unsqueeze(1) * sums[:, 1:, :1]) / weight  # d fit / d log h
+        by_fit = -2 * residuals * problem.output_weight * problem.share[rows].unsqueeze(1)
+        return residuals, torch.einsum("ro,rao->a", by_fit, by_log_h)
 
     def _weight_of_neighbour(self, h: Tensor, rows: Int[Tensor, " some"]) -> Float[Tensor, " some"]:
         """Log weight of one other point at each row; the nearest of one bandwidth is near at any."""
@@ -113,16 +118,4 @@ class Radius:
         weight = torch.exp(log_weight).unsqueeze(1)
         ones_and_y = torch.cat((weight, weight * problem.y[near.points]), 1)
         columns = torch.cat([ones_and_y, *(ones_and_y * one.unsqueeze(1) for one in square.unbind(1))], 1)
-        begins = (near.length.cumsum(0) - near.length).numpy()
-        total.index_add_(0, near.query, torch.from_numpy(np.add.reduceat(columns.numpy(), begins, axis=0)))
-
-    def _residuals(self, rows: Tensor, total: Tensor) -> tuple[Tensor, Tensor]:
-        """Residuals and gradient from the weighted sums."""
-        problem = self.problem
-        sums = total.unflatten(1, (1 + len(self.axes), -1))  # (rows, 1 + axes, 1 + outputs)
-        weight = sums[:, :1, :1]
-        fit = sums[:, 0, 1:] / weight[:, 0]
-        residuals = problem.y[rows] - fit
-        by_log_h = (sums[:, 1:, 1:] - fit.unsqueeze(1) * sums[:, 1:, :1]) / weight  # d fit / d log h
-        by_fit = -2 * residuals * problem.output_weight * problem.share[rows].unsqueeze(1)
-        return residuals, torch.einsum("ro,rao->a", by_fit, by_log_h)
+        total.index_add_(0, near.query, near.sums(columns))
