@@ -25,7 +25,8 @@ from scipy.special import stdtrit
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression.bandwidth import duplicates, objective, search, starts
+from regard.regression.bandwidth import objective, search, starts
+from regard.regression.bandwidth.leave_one_out.problem import Rows, as_counts, merge_duplicates
 from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.local.constant import LocalConstant
 from regard.regression.local.data import Data, MixedData, Noise
@@ -39,7 +40,7 @@ def select_bandwidth(
 ) -> tuple[Float[Tensor, " features"], Float[Tensor, "n outputs"] | None]:
     """Bandwidth by the rule "cv" or "scott", and the residuals if the rule has computed them."""
     data, sample = fit.data, fit.data.sample
-    rows = duplicates.merge_duplicates(sample, _categories(fit))
+    rows = merge_duplicates(sample, _categories(fit))
     if rule == "scott":
         return _in_column_order(data, _scott(rows, sample.kernel)), None
     progress = None
@@ -69,7 +70,7 @@ def _in_column_order(data: Data, bandwidth: Float[Tensor, " features"]) -> Float
     return data.in_column_order(bandwidth) if isinstance(data, MixedData) else bandwidth
 
 
-def _scott(rows: duplicates.Rows, kernel: str) -> Float[Tensor, " features"]:
+def _scott(rows: Rows, kernel: str) -> Float[Tensor, " features"]:
     """Scott's bandwidths; lambdas of categories shrink like their squares."""
     width = starts.scott(rows.x, rows.weight, kernel, rows.total)
     if rows.categories is None:
@@ -88,7 +89,7 @@ def residuals(fit: LocalFit) -> Float[Tensor, "n outputs"]:
     result = torch.empty_like(sample.values)
     counts = sample.log_weight > NEVER
     weighted = replace(sample, x=sample.x[counts], values=sample.values[counts], log_weight=sample.log_weight[counts])
-    copies = duplicates.as_counts(sample.log_weight[counts].exp())
+    copies = as_counts(sample.log_weight[counts].exp())
     left_out = None if copies is None else torch.ones_like(copies)
     categories = None if categories is None else categories.at(counts)
     result[counts] = objective.residuals(

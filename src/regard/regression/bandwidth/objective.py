@@ -103,11 +103,6 @@ def residuals(
         return _line_residuals(sample, problem, bandwidth, tol, categories)
     if len(problem.x) ** 2 <= EXACT_PAIRS:
         return Pairwise(problem)(bandwidth, gradient=False).residuals
-    return problem.in_caller_order(_residuals_from_averages(problem, bandwidth, tol))
-
-
-def _residuals_from_averages(problem: Problem, bandwidth: Tensor, tol: float) -> Float[Tensor, "n outputs"]:
-    """Residuals of degree 0 from the averages of all points, in the order of the problem."""
     at = scaled(problem, bandwidth)
     sample = Sample(at.x, problem.y, at.x.new_ones(at.x.shape[1]), problem.kernel, problem.log_weight)
     lse, mean, error = _pool(sample, at.categories, tol)
@@ -118,7 +113,7 @@ def _residuals_from_averages(problem: Problem, bandwidth: Tensor, tol: float) ->
     redo = poor.nonzero().flatten()
     if len(redo):
         result[redo] = Pairwise(problem).rows(bandwidth, redo, gradient=False)[0]
-    return result
+    return problem.in_caller_order(result)
 
 
 def _line_residuals(

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from regard import kernels
 from regard.operands import NEVER
-from regard.regression.bandwidth.duplicates import as_counts
+from regard.regression.bandwidth.leave_one_out.problem import as_counts
 from regard.regression.kernel_sums import engine
 from regard.regression.kernel_sums.radius_search import Nearest
 from regard.regression.kernel_sums.sample import Sample

@@ -67,15 +67,14 @@ class Fourier:
     spectrum: Spectrum | None = None
     radius: Radius | None = None
 
-    @property
-    def eps(self) -> float:
-        return eps_for(min(self.tol, SERIES_TOL))
+    def __post_init__(self) -> None:
+        self.eps: float = eps_for(min(self.tol, SERIES_TOL))
+        self.extent: list[float] = self.problem.extent.tolist()
 
     def series(self, bandwidth: Float[Tensor, " features"]) -> Series | None:
         """Series that this bandwidth needs; None where there is none."""
-        problem = self.problem
+        problem, axes = self.problem, self.axes(bandwidth)
         h = bandwidth / problem.unit
-        axes = self.axes(bandwidth)
         if problem.kernel != "gaussian" or problem.degree or problem.categories is not None or not 1 <= len(axes) <= 3:
             return None
         series = Series.of([float(problem.extent[a] / h[a]) for a in axes], self.eps)
@@ -83,12 +82,8 @@ class Fourier:
 
     def axes(self, bandwidth: Float[Tensor, " features"]) -> tuple[int, ...]:
         """Features that matter: of finite bandwidth, and not constant."""
-        widths = bandwidth.tolist()[: len(self._extent)]
-        return tuple(i for i, h in enumerate(widths) if math.isfinite(h) and self._extent[i] > 0)
-
-    @cached_property
-    def _extent(self) -> list[float]:
-        return self.problem.extent.tolist()
+        widths = zip(bandwidth.tolist(), self.extent, strict=False)  # lambdas are no axes
+        return tuple(i for i, (h, extent) in enumerate(widths) if math.isfinite(h) and extent > 0)
 
     @threads.one_thread()  # the transforms have threads of their own, and the sweep has workers
     def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:

@@ -16,6 +16,7 @@ A point of another category has exp(-L) times its weight, with L = log((c - 1) (
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -79,15 +80,8 @@ class Pairwise:
         """Residuals of some rows, by their index in the problem, and their part of the gradient."""
         n, at = len(self.problem.x), scaled(self.problem, bandwidth)
         blocks = rows.split(max(1, BLOCK // n)) if len(rows) else []
-
-        def run(block: Tensor) -> tuple[Tensor, Tensor]:
-            return self._block(at, block, gradient=gradient)
-
-        if len(rows) * n < WORTH_WORKERS:
-            with threads.one_thread():
-                parts = [run(block) for block in blocks]
-        else:
-            parts = threads.parallel_map(run, blocks)
+        with threads.one_thread(workers=len(rows) * n >= WORTH_WORKERS):
+            parts = threads.parallel_map(partial(self._block, at, gradient=gradient), blocks)
         residuals = torch.cat([self.problem.y[:0], *(residual for residual, _ in parts)])
         total = torch.zeros_like(bandwidth)
         for _, part in parts:

@@ -37,13 +37,9 @@ class Radius:
     problem: Problem
     axes: tuple[int, ...]  # features of finite bandwidth
 
-    @cached_property
-    def x(self) -> Float[Tensor, "n axes"]:
-        return self.problem.x[:, list(self.axes)].contiguous()
-
-    @cached_property
-    def log_total_weight(self) -> float:
-        return float(torch.logsumexp(self.problem.log_weights, 0))
+    def __post_init__(self) -> None:
+        self.x: Float[Tensor, "n axes"] = self.problem.x[:, list(self.axes)].contiguous()
+        self.log_total_weight: float = float(torch.logsumexp(self.problem.log_weights, 0))
 
     @cached_property
     def index(self) -> SortedAxis | KdTree:
