@@ -153,7 +153,7 @@ def _fast_lines(
 ) -> tuple[Float[Tensor, "n outputs"], Bool[Tensor, " n"]]:
     """Value of the line through the other rows at each row, and the rows where it is in doubt."""
     if categories is None:
-        lines = lines_if_cheapest(sample, sample.x, tol=tol, left_out=torch.exp(log_left_out))
+        lines = lines_if_cheapest(sample, sample.x, tol, "auto", torch.exp(log_left_out))
         if lines is not None:
             return lines.value, ~(lines.error <= tol)
 

@@ -137,9 +137,8 @@ def _lambda_starts(problem: Problem, free: Bool[Tensor, " categories"]) -> list[
 def extrapolate(problem: Problem, bandwidth: Float[Tensor, " features"], share: float) -> Float[Tensor, " features"]:
     """Bandwidth for all rows from the best one for a share of them: h as n^(-1 / (dim + 4)), lambda as h^2."""
     dim = problem.x.shape[1]
-    finite = torch.isfinite(bandwidth[:dim])
-    shrink = share ** (1 / (int(finite.sum()) + 4))
-    result = torch.where(torch.isfinite(bandwidth), bandwidth * shrink, math.inf)
+    shrink = share ** (1 / (int(torch.isfinite(bandwidth[:dim]).sum()) + 4))
+    result = bandwidth * shrink
     result[dim:] *= shrink
     return torch.where(bandwidth == problem.irrelevant, bandwidth, result)
 

@@ -63,7 +63,7 @@ class LocalLinear:
         if isinstance(data, MixedData):
             plan_for(data.sample, data.numeric(query), tol=data.tol, forced=data.plan)  # refuses an impossible plan
             return None
-        return lines_if_cheapest(data.sample, query, tol=data.tol, plan=data.plan)
+        return lines_if_cheapest(data.sample, query, data.tol, data.plan)
 
     def _statistic(
         self, query: Float[Tensor, "q features"], exact: Statistic, fast: Callable[..., Results]

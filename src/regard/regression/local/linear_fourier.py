@@ -57,12 +57,7 @@ class Sums(NamedTuple):
 
 
 def lines_if_cheapest(
-    sample: Sample,
-    query: Float[Tensor, "q dim"],
-    *,
-    tol: float = 1e-6,
-    plan: str = "auto",
-    left_out: Float[Tensor, " n"] | None = None,
+    sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str, left_out: Float[Tensor, " n"] | None = None
 ) -> FourierLines | None:
     """Value of the local line at each query, or None where `plan` does not choose the Fourier series.
 

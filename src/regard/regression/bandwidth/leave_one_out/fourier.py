@@ -240,17 +240,10 @@ def _sweep_block(
         torch.neg(by_weight, out=by_sum[0, block, 0])
     if certain:
         return left_out.new_empty(0, dtype=torch.int64), weight[:0]
-    return _uncertain_rows(block, weight, sums, rows, certainty, by_sum)
-
-
-def _uncertain_rows(
-    block: slice, weight: Tensor, sums: Tensor, rows: SweepRows, certainty: Certainty, by_sum: Tensor | None
-) -> tuple[Tensor, Tensor]:
-    """Uncertain rows of a block and their least weight; their derivatives are set to 0."""
     good = torch.ones_like(weight, dtype=torch.bool)
     for column in range(rows.values.shape[1]):
         row, part = divmod(column + 1, 2)
-        fit = (sums[row, block, part] - rows.left_out[block] * rows.values[block, column]) / weight
+        fit = (sums[row, block, part] - left_out * rows.values[block, column]) / weight
         good &= certainty.at(weight, fit, row)
     uncertain = (~good).nonzero().flatten()
     if by_sum is not None:
