@@ -86,7 +86,7 @@ def attend(  # noqa: C901  flat on purpose
     try:
         current_versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001  torch's own
     except RuntimeError:  # one was made in inference mode, and keeps no count
-        current_versions = versions.versions({"query": query, "key": key})
+        current_versions = versions.versions_of({"query": query, "key": key})
     return out, (query, key, call, current_versions, lse)
 
 

@@ -69,7 +69,7 @@ class LazyMatrix:
         if drawn is None and normaliser.arity:
             drawn = normaliser.operands(shape.lead, shape.n, inputs.upcast(query))
         named = {"query": query, "key": key, **call.spec.tensors()}
-        seen = None if torch.compiler.is_compiling() else versions.versions(named)
+        seen = None if torch.compiler.is_compiling() else versions.versions_of(named)
         return cls(query, key, call, seen, lse, drawn)
 
     @classmethod

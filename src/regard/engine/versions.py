@@ -24,7 +24,7 @@ GRADIENT = (
 )
 
 
-def versions(named: Mapping[str, Tensor]) -> Versions:
+def versions_of(named: Mapping[str, Tensor]) -> Versions:
     """The current version of each tensor; those made in inference mode have none and are left out."""
     return tuple((name, t, t._version) for name, t in named.items() if not t.is_inference())  # noqa: SLF001
 

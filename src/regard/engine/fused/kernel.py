@@ -20,11 +20,11 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard.engine import versions as versions_module
 from regard.engine.fused import wide_values
 from regard.engine.plan import BUFFERS, TILE_SCORES, Form
 from regard.engine.tile_batches import TileBatch, batch_tiles
 from regard.engine.tiles import Problem
+from regard.engine.versions import GRADIENT, Versions, check_unchanged, versions_of
 from regard.masks import Allow, Band, Mask
 from regard.normalisers import softmax
 from regard.operands import NEVER, Axis, Operand, Size, Span, Tile
@@ -273,7 +273,7 @@ class QueryBlocks:
     bias: Tensor | None
     scale: float
     rest: bool  # True if there are position scores
-    versions: versions_module.Versions  # of the caller's tensors behind the bias: autograd does not watch them
+    versions: Versions  # of the caller's tensors behind the bias: autograd does not watch them
     cache: dict[Hashable, Bias] = field(default_factory=dict)
 
     def batches(self, tile_scores: int, width: int) -> tuple[TileBatch, ...]:
@@ -325,12 +325,10 @@ def _by_blocks(
     return FlashBlocks.apply(blocks, blocks.batches(tile_scores, q.shape[-1]), q, k, v)  # pyright: ignore[reportReturnType]
 
 
-def _versions(spec: Spec, held: list[Tensor]) -> versions_module.Versions:
+def _versions(spec: Spec, held: list[Tensor]) -> Versions:
     """Versions of the caller's tensors whose memory is held; a tensor that was copied may change."""
     memory = {t.untyped_storage().data_ptr() for t in held}
-    return versions_module.versions(
-        {name: t for name, t in spec.tensors().items() if t.untyped_storage().data_ptr() in memory}
-    )
+    return versions_of({name: t for name, t in spec.tensors().items() if t.untyped_storage().data_ptr() in memory})
 
 
 class FlashBlocks(torch.autograd.Function):
@@ -363,7 +361,7 @@ class FlashBlocks(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Float[Tensor, "*batch queries dim_v"], _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         q, k, v, out, lse = ctx.saved_tensors
-        versions_module.check_unchanged(ctx.blocks.versions, versions_module.GRADIENT)
+        check_unchanged(ctx.blocks.versions, GRADIENT)
         lse = torch.where(lse == NEVER, 0.0, lse)  # as the kernel has it where nothing is seen
         grads = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (q, k, v)]
         for batch in ctx.batches:

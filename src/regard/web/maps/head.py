@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.engine import index as index_module
 from regard.engine.fold import Buffers, survey_tiles, tile_block
+from regard.engine.index import ParsedIndex, block, select_heads
 from regard.engine.questions import top_reducer
 from regard.engine.tiles import Problem
 from regard.errors import ChoiceError
@@ -90,10 +90,8 @@ class HeadWeights:
     def rows(self, low: int, high: int, cols: slice | None = None) -> Float[Tensor, "rows cols"]:
         """Weights of rows low to high, computed from whole rows."""
         cols = slice(0, self.m) if cols is None else cols
-        picked = index_module.ParsedIndex(
-            (0, 0, slice(low, high, 1), slice(cols.start, cols.stop, 1)), (1, 1, self.n, self.m)
-        )
-        return index_module.block(self.problem, picked, BOX_CELLS)
+        picked = ParsedIndex((0, 0, slice(low, high, 1), slice(cols.start, cols.stop, 1)), (1, 1, self.n, self.m))
+        return block(self.problem, picked, BOX_CELLS)
 
     def pooled_rows(
         self, index: Int[Tensor, " rows"], cols: range, side: int, pool: int
@@ -286,7 +284,7 @@ def lead_index(lead: tuple[int, ...], batch: int, head: int) -> tuple[int, ...]:
 
 def single_head_problem(problem: Problem, at: tuple[int, ...]) -> Problem:
     """The problem of one head, with leading dimensions (1, 1) and contiguous rows."""
-    one = index_module.select_heads(problem, at)
+    one = select_heads(problem, at)
 
     def own(operand: Operand) -> Operand:
         tensor, axis = operand
