@@ -16,7 +16,7 @@ from benchmarks.harness import Family, Line, Sizes, Tensors, Work
 from regard.regression import NadarayaWatson
 from regard.regression.bandwidth.leave_one_out.fourier import Fourier
 from regard.regression.bandwidth.leave_one_out.problem import Problem
-from regard.regression.bandwidth.starts import scott
+from regard.regression.bandwidth.rules import scott
 from regard.regression.kernel_sums import nufft
 
 PEER = words("statsmodels cv_ls", "statsmodels cv_ls")

@@ -61,7 +61,7 @@ ROOMS = (
             "bandwidth",
             "the bandwidth by a rule, or by leave-one-out",
             room("leave_one_out", "each row predicted from the others"),
-            room("starts optimise objective", "where a search starts and how it descends"),
+            room("rules starts optimise objective", "where a search starts and how it descends"),
             room("search", "the search"),
         ),
         room("validation encoding pandas_output", "input checks; categories; data frames"),

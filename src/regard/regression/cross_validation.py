@@ -25,7 +25,7 @@ from scipy.special import stdtrit
 from torch import Tensor
 
 from regard.operands import NEVER
-from regard.regression.bandwidth import objective, search, starts
+from regard.regression.bandwidth import objective, rules, search
 from regard.regression.bandwidth.leave_one_out.problem import Rows, as_counts, merge_duplicates
 from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.local.constant import LocalConstant
@@ -72,7 +72,7 @@ def _in_column_order(data: Data, bandwidth: Float[Tensor, " features"]) -> Float
 
 def _scott(rows: Rows, kernel: str) -> Float[Tensor, " features"]:
     """Scott's bandwidths; lambdas of categories shrink like their squares."""
-    width = starts.scott(rows.x, rows.weight, kernel, rows.total)
+    width = rules.scott(rows.x, rows.weight, kernel, rows.total)
     if rows.categories is None:
         return width
     return torch.cat((width, rows.categories.max_smoothing * len(rows.x) ** (-2 / (len(width) + 4))))

@@ -17,8 +17,8 @@ from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise
 from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.bandwidth.leave_one_out.radius import Radius
 from regard.regression.bandwidth.objective import Objective
+from regard.regression.bandwidth.rules import scott
 from regard.regression.bandwidth.search import Progress, select
-from regard.regression.bandwidth.starts import scott
 from regard.regression.kernel_sums.sample import Sample
 
 KERNELS = kernels.names()

@@ -1,8 +1,7 @@
 """Starts of a search for a bandwidth, and its bounds: a fixed list, so that the same data gives the same answer.
 
-`scott` is the rule of thumb in the units of the data. All other bandwidths here are in the problem's units, standard
-deviations, with lambdas last. With c the canonical bandwidth of the kernel and n rows, the rule of thumb is there
-c n^(-1 / (dim + 4)).
+Bandwidths are in the problem's units, standard deviations, with lambdas last. With c the canonical bandwidth of the
+kernel and n rows, Scott's rule of thumb is there c n^(-1 / (dim + 4)).
 """
 
 from __future__ import annotations
@@ -41,27 +40,6 @@ SCAN_MINIMA, SCAN_SLACK = 2, 1.05  # starts from a scan, and their largest value
 BINS, MOST_BINS = 2**11, 2**16
 SCAN_BLOCK = 2**19  # bins x widths, 4 MB: convolved at a time
 LEAST_OTHERS = 1e-3  # of a row's own weight: the weight of the others in a bin is taken as at least that
-
-
-def scott(
-    x: Float[Tensor, "n dim"],
-    weight: Float[Tensor, " n"] | None = None,
-    kernel: str = "gaussian",
-    count: float | None = None,
-) -> Float[Tensor, " dim"]:
-    """Scott's rule h_k = c sigma_k n^(-1 / (dim + 4)), as in `scipy.stats.gaussian_kde`.
-
-    sigma_k is the standard deviation of feature k, with n - 1 in its denominator. With weights, sigma is weighted and n
-    is `count` or else Kish's (sum w)^2 / sum w^2. c is the canonical bandwidth of the kernel, 1 for a Gaussian. A
-    constant feature gets an infinite bandwidth. (statsmodels starts its search at 1.06 times this, with n in the
-    denominator.)
-    """
-    share = x.new_ones(len(x)) if weight is None else weight
-    share = share / share.sum()
-    concentration = float(share.square().sum()) if count is None else 1 / count
-    factor = kernels.get(kernel).canonical_bandwidth * concentration ** (1 / (x.shape[1] + 4))
-    variance = share @ (x - share @ x).square() / max(1 - concentration, math.ulp(1.0))
-    return torch.where((x.amax(0) > x.amin(0)) & (variance > 0), variance.sqrt() * factor, math.inf)
 
 
 class Bounds(NamedTuple):

@@ -112,7 +112,7 @@ def fit(
 
 
 def scott(source: Source, summary: Summary, kernel: str = "gaussian") -> Float[Tensor, " dim"]:
-    """Bandwidth by Scott's rule, as `bandwidth.starts.scott` has it for data in memory."""
+    """Bandwidth by Scott's rule, as `bandwidth.rules.scott` has it for data in memory."""
     rows = summary.effective_rows() if count_unit(source) is None else float(summary.x.total)
     variance = summary.x.squares / summary.x.total / max(1 - 1 / rows, math.ulp(1.0))
     width = kernels.get(kernel).canonical_bandwidth * variance.sqrt() * rows ** (-1 / (len(variance) + 4))
