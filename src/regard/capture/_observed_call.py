@@ -77,5 +77,5 @@ class ObservedCall:
 
 def _select(
     tensor: Shaped[Tensor, "batch heads ..."] | None, index: Int[Tensor, " chosen"]
-) -> Shaped[Tensor, "batch chosen ..."] | None:
+) -> Shaped[Tensor, "batch _ ..."] | None:
     return tensor if tensor is None or tensor.shape[1] == 1 else tensor.index_select(1, index)
