@@ -221,7 +221,7 @@ def open(path: str | os.PathLike[str]) -> Recording:  # noqa: A001  it is rg.ope
     >>> layer = rg.nn.SelfAttention(8, 2)
     >>> with rg.record(layer, path="live.regard") as recording:
     ...     _ = layer(torch.randn(1, 5, 8))
-    >>> rg.open("live.regard")["attention"].shape
+    >>> rg.open("live.regard")["SelfAttention"].shape
     torch.Size([1, 2, 5, 5])
     """
     return Recording(reader=Reader(path))
