@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -9,12 +10,12 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.compiler import is_compiling
 
-from regard.engine import fast_path, inputs, plan_cache, pooling
+from regard.engine import fast_path, grouped_query, inputs, plan_cache
 from regard.engine.lazy_matrix import LazyMatrix
 from regard.masks import Mask
 from regard.normalisers import Normaliser
 from regard.scores import Score
-from regard.tracing import without_autocast
+from regard.tracing import refuse_script, without_autocast
 from regard.weights import Weights, weights_of
 
 
@@ -23,6 +24,10 @@ class Attention(NamedTuple):
 
     output: Float[Tensor, "*batch queries dim_v"]
     weights: Weights
+
+
+# While a model is recorded, runs and reports the calls of its modules; None where a call shall just go on.
+around: Callable[..., Attention | None] | None = None
 
 
 def attend(
@@ -46,22 +51,33 @@ def attend(
     (grouped-query attention). float16 and bfloat16 are computed in float32.
 
     query: (..., n, d_q), one row for each of n queries.
-    key: (..., m, d_k), one row for each of m keys.
+    key: (..., m, d_k), one row for each of m keys. Its dtype and device are those of query.
     value: (..., m, d_v), one row for each key.
-    score: one of `regard.scores`: how well q_i fits k_j. Default: scaled_dot(), q . k / sqrt(d).
-    mask: one of `regard.masks`: which keys a query sees, such as masks.causal(). Default: all of them.
-    normaliser: one of `regard.normalisers`: how scores become weights. Default: softmax().
+    score: how well q_i fits k_j, an object of `regard.scores`: dot, scaled_dot, cosine, general, additive, concat,
+        location, gaussian, kernel or uniform; bias, alibi and relative are added with +, softcap bounds a score.
+        Default: scores.scaled_dot(), q . k / sqrt(d).
+    mask: which keys a query sees, an object of `regard.masks`: causal, window, prefix, padding, segments, ranges, or
+        allow and hide for a bool tensor; they combine with &, | and ~. Default: every query sees every key.
+    normaliser: how the scores of a row become weights, an object of `regard.normalisers`: softmax, sparsemax, entmax15,
+        sigmoid or hard. Default: normalisers.softmax().
     dropout_p: the probability with which a weight is set to 0 in the output; the others are divided by 1 - dropout_p.
+        `weights` are those before dropout. Default: 0, for evaluation.
     plan: "fused" (torch's kernel), "dense" (one tile), "tiled" (many tiles), or "auto" for the fastest that can serve
         the call. The result is the same; `weights.plan` says which was taken, and why.
     budget: bytes of scratch memory for tiles. Default: 64 MiB.
 
     >>> import torch, regard as rg
     >>> tokens = torch.tensor([[1.0, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0]])
-    >>> output, weights = rg.attend(tokens, tokens, tokens)
+    >>> output, weights = rg.attend(tokens, tokens, tokens, mask=rg.masks.causal())
     >>> output.shape, weights.shape
     (torch.Size([3, 4]), torch.Size([3, 3]))
+    >>> weights[0]  # the first query sees the first key only
+    tensor([1., 0., 0.])
     """
+    if around is not None:
+        observed = around(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
+        if observed is not None:
+            return observed
     if not is_compiling():
         if score is None and normaliser is None and not dropout_p and plan == "auto" and budget is None:
             result = fast_path.attend(query, key, value, mask)
@@ -73,9 +89,10 @@ def attend(
                 return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
     spec = inputs.make_spec(score, mask, normaliser)
     call = plan_cache.find(query, key, value, spec, dropout_p, plan, budget)
-    shape = call.shape
-    q, k, v = inputs.upcast(query), inputs.upcast(key), inputs.upcast(value)
-    k, v = inputs.repeat_key_heads(k, shape.group), inputs.repeat_key_heads(v, shape.group)
     matrix = LazyMatrix.of_call(query, key, call)
-    output, matrix.lse = pooling.pool(spec, q, k, v, shape.lead, call.plan, dropout_p=dropout_p, draws=matrix.draws)
-    return Attention(output.to(query.dtype), weights_of(matrix))
+    spec = matrix.spec  # a copy, if its tensors could change unnoticed before the backward pass
+    output, matrix.lse = grouped_query.pool(call, spec, query, key, value, dropout_p, matrix.draws)
+    return Attention(output, weights_of(matrix))
+
+
+setattr(attend, "__prepare_scriptable__", refuse_script)  # noqa: B010  torch.jit.script looks for it

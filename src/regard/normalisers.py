@@ -17,7 +17,7 @@ from torch import Tensor
 
 from regard.errors import ChoiceError
 from regard.operands import NEVER, Axis, Operand, Span
-from regard.term import Term
+from regard.term import Term, as_float
 from regard.tracing import is_tracing
 
 __all__ = ["Normaliser", "entmax15", "hard", "sigmoid", "softmax", "sparsemax"]
@@ -399,10 +399,11 @@ def entmax15() -> Normaliser:
 
 def sigmoid(bias: float = 0.0) -> Normaliser:
     """1 / (1 + exp(-s - bias)), each key for itself: rows do not sum to 1."""
-    if not math.isfinite(bias):
+    added = as_float(bias, "sigmoid(bias)")
+    if not math.isfinite(added):
         msg = f"sigmoid(bias) needs a finite number, but bias is {bias}"
         raise ChoiceError(msg)
-    return Sigmoid(float(bias))
+    return Sigmoid(added)
 
 
 def hard(sample: bool = False, generator: torch.Generator | None = None) -> Normaliser:

@@ -3,15 +3,68 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from itertools import zip_longest
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.nn import Parameter
 
+from regard.errors import CallError
+
+FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)  # what attention is computed for
 NEVER = -math.inf  # the score of a key that is hidden
+TORCH_HANDLERS: tuple[Any, ...] = (Tensor.__torch_function__.__func__, torch._C._disabled_torch_function_impl)  # noqa: SLF001
+# torch's classes of tensors whose memory is not what they mean, by name: importing them all takes long.
+WITHOUT_NUMBERS = {
+    "CausalBias": "a CausalBias, which holds no numbers: masks.causal(align) says the same",
+    "MaskedTensor": "a MaskedTensor: take its get_data(), and hide keys with regard.masks",
+}
+
+
+def overrides_torch_function(tensor: Tensor) -> bool:
+    """True for a tensor subclass with a `__torch_function__` of its own: what it means may not be its numbers."""
+    if type(tensor) in (Tensor, Parameter):
+        return False
+    handler = type(tensor).__torch_function__
+    return getattr(handler, "__func__", handler) not in TORCH_HANDLERS
+
+
+def tensor_obstacle(tensor: Tensor) -> str | None:
+    """The reason, in words, why the numbers of a tensor cannot be computed with; None for an ordinary tensor."""
+    if overrides_torch_function(tensor) and type(tensor).__name__ in WITHOUT_NUMBERS:
+        return f"it is {WITHOUT_NUMBERS[type(tensor).__name__]}"
+    if tensor.is_nested:
+        return "it is a nested tensor: pad its sequences, and hide the padding with masks.padding(lengths)"
+    if tensor.layout != torch.strided:
+        return f"its layout is {tensor.layout}: make it dense with .to_dense()"
+    if tensor.is_floating_point() and tensor.dtype not in FLOATS:
+        known = ", ".join(str(dtype) for dtype in FLOATS)
+        return f"its numbers are of {tensor.dtype}: convert it to one of {known}"
+    return None
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape to which shapes broadcast, by torch's rule: from the last axis on, sizes are equal or 1.
+
+    torch.broadcast_shapes imports sympy when it is first called, which takes longer than most calls of `attend`. Only
+    a compiler needs it: there sizes may be symbols.
+    """
+    if torch.compiler.is_compiling():
+        return tuple(torch.broadcast_shapes(*shapes))
+    joined: list[int] = []
+    for sizes in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        size = next((size for size in sizes if size != 1), 1)
+        if any(other not in (1, size) for other in sizes):
+            given = ", ".join(str(tuple(shape)) for shape in shapes)
+            msg = f"sizes of one axis must be equal or 1 to broadcast, but the shapes are {given}"
+            raise CallError(msg)
+        joined.append(size)
+    return tuple(reversed(joined))
 
 
 class Axis(Enum):

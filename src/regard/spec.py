@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 
 from torch import Tensor
 
@@ -21,11 +21,11 @@ class Spec:
     mask: Mask | None
     normaliser: Normaliser
 
-    signature: Hashable = field(init=False)  # all that a plan may depend on
-
-    def __post_init__(self) -> None:
+    @property
+    def signature(self) -> Hashable:
+        """All that a plan may depend on."""
         mask = None if self.mask is None else self.mask.signature
-        object.__setattr__(self, "signature", (self.score.signature, mask, self.normaliser.signature))
+        return (self.score.signature, mask, self.normaliser.signature)
 
     def tensors(self) -> Mapping[str, Tensor]:
         """The caller's tensors in score and mask, each under its label."""
@@ -36,10 +36,15 @@ class Spec:
         """True if a score may be -inf, so that a row may be empty."""
         return self.mask is not None or self.score.hides_keys
 
-    def of_head(self, head: int) -> Spec:
-        """The formula for one head of weights (batch, heads, queries, keys)."""
-        mask = None if self.mask is None else self.mask.of_head(head)
-        return Spec(self.score.of_head(head), mask, self.normaliser.of_head(head))
+    def of_heads(self, heads: Sequence[int]) -> Spec:
+        """The formula for some heads of weights (batch, heads, queries, keys)."""
+        mask = None if self.mask is None else self.mask.of_heads(heads)
+        return Spec(self.score.of_heads(heads), mask, self.normaliser.of_heads(heads))
+
+    def at(self, axis: int, index: int, lead: int) -> Spec:
+        """The formula at one index of a leading axis of the weights, which have `lead` such axes."""
+        mask = None if self.mask is None else self.mask.at(axis, index, lead)
+        return Spec(self.score.at(axis, index, lead), mask, self.normaliser.at(axis, index, lead))
 
     def __repr__(self) -> str:
         where = "" if self.mask is None else f" where {self.mask}"

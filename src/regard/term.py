@@ -12,13 +12,18 @@ from __future__ import annotations
 import typing
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from difflib import get_close_matches
 from functools import cache
-from types import MappingProxyType
+from inspect import signature
+from types import FunctionType, MappingProxyType, ModuleType
 from typing import Any, ClassVar, Generic, TypeVar
 
+import torch
+from jaxtyping import Shaped
 from torch import Tensor
 
-from regard.errors import ChoiceError, RecordError
+from regard.errors import ChoiceError, DtypeError, RecordError
+from regard.operands import tensor_obstacle
 
 Part = TypeVar("Part", bound="Term[Any]")
 
@@ -63,7 +68,7 @@ class Term(Generic[Part]):
         return tuple([part for part in vars(self).values() if isinstance(part, Term)])  # pyright: ignore[reportReturnType]
 
     def leaves(self) -> Iterator[Part]:
-        """The terms without parts of which this one is made in the end; itself, if it has none."""
+        """Leaves of the term: the terms without parts that it is made of; itself, if it has none."""
         if not self.parts:
             yield self  # pyright: ignore[reportReturnType]
         for part in self.parts:
@@ -117,16 +122,51 @@ class Term(Generic[Part]):
             return None
         return len(shape) + axis
 
-    def of_head(self, head: int) -> Part:
-        """The term for one head alone, its tensors views of the old ones."""
+    def of_heads(self, heads: Sequence[int]) -> Part:
+        """The term for some heads alone; for one head its tensors are views of the old ones."""
         changed: dict[str, Any] = {}
         for field in (f.name for f in fields(self) if f.init):  # pyright: ignore[reportArgumentType]
             value = getattr(self, field)
             if isinstance(value, Tensor):
                 axis = self.head_axis(field, tuple(value.shape))
-                value = value if axis is None else value.narrow(axis, head, 1)
-            changed[field] = value.of_head(head) if isinstance(value, Term) else value
+                value = value if axis is None else select_heads(value, axis, heads)
+            changed[field] = value.of_heads(heads) if isinstance(value, Term) else value
         return replace(self, **changed)  # pyright: ignore[reportArgumentType, reportReturnType]
+
+    def at(self, axis: int, index: int, lead: int) -> Part:
+        """The term at one index of a leading axis of the weights, which have `lead` such axes; the axis is dropped."""
+        changed: dict[str, Any] = {}
+        for field in (f.name for f in fields(self) if f.init):  # pyright: ignore[reportArgumentType]
+            value = getattr(self, field)
+            if isinstance(value, Tensor):
+                value = select_index(value, self.lead_axis(field, value.dim(), axis, lead), index)
+            changed[field] = value.at(axis, index, lead) if isinstance(value, Term) else value
+        return replace(self, **changed)  # pyright: ignore[reportArgumentType, reportReturnType]
+
+    @classmethod
+    def lead_axis(cls, field: str, dims: int, axis: int, lead: int) -> int | None:
+        """The axis of a field's tensor that follows a leading axis of the weights, or None if none does.
+
+        A tensor in `head_axes` has the leading axes from the right, one in `trailing_axes` has them from the left.
+        """
+        if field in cls.trailing_axes:
+            return axis if axis < dims - cls.trailing_axes[field] else None
+        own = dims + cls.head_axes[field] - (lead - 1 - axis) if field in cls.head_axes else -1
+        return own if own >= 0 else None
+
+
+def select_index(tensor: Shaped[Tensor, "..."], axis: int | None, index: int) -> Shaped[Tensor, "..."]:
+    """The tensor at one index of an axis, which is dropped; an axis of length 1 stands for all indices."""
+    if axis is None:
+        return tensor
+    return tensor.select(axis, 0 if tensor.shape[axis] == 1 else index)
+
+
+def select_heads(tensor: Shaped[Tensor, "..."], axis: int, heads: Sequence[int]) -> Shaped[Tensor, "..."]:
+    """Some heads of a tensor, along the axis of heads: a view for one head, a copy for several."""
+    if len(heads) == 1:
+        return tensor.narrow(axis, heads[0], 1)
+    return tensor.index_select(axis, torch.tensor(heads, device=tensor.device))
 
 
 @cache
@@ -161,6 +201,39 @@ def merge_named(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> Ma
     return merged
 
 
+def check_ordinary(value: Tensor, name: str) -> None:
+    """Raise DtypeError for a tensor whose numbers cannot be computed with, such as a sparse one."""
+    obstacle = tensor_obstacle(value)
+    if obstacle is not None:
+        raise DtypeError(f"{name} must be an ordinary dense tensor, but {obstacle}")
+
+
+def as_float(value: object, name: str) -> float:
+    """A number as a float; ChoiceError for one that a float cannot hold, and for what is no number."""
+    try:
+        if not isinstance(value, str | bytes):
+            return float(value)  # pyright: ignore[reportArgumentType]
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ChoiceError(f"{name} needs a number within the range of floats, but it is {value!r:.40}")
+
+
 def type_name(value: object) -> str:
     """The type of a wrong value, for an error message."""
     return f"a tensor of {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
+
+
+def advise_call(value: object, argument: str, module: ModuleType) -> str | None:
+    """An error message for a term that is given by its name, or by its function without a call; None for the rest."""
+    is_function = isinstance(value, FunctionType)
+    if not is_function and not isinstance(value, str):
+        return None
+    name, package = value.__name__ if is_function else value, module.__name__.rpartition(".")[2]
+    offered = [name for name in module.__all__ if name.islower()]  # functions: classes have capitals
+    near = next(iter(get_close_matches(name.lower(), offered, 1)), None)
+    came = f"{argument} is an object of regard.{package}, not the {'function' if is_function else 'text'} {name!r:.40}"
+    if near is None:
+        return f"{came}: there are {', '.join(offered)}"
+    parameters = signature(getattr(module, near)).parameters.values()
+    needed = ", ".join(parameter.name for parameter in parameters if parameter.default is parameter.empty)
+    return f"{came}: write {argument}={package}.{near}({needed})"

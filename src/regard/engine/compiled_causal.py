@@ -31,6 +31,7 @@ def _pool(
     scale: float,
     tile_scores: int,
 ) -> tuple[Float[Tensor, "... queries dim_v"], Float[Tensor, "... queries"] | None]:
+    """Output and log-sum-exp of causal attention, by tiles or torch's kernel; None if the log-sum-exp is not known."""
     spec = Spec(Dot(scale), causal_mask("top-left"), softmax())
     plan = Plan("fused", tile_scores, "compiled", form="causal")
     return pooling.pool(spec, query, key, value, tuple(query.shape[:-2]), plan)
@@ -73,12 +74,14 @@ def _(
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    """Save the inputs of `causal` for its backward pass."""
     del output
     ctx.save_for_backward(*inputs[:3])
     ctx.scale, ctx.tile_scores = inputs[3:]
 
 
 def _gradient(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+    """The backward pass of `causal`; no gradient flows through the log-sum-exp."""
     return (*causal_backward(grad.contiguous(), *ctx.saved_tensors, ctx.scale, ctx.tile_scores), None, None)
 
 

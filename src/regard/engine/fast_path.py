@@ -11,6 +11,7 @@ from collections.abc import Hashable
 from math import isfinite
 from typing import Any, NamedTuple
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch._C import _set_grad_enabled
@@ -18,11 +19,16 @@ from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
 
 from regard.engine import inputs, plan_cache, versions
-from regard.engine.fused.kernel import flash
+from regard.engine.fused.forms import mask_bias
+from regard.engine.fused.kernel import flash, mark_empty_rows, to_4d
+from regard.engine.fused.row_runs import row_runs
 from regard.engine.lazy_matrix import MatrixParts
+from regard.engine.plan import MIN_FUSED_KEYS
 from regard.engine.plan_cache import PlannedCall
 from regard.masks import Band, Mask
+from regard.operands import Size
 from regard.scores import Dot
+from regard.spec import Spec
 
 
 class KernelCall(NamedTuple):
@@ -30,10 +36,16 @@ class KernelCall(NamedTuple):
 
     causal: bool
     scale: float
-    call: PlannedCall
+    call: PlannedCall  # without the mask, if that holds the caller's tensors
+    keys: tuple[int, int] | None = None  # where those begin that all queries see, and how many; None: all keys
+    biased: bool = False  # True if the mask becomes a bias
+    holds_tensors: bool = False  # True if the mask does
 
 
 _kernel_calls: dict[Hashable, KernelCall | None] = {}  # None: that kind of call is not for the fast path
+_biases: dict[Hashable, Tensor] = {}  # of masks that are functions of the sizes alone
+MAX_BIASES = 32  # in that cache, which starts anew when it is full
+MAX_BIAS_NUMBERS = 1 << 16  # of one of them
 UNKNOWN: Any = object()
 
 
@@ -42,37 +54,45 @@ def attend(  # noqa: C901  flat on purpose
 ) -> tuple[Float[Tensor, "..."], MatrixParts] | None:
     """The output (*batch, queries, dim_v) and the parts of the lazy matrix, or None if the call needs the general path.
 
-    It serves plain or causal scaled-dot softmax attention on the CPU, of float32 or wider, without broadcasting.
+    It serves scaled-dot softmax attention on the CPU, of float32 or wider, without broadcasting. The mask is the causal
+    one of the kernel, a range of keys that all queries see, or that of a small matrix, which becomes a bias.
     """
     if peek_interpreter_stack() is not None or forward_ad._current_level >= 0:  # noqa: SLF001  as `transformed` has it
         return None
-    left = right = align = None
-    if mask is not None:
-        if type(mask) is not Band:
-            return None
-        left, right, align = mask.left, mask.right, mask.align
     try:
         if not (query.is_cpu and key.is_cpu and value.is_cpu):
             return None
-        kind = (query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, left, right, align)
-    except AttributeError:  # not tensors: the checks say so in words
+        # The kernel takes the numbers of a row to lie side by side.
+        if not query.stride(-1) == key.stride(-1) == value.stride(-1) == 1:
+            return None
+        rule = (mask.left, mask.right, mask.align) if type(mask) is Band else None if mask is None else mask.signature
+        kind = (
+            query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, rule,
+            type(query), type(key), type(value),
+        )  # fmt: skip
+        kernel_call = _kernel_calls.get(kind, UNKNOWN)
+    except (AttributeError, RuntimeError, IndexError, TypeError):  # no ordinary tensors: the checks say so in words
         return None
-    kernel_call = _kernel_calls.get(kind, UNKNOWN)
     if kernel_call is UNKNOWN:
         kernel_call = _kernel_call(query, key, value, mask)
         plan_cache.remember(_kernel_calls, kind, kernel_call)
-    # The kernel takes the numbers of a row to lie side by side.
-    if kernel_call is None or not query.stride(-1) == key.stride(-1) == value.stride(-1) == 1:
+    if kernel_call is None:
         return None
-    causal, scale, call = kernel_call
+    causal, scale, call, keys, biased, holds_tensors = kernel_call
+    seen_key, seen_value, bias = key, value, None
+    if keys is not None:
+        seen_key, seen_value = key.narrow(-2, *keys), value.narrow(-2, *keys)
+    elif biased:
+        bias = _bias(mask, call, query.dtype, None if holds_tensors else kind)  # pyright: ignore[reportArgumentType]
     if query.dim() == 4:
-        out, lse = flash(query, key, value, 0.0, causal, scale=scale)
+        out, lse = flash(query, seen_key, seen_value, 0.0, causal, attn_mask=bias, scale=scale)
     else:
-        out, lse = flash(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), 0.0, causal, scale=scale)
+        four = query.unsqueeze(0), seen_key.unsqueeze(0), seen_value.unsqueeze(0)
+        out, lse = flash(*four, 0.0, causal, attn_mask=bias, scale=scale)
         out, lse = out.squeeze(0), lse.squeeze(0)
     # Hidden numbers may be NaN or inf. Hidden values harm the output, and are noticed there; hidden keys and queries
     # harm gradients. They are summed after the call, which has brought them into the cache.
-    if causal:
+    if causal or biased:
         if out.requires_grad:
             _set_grad_enabled(False)  # as torch.no_grad() does, which would take longer than a small sum
             try:
@@ -83,11 +103,35 @@ def attend(  # noqa: C901  flat on purpose
             total = out.sum().item()
         if not isfinite(total):
             return None
-    try:
-        current_versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001  torch's own
-    except RuntimeError:  # one was made in inference mode, and keeps no count
-        current_versions = versions.versions_of({"query": query, "key": key})
+    if bias is not None:
+        lse = mark_empty_rows(lse, bias if query.dim() == 4 else bias.squeeze(0), causal=False)
+    if holds_tensors:
+        call = PlannedCall(Spec(call.spec.score, mask, call.spec.normaliser), *call[1:])
+    if (
+        holds_tensors or query.is_inference() or key.is_inference()
+    ):  # tensors of inference mode keep no count of changes
+        query, key, spec = versions.copy_uncounted(query, key, call.spec)
+        call = call if spec is call.spec else call._replace(spec=spec)
+    current_versions = (("query", query, query._version), ("key", key, key._version))  # noqa: SLF001  torch's own
+    if holds_tensors:
+        current_versions += versions.versions_of(call.spec.tensors())
     return out, (query, key, call, current_versions, lse)
+
+
+def _bias(
+    mask: Mask, call: PlannedCall, dtype: torch.dtype, kind: Hashable
+) -> Float[Tensor, "#batch #heads rows keys"]:
+    """The bias of a mask in four dimensions; remembered for a kind of call, unless that is None."""
+    bias = None if kind is None else _biases.get(kind)
+    if bias is not None:
+        return bias
+    shape = call.shape
+    with torch._C._InferenceMode(False):  # noqa: SLF001  what is kept must serve gradients too
+        made = mask_bias(mask, Size(shape.n, shape.m, torch.device("cpu")), shape.lead, None, dtype)
+    bias = to_4d(made, shape.lead, expand=False)
+    if kind is not None and type(bias) is Tensor and bias.numel() <= MAX_BIAS_NUMBERS:
+        plan_cache.remember(_biases, kind, bias, MAX_BIASES)
+    return bias
 
 
 def _kernel_call(
@@ -102,6 +146,30 @@ def _kernel_call(
     same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
     if not same or value.shape[-1] != key.shape[-1] or query.element_size() < 4:
         return None
-    if form not in ("whole", "causal") or not isinstance(score, Dot):
+    if form is None or not isinstance(score, Dot):
         return None
-    return KernelCall(form == "causal", score.scale_for(key.shape[-1]), call)
+    scale = score.scale_for(key.shape[-1])
+    if form in ("whole", "causal"):
+        return KernelCall(form == "causal", scale, call)
+    assert mask is not None  # noqa: S101  else the form would be "whole"
+    if not mask.arity:
+        keys = _keys_of_all_rows(mask, call)
+        if keys is not None:
+            return KernelCall(causal=False, scale=scale, call=call, keys=keys)
+    if form not in ("keys", "pairs") or call.shape.n == 1 or scale < torch.finfo(query.dtype).tiny:
+        return None
+    if mask.arity:
+        call = call._replace(spec=Spec(score, None, call.spec.normaliser))
+    return KernelCall(causal=False, scale=scale, call=call, biased=True, holds_tensors=mask.arity > 0)
+
+
+def _keys_of_all_rows(mask: Mask, call: PlannedCall) -> tuple[int, int] | None:
+    """The first key that all queries see and the number of keys, if all see the same range of enough keys."""
+    shape = call.shape
+    runs = row_runs(mask, shape.lead, Size(shape.n, shape.m, torch.device("cpu")))
+    if runs is None or len(runs) != 1:
+        return None
+    (run,) = runs
+    if run.masked or len(run.rows) < shape.n or len(run.cols) < MIN_FUSED_KEYS:
+        return None
+    return run.cols.start, len(run.cols)

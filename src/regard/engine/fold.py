@@ -24,7 +24,7 @@ from regard.operands import Axis, Operand, Size, Span, Tile
 from regard.tracing import is_tracing, without_autocast
 
 MIN_WORKER_TILES = 4  # with fewer, a worker is not worth its start
-SURVEY_OVERHEAD = 1 << 17  # fixed cost of a tile, in scores: reducers make many small steps on each
+REDUCER_OVERHEAD = 1 << 17  # fixed cost of a tile, in scores: reducers make many small steps on each
 Program = Callable[[Sequence[Tensor], Tile], tuple[Tensor, ...]]
 
 
@@ -194,7 +194,7 @@ def _gradient_of_part(
     return span.take(tile.heads(grad), -2).sum_to_size(part.shape)
 
 
-def survey(problem: Problem, reducers: Sequence[Reducer[Any]], tile_scores: int) -> list[Any]:
+def fold(problem: Problem, reducers: Sequence[Reducer[Any]], tile_scores: int) -> list[Any]:
     """The answers of several reducers from one pass over the tiles, divided between workers.
 
     `tile_scores` is the number of scores in memory at a time, in all workers together. There are as many workers as
@@ -202,13 +202,13 @@ def survey(problem: Problem, reducers: Sequence[Reducer[Any]], tile_scores: int)
     costs more than it gains. The states of workers that saw the same columns are merged at the end.
     """
     count = torch.get_num_threads() if problem.size.device.type == "cpu" and not is_tracing() else 1
-    tiles = list(problem.tiles(max(1, tile_scores // count), overhead=SURVEY_OVERHEAD, workers=count))
+    tiles = list(problem.tiles(max(1, tile_scores // count), overhead=REDUCER_OVERHEAD, workers=count))
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
     count = min(count, len(tiles) // MIN_WORKER_TILES)
     if count < 2:
-        states = survey_tiles(problem, reducers, tiles, tile_scores, wholes, _largest_tile(tiles, tile_scores))
+        states = fold_tiles(problem, reducers, tiles, tile_scores, wholes, _largest_tile(tiles, tile_scores))
     else:
-        states_of_workers = _survey_in_workers(
+        states_of_workers = _fold_in_workers(
             problem, reducers, _divide_tiles(tiles, count), tile_scores // count, wholes
         )
         states = [_merge_states(r, parts) for r, *parts in zip(reducers, *states_of_workers, strict=True)]
@@ -224,6 +224,7 @@ def _divide_tiles(tiles: Sequence[Tile], count: int) -> list[list[Tile]]:
 
 
 def _first_head(tile: Tile) -> tuple[int, ...]:
+    """The index of the first head of a tile, which tells workers on different heads apart."""
     return tuple(cut.start for cut in tile.lead)
 
 
@@ -232,7 +233,7 @@ def _merge_states(reducer: Reducer[Any], parts: Sequence[Any]) -> Any:
     return parts[0] if all(part is parts[0] for part in parts) else reduce(reducer.merge, parts)
 
 
-def _survey_in_workers(
+def _fold_in_workers(
     problem: Problem,
     reducers: Sequence[Reducer[Any]],
     shares: Sequence[Sequence[Tile]],
@@ -247,7 +248,7 @@ def _survey_in_workers(
 
     def work(part: tuple[Sequence[Tile], list[Any]]) -> list[Any]:
         share, states = part
-        return survey_tiles(
+        return fold_tiles(
             problem, reducers, _stoppable(share, stop), tile_scores, states, _largest_tile(share, tile_scores)
         )
 
@@ -260,6 +261,7 @@ def _worker_states(reducers: Sequence[Reducer[Any]], wholes: Sequence[Any]) -> l
 
 
 def _stoppable(tiles: Sequence[Tile], stop: Event) -> Iterable[Tile]:
+    """The tiles until `stop` is set."""
     for tile in tiles:
         if stop.is_set():
             return
@@ -273,11 +275,12 @@ def _largest_tile(tiles: Iterable[Tile], tile_scores: int) -> int:
 
 
 def _tile_lead(tile: Tile) -> tuple[int, ...]:
+    """The leading shape of a tile."""
     return tuple(cut.stop - cut.start for cut in tile.lead)
 
 
 @torch.no_grad()
-def survey_tiles(
+def fold_tiles(
     problem: Problem,
     reducers: Sequence[Reducer[Any]],
     tiles: Iterable[Tile],
@@ -304,6 +307,7 @@ def survey_tiles(
 
 
 def _update(reducer: Reducer[Any], state: Any, block: Block) -> Any:
+    """The state of a reducer after one more block; None stands for the state before the first."""
     if state is not None:
         return reducer.step(state, block)
     return reducer.first(block)
@@ -350,6 +354,7 @@ def _blocks(problem: Problem, tile: Tile, lead: tuple[int, ...], tile_scores: in
 
 
 def _column_parts(tile: Tile, width: int) -> Iterable[Tile]:
+    """The tile cut into parts of at most `width` columns."""
     for low in range(0, len(tile.cols), width):
         high = min(low + width, len(tile.cols))
         overlaps = ((max(a, low) - low, min(b, high) - low) for a, b in tile.masked)
@@ -362,6 +367,7 @@ def tile_block(problem: Problem, tile: Tile, buffers: Buffers | None = None) -> 
 
 
 def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: Buffers) -> Block:
+    """The scores and weights of a tile, computed in `buffers`."""
     tensors = [tile.cut(o) for o in problem.operands]
     shape = (*lead, len(tile.rows), len(tile.cols))
     first, second = buffers.take(shape)
@@ -376,6 +382,7 @@ def _block(problem: Problem, tile: Tile, lead: tuple[int, ...], buffers: Buffers
 
 
 def _state_of_heads(state: Any, tile: Tile) -> Any:
+    """The part of a state that belongs to the tile's heads; a view."""
     if isinstance(state, tuple):
         return tuple(_state_of_heads(part, tile) for part in state)
     return tile.heads(state, trailing=state.dim() - len(tile.lead))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import index as as_int
@@ -13,10 +14,10 @@ from torch import Tensor
 
 from regard.engine.tiles import Problem, head_slices
 from regard.errors import ChoiceError, PositionError
-from regard.operands import Axis, Operand, Span, Tile
+from regard.operands import Axis, Operand, Span, Tile, broadcast_shapes
 
 Entry = int | slice | Tensor
-NARROW = 4  # a block with fewer than 1/4 of the columns is computed as exp(s - lse), which costs more than a softmax
+NARROW_SHARE = 4  # below 1/4 of the columns, exp(s - lse) of a block costs less than the softmax of whole rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,8 +29,10 @@ class ParsedIndex:
 
     def numel(self) -> int:
         """The number of weights that the index picks."""
-        meta = torch.empty(self.shape, device="meta")
-        return meta[tuple(e.to("meta") if isinstance(e, Tensor) else e for e in self.entries)].numel()
+        pairs = zip(self.entries, self.shape, strict=True)
+        slices = (len(range(*entry.indices(length))) for entry, length in pairs if isinstance(entry, slice))
+        tensors = (tuple(e.shape) for e in self.entries if isinstance(e, Tensor))  # they broadcast with each other
+        return math.prod(slices) * math.prod(broadcast_shapes(*tensors))
 
 
 def full(index: Any, dims: int) -> tuple[Any, ...]:
@@ -54,12 +57,16 @@ def parse(index: Any, shape: tuple[int, ...], device: torch.device) -> ParsedInd
 
 
 def _entry(part: Any, length: int, device: torch.device) -> Entry:
+    """One part of an index, checked: an int, a slice or a tensor of positions, all within 0 to `length`."""
     if isinstance(part, slice):
+        if part.step == 0:
+            msg = "weights are sliced with a positive step, as tensors are, not with 0"
+            raise ChoiceError(msg)
         start, stop, step = part.indices(length)
         if step < 1:
             msg = f"weights are sliced with a positive step, as tensors are, not with {step}"
             raise ChoiceError(msg)
-        return slice(start, max(start, stop), step)
+        return slice(start, max(start, stop), min(step, max(1, length)))
     if isinstance(part, Sequence) and not isinstance(part, str):
         part = torch.as_tensor(part, device=device) if len(part) else torch.empty(0, dtype=torch.int64, device=device)
     if isinstance(part, Tensor):
@@ -111,7 +118,7 @@ def block(
     # The smallest box that holds the block; the entries, made relative to it, then pick as they do from a tensor.
     heads, span = select_heads(problem, lead), _span(rows, problem.size.device)
     columns = _span(cols, problem.size.device)
-    if has_statistic and len(columns) <= problem.size.m // NARROW:
+    if has_statistic and len(columns) <= problem.size.m // NARROW_SHARE:
         box = _cells(heads, span, columns, tile_scores)
     else:
         box = _rows(heads, span, cols if not isinstance(cols, Tensor) else cols.unique(), tile_scores)

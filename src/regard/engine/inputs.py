@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from numbers import Real
 
@@ -9,11 +10,15 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
+from regard import masks, normalisers, scores
 from regard.errors import ChoiceError, DeviceError, DtypeError, MaskError, ShapeError
 from regard.masks import Mask
 from regard.normalisers import Normaliser, softmax
+from regard.operands import broadcast_shapes
 from regard.scores import Score, scaled_dot
 from regard.spec import Spec
+from regard.term import advise_call, check_ordinary, select_index
+from regard.tracing import check_known_sizes
 
 BUDGET = 64 << 20  # bytes of scratch memory, if the caller does not say
 GROUPED_FROM = 4  # dimensions a tensor needs for its heads (axis -3) to be grouped
@@ -32,10 +37,12 @@ class MatrixShape:
 def make_spec(score: Score | None, mask: Mask | None, normaliser: Normaliser | None) -> Spec:
     """Score, mask and normaliser as one spec, with defaults for those that are None."""
     if score is not None and not isinstance(score, Score):
-        msg = f"score is one of regard.scores, such as scores.scaled_dot(), but it is {_describe(score)}"
+        msg = advise_call(score, "score", scores) or (
+            f"score is one of regard.scores, such as scores.scaled_dot(), but it is {_describe(score)}"
+        )
         raise DtypeError(msg)
     if mask is not None and not isinstance(mask, Mask):
-        msg = (
+        msg = advise_call(mask, "mask", masks) or (
             f"mask is one of regard.masks, but it is {_describe(mask)}: say what True means with "
             f"masks.allow(t) (True is seen) or masks.hide(t) (True is hidden)"
         )
@@ -43,7 +50,7 @@ def make_spec(score: Score | None, mask: Mask | None, normaliser: Normaliser | N
             msg += "; numbers to add to the scores go to scores.bias(t)"
         raise MaskError(msg)
     if normaliser is not None and not isinstance(normaliser, Normaliser):
-        msg = (
+        msg = advise_call(normaliser, "normaliser", normalisers) or (
             f"normaliser is one of regard.normalisers, such as normalisers.softmax(), but it is {_describe(normaliser)}"
         )
         raise DtypeError(msg)
@@ -83,8 +90,8 @@ def check_options(dropout_p: float, plan: str, budget: int | None) -> int:
     if not (isinstance(dropout_p, Real) and 0 <= dropout_p < 1):
         msg = f"dropout_p is a probability from 0 up to but not including 1, not {dropout_p!r}"
         raise ChoiceError(msg)
-    if budget is not None and not (isinstance(budget, Real) and budget > 0):
-        msg = f"budget is the bytes of scratch memory allowed, more than 0, not {budget!r}"
+    if budget is not None and not (isinstance(budget, Real) and 0 < budget < math.inf):
+        msg = f"budget is the bytes of scratch memory allowed, a finite number above 0, not {budget!r}"
         raise ChoiceError(msg)
     return BUDGET if budget is None else int(budget)
 
@@ -99,19 +106,28 @@ def repeat_key_heads(tensor: Shaped[Tensor, "*batch keys dim"], group: int) -> S
     return tensor if group == 1 else tensor.repeat_interleave(group, -3)
 
 
+def select_lead(tensor: Shaped[Tensor, "..."], axis: int, index: int, lead: int) -> Shaped[Tensor, "..."]:
+    """A tensor (..., rows, dim) at one index of an axis of `lead` leading axes, with which it broadcasts."""
+    own = tensor.dim() - 2 - lead + axis
+    return select_index(tensor, own if own >= 0 else None, index)
+
+
 def broadcast_lead(one: tuple[int, ...], two: tuple[int, ...]) -> tuple[int, ...] | None:
     """The shape to which two leading shapes broadcast, or None if they do not."""
     try:
-        return tuple(torch.broadcast_shapes(one, two))
+        return broadcast_shapes(one, two)
     except RuntimeError:
         return None
 
 
 def _check_tensors(named: dict[str, Tensor]) -> None:
+    """Refuse anything but floating-point tensors of at least two dimensions, of one dtype, on one device."""
     for name, tensor in named.items():
         if not isinstance(tensor, Tensor):
             msg = f"{name} must be a torch tensor, but it is {_describe(tensor)}"
             raise DtypeError(msg)
+        check_ordinary(tensor, name)
+        check_known_sizes(name, tensor)
         if not tensor.is_floating_point():
             msg = f"{name} must hold floating point numbers, but its dtype is {tensor.dtype}"
             raise DtypeError(msg)
@@ -129,6 +145,7 @@ def _check_tensors(named: dict[str, Tensor]) -> None:
 
 
 def _shape(query: Float[Tensor, "... queries dim_q"], key: Float[Tensor, "... keys dim_k"]) -> MatrixShape:
+    """The shape of the matrix of weights; key heads may be fewer than query heads (grouped-query attention)."""
     q_lead, k_lead = tuple(query.shape[:-2]), tuple(key.shape[:-2])
     group = 1
     if min(query.dim(), key.dim()) >= GROUPED_FROM and k_lead[-1] not in (1, q_lead[-1]):
@@ -153,6 +170,7 @@ def _shape(query: Float[Tensor, "... queries dim_q"], key: Float[Tensor, "... ke
 def _check_value_lead(
     shape: MatrixShape, key: Float[Tensor, "... keys dim_k"], value: Float[Tensor, "... keys dim_v"]
 ) -> None:
+    """Refuse values whose leading dimensions do not fit those of the weights."""
     lead = tuple(value.shape[:-2])
     if shape.group > 1:
         if value.dim() < GROUPED_FROM or lead[-1] != key.shape[-3]:
@@ -176,6 +194,7 @@ def has_extra_lead(shape: MatrixShape, value: Float[Tensor, "... keys dim_v"]) -
 
 
 def _check_score_tensors(spec: Spec, shape: MatrixShape, query: Float[Tensor, "... queries dim_q"]) -> None:
+    """Refuse tensors of the score on another device, or with heads that do not fit the weights."""
     for name, tensor in spec.tensors().items():
         if tensor.device != query.device:
             msg = f"{name} must be on the device of query, {query.device}, but it is on {tensor.device}"
@@ -187,9 +206,11 @@ def _check_score_tensors(spec: Spec, shape: MatrixShape, query: Float[Tensor, ".
 
 
 def _describe(value: object) -> str:
+    """A value in the words of an error message."""
     return f"a tensor of {value.dtype}" if isinstance(value, Tensor) else f"{type(value).__name__} ({value!r:.40})"
 
 
 def _list(named: dict[str, Tensor]) -> str:
+    """Names joined as in a sentence: "a, b and c"."""
     names = list(named)
     return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from regard.engine import (
     questions,
     versions,
 )
-from regard.engine.fold import survey
+from regard.engine.fold import fold
 from regard.engine.fused import row_statistics
 from regard.engine.plan import BUFFERS, TILE_SCORES, Plan, scores_per_tile
 from regard.engine.plan_cache import PlannedCall
@@ -64,7 +64,13 @@ class LazyMatrix:
         lse: Float[Tensor, "*batch queries"] | None = None,
         drawn: tuple[Operand, ...] | None = None,
     ) -> LazyMatrix:
-        """The matrix of a call that has been checked and planned. Without `drawn`, the normaliser draws now."""
+        """The matrix of a call that has been checked and planned. Without `drawn`, the normaliser draws now.
+
+        Tensors of inference mode are copied: see `versions`.
+        """
+        if not is_tracing():
+            query, key, spec = versions.copy_uncounted(query, key, call.spec)
+            call = call if spec is call.spec else call._replace(spec=spec)
         normaliser, shape = call.spec.normaliser, call.shape
         if drawn is None and normaliser.arity:
             drawn = normaliser.operands(shape.lead, shape.n, inputs.upcast(query))
@@ -104,6 +110,43 @@ class LazyMatrix:
         twin = LazyMatrix.of_call(query, key, self.call._replace(spec=spec), self.lse, draws)
         twin.answers = self.answers
         return twin
+
+    def moved(self, change: Callable[[Tensor], Tensor]) -> LazyMatrix:
+        """The matrix of the same numbers in other tensors, such as detached ones, or ones on another device."""
+        self.check_fresh()
+        query, key, spec = (versions.map_tensors(part, change) for part in (self.query, self.key, self.spec))
+        draws = None if self.draws is None else tuple(Operand(change(o.tensor), o.axis) for o in self.draws)
+        call = plan_cache.make(query, key, None, spec, 0.0, self.plan.forced, self.call.budget)
+        return LazyMatrix.of_call(query, key, call, None if self.lse is None else change(self.lse), draws)
+
+    def at(self, axis: int, index: int) -> LazyMatrix:
+        """The matrix at one index of a leading axis, which is dropped: views of the same tensors, no copies.
+
+        Only keys that grouped heads share are repeated, where fewer than four dimensions would remain.
+        """
+        self.check_fresh()
+        lead, group = self.lead, self.call.shape.group
+        key = self.key
+        if group > 1 and axis == len(lead) - 1:
+            key = inputs.select_lead(key, axis, index // group, len(lead))
+        else:
+            repeated = group if len(lead) + 1 < inputs.GROUPED_FROM else 1
+            key = inputs.repeat_key_heads(inputs.select_lead(key, axis, index, len(lead)), repeated)
+        query = inputs.select_lead(self.query, axis, index, len(lead))
+        spec = self.spec.at(axis, index, len(lead))
+        call = plan_cache.make(query, key, None, spec, 0.0, self.plan.forced, self.call.budget)
+        draws = self.drawn  # as drawn so far: keys that were not chosen yet are chosen for this part alone
+        if draws is not None:
+            draws = tuple(Operand(inputs.select_lead(o.tensor, axis, index, len(lead)), o.axis) for o in draws)
+        lse = None if self.lse is None else self.lse.select(axis, index)
+        twin = LazyMatrix.of_call(query, key, call, lse, draws)
+        if self.answers is not None:
+            twin.answers = {question: _at(answer, axis, index) for question, answer in self.answers.items()}
+        return twin
+
+    def state(self) -> tuple[Any, ...]:
+        """The arguments of `of_call` that make this matrix again, in another process too."""
+        return self.query, self.key, self.call, self.lse, self.draws
 
     # Sizes and formula
 
@@ -159,6 +202,7 @@ class LazyMatrix:
     def _has_large_scores(
         self, query: Float[Tensor, "... queries dim_q"], key: Float[Tensor, "... keys dim_k"]
     ) -> bool:
+        """True if scores may be so large that float32 leaves too few digits of a weight."""
         return not bool(self.spec.score.magnitude(query, key) <= FLOAT64_FROM_SCORE)
 
     def problem(self, *, nan_safe: bool = False) -> Problem:
@@ -166,7 +210,7 @@ class LazyMatrix:
         query, key = self.precise_operands()
         return Problem.build(self.spec, query, key, self.lead, nan_safe=nan_safe, draws=self.draws)
 
-    def survey_scores(self, problem: Problem) -> int:
+    def scores_at_once(self, problem: Problem) -> int:
         """The number of scores that a pass of questions may hold at a time, in all its workers together."""
         if self.plan.executor == "dense":
             return self.plan.tile_scores
@@ -184,7 +228,7 @@ class LazyMatrix:
             # Not in inference mode: a later question may want gradients.
             with torch.inference_mode(False), torch.no_grad(), without_autocast():
                 problem = Problem.build(self.spec, *self.operands(), self.lead, draws=self.drawn)
-                self.drawn = questions.choose_keys(problem, self.survey_scores(problem))
+                self.drawn = questions.choose_keys(problem, self.scores_at_once(problem))
         return self.drawn
 
     def chosen_keys(self) -> Int[Tensor, "*batch queries 1"] | None:
@@ -213,6 +257,7 @@ class LazyMatrix:
         key: Float[Tensor, "... keys dim_k"],
         x: Float[Tensor, "... keys dim"],
     ) -> Float[Tensor, "... queries dim"]:
+        """weights @ x for given operands."""
         # Planned anew: there is no dropout here, gradients may be wanted or not, and numbers may be wider.
         plan = plan_cache.plan_for(query, key, self.spec, self.call.shape, self.plan.forced, self.call.budget)
         return pooling.pool(self.spec, query, key, x, self.lead, plan, draws=self.draws)[0]
@@ -232,7 +277,7 @@ class LazyMatrix:
             statistic = Operand(lse.detach().unsqueeze(-1), Axis.QUERY)
             problem = replace(problem, operands=(*problem.operands, statistic))
         return index.block(
-            problem, picked, self.survey_scores(problem), transposed=transposed, has_statistic=has_statistic
+            problem, picked, self.scores_at_once(problem), transposed=transposed, has_statistic=has_statistic
         )
 
     def dense_with_graph(self) -> Float[Tensor, "*batch queries keys"]:
@@ -247,12 +292,12 @@ class LazyMatrix:
     # Questions
 
     @torch.no_grad()
-    def survey(self, reducers: Sequence[Reducer[Any]]) -> list[Any]:
+    def fold(self, reducers: Sequence[Reducer[Any]]) -> list[Any]:
         """The answers of several reducers from one pass over the tiles."""
         self.check_fresh()
         with without_autocast():
             problem = self.problem()
-            return survey(problem, reducers, self.survey_scores(problem))
+            return fold(problem, reducers, self.scores_at_once(problem))
 
     @torch.no_grad()
     def overview(self, question: str) -> Any:
@@ -261,7 +306,7 @@ class LazyMatrix:
         if self.answers is None:
             with without_autocast():
                 problem = self.problem()
-                self.answers = questions.overview(problem, self.survey_scores(problem))
+                self.answers = questions.overview(problem, self.scores_at_once(problem))
         answer = self.answers[question]
         # Copied on the way out (`top` does it itself): what is remembered must not change under an in-place operation.
         return answer.to(self.answer_dtype, copy=True) if isinstance(answer, Tensor) else answer
@@ -294,3 +339,10 @@ class LazyMatrix:
                 problem = self.problem(nan_safe=nan_safe)
                 answer = questions.row_question_with_graph(problem, question, tile_scores, extra)
         return answer.to(self.answer_dtype)
+
+
+def _at(answer: Any, axis: int, index: int) -> Any:
+    """An answer of the shared pass at one index of a leading axis; `top` has two tensors."""
+    if isinstance(answer, Tensor):
+        return answer.select(axis, index)
+    return tuple(part.select(axis, index) for part in answer)

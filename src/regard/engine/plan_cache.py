@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
@@ -10,10 +11,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.engine import inputs
-from regard.engine.fused.kernel import form
+from regard.engine.fused.forms import form
 from regard.engine.plan import Plan, Request, scores_per_tile
 from regard.engine.plan import plan as choose
 from regard.normalisers import Softmax
+from regard.operands import Size, Span
 from regard.scores import Dot
 from regard.spec import Spec
 from regard.tracing import is_tracing
@@ -29,12 +31,13 @@ class PlannedCall(NamedTuple):
 
 
 _plans: dict[Hashable, tuple[inputs.MatrixShape, Plan, int]] = {}
-MOST_CALLS = 4096  # remembered at a time
+ROW_BLOCKS = 32  # of rows, in which what a mask may show is counted for the estimate
+MAX_PLANS = 4096  # kinds of calls in the cache; a program that has more changes its shapes all the time
 
 
-def remember(cache: dict[Hashable, Any], kind: Hashable, value: Any) -> None:
-    """Store a value under a kind of call, in a cache that starts anew when it is full."""
-    if len(cache) >= MOST_CALLS:
+def remember(cache: dict[Hashable, Any], kind: Hashable, value: Any, limit: int = MAX_PLANS) -> None:
+    """Store a value under a kind of call, in a cache that starts anew when it holds `limit` values."""
+    if len(cache) >= limit:
         cache.clear()
     cache[kind] = value
 
@@ -56,9 +59,10 @@ def find(
         kind = (
             query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, query.device, key.device,
             value.device, spec.signature, dropout_p, plan, budget, grad, torch.is_grad_enabled(), is_tracing(),
+            type(query), type(key), type(value), query.layout, key.layout, value.layout,
         )  # fmt: skip
         known = _plans.get(kind)
-    except (AttributeError, TypeError):  # not tensors, or not hashable: the checks say so in words
+    except (AttributeError, TypeError, RuntimeError):  # no ordinary tensors, or not hashable: the checks say so
         return make(query, key, value, spec, dropout_p, plan, budget)
     if known is None:
         call = make(query, key, value, spec, dropout_p, plan, budget)
@@ -99,6 +103,7 @@ def plan_for(
     obstacle = spec.score.obstacle(grad=grad)
     if value is not None and inputs.has_extra_lead(shape, value):
         obstacle = "the values have leading dimensions of their own"
+    tracing = "compile" if torch.compiler.is_compiling() else "transform" if is_tracing() else "no"
     return choose(
         Request(
             forced=forced,
@@ -115,6 +120,19 @@ def plan_for(
             dropout=dropout_p > 0,
             device=query.device.type,
             plain=isinstance(spec.score, Dot),
-            tracing="compile" if torch.compiler.is_compiling() else "transform" if is_tracing() else "no",
+            tracing=tracing,
+            visible=None if tracing == "compile" else _visible_scores(spec, shape, query.device),
+            features=(key.shape[-1] + (key if value is None else value).shape[-1]) // 2,
         )
     )
+
+
+def _visible_scores(spec: Spec, shape: inputs.MatrixShape, device: torch.device) -> int:
+    """The number of scores that the mask may show, from sizes alone, in blocks of rows."""
+    n, m, step = shape.n, shape.m, max(1, -(-shape.n // ROW_BLOCKS))
+    pairs = n * m
+    if spec.mask is not None:
+        blocks = [Span(low, min(low + step, n)) for low in range(0, n, step)]
+        reached = [(rows, spec.mask.reach(rows, Size(n, m, device))) for rows in blocks]
+        pairs = sum(len(rows) * (high - low) for rows, ranges in reached for low, high in ranges)
+    return math.prod(shape.lead) * pairs

@@ -9,13 +9,13 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.engine.fold import Output, TileJob, run_job, survey
-from regard.engine.fused import kernel
+from regard.engine.fold import Output, TileJob, fold, run_job
+from regard.engine.fused import forms
 from regard.engine.plan import Plan
 from regard.engine.reducers import Pool
 from regard.engine.tiles import Problem, all_finite, replace_values, zero_non_finite
 from regard.normalisers import Softmax
-from regard.operands import NEVER, Axis, Operand, Span, Tile
+from regard.operands import NEVER, Axis, Operand, Span, Tile, broadcast_shapes
 from regard.scores import Bias, Dot, Score
 from regard.spec import Spec
 from regard.tracing import is_tracing
@@ -37,11 +37,17 @@ def pool(
     The inputs have one dtype, float32 at least. `lead` are the leading dimensions of the weights; `draws` are the
     random operands of the normaliser, if they were drawn before.
     """
-    nan_safe = needs_nan_safety(spec, query, key, value)
-    out_lead = tuple(torch.broadcast_shapes(lead, value.shape[:-2]))
+    if plan.form == "whole" and spec.mask is not None:  # it hides nothing
+        spec = Spec(spec.score, None, spec.normaliser)
+    out_lead = broadcast_shapes(lead, value.shape[:-2])
     form = plan.form if out_lead == lead else None  # values with heads of their own are for tiles
+    output_tells = form is not None and _output_tells_of_nan(spec, query, key, value)
+    nan_safe = not output_tells and needs_nan_safety(spec, query, key, value)
     if form is not None and not nan_safe:
-        return kernel.pool(spec, query, key, value, lead, form, plan.tile_scores)
+        out, lse = forms.pool(spec, query, key, value, lead, form, plan.tile_scores)
+        if not output_tells or all_finite(out):
+            return out, lse
+        nan_safe = True
     if form is not None and torch.compiler.is_compiling() and isinstance(spec.score, Dot):
         q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
         # see compiled_causal
@@ -49,7 +55,7 @@ def pool(
     problem = Problem.build(spec, query, key, lead, nan_safe=nan_safe, draws=draws)
     tiles = _tiles(problem, out_lead, plan)
     if out_lead == lead and _rows_are_cut(problem, tiles, plan, dropout_p) and not _needs_gradient(problem, value):
-        return survey(problem, [Pool(value)], plan.tile_scores)[0], None
+        return fold(problem, [Pool(value)], plan.tile_scores)[0], None
     return _pool_tiles(problem, value, out_lead, tiles, dropout_p), None
 
 
@@ -65,7 +71,7 @@ def spread(
     """weights.mT @ x, the transposed product."""
     nan_safe = needs_nan_safety(spec, query, key, x)
     problem = Problem.build(spec, query, key, lead, nan_safe=nan_safe, draws=draws)
-    out_lead = tuple(torch.broadcast_shapes(lead, x.shape[:-2]))
+    out_lead = broadcast_shapes(lead, x.shape[:-2])
     count = len(problem.operands)
     operands = (*problem.operands, *_values(x, Axis.QUERY, nan_safe=nan_safe))
 
@@ -81,6 +87,16 @@ def spread(
     return run_job(
         TileJob(program, operands, outputs, _tiles(problem, out_lead, plan), out_lead, problem.size, x.dtype)
     )[0]
+
+
+def _output_tells_of_nan(spec: Spec, query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """True if a hidden NaN or inf that does harm is seen in the output, where looking for it takes the least time.
+
+    Gradients may suffer from one that the output does not show.
+    """
+    if not spec.hides_keys or is_tracing() or not all(_has_safe_bias(leaf) for leaf in spec.score.leaves()):
+        return False
+    return not (torch.is_grad_enabled() and any(t.requires_grad for t in (query, key, value, *spec.tensors().values())))
 
 
 def needs_nan_safety(
@@ -114,6 +130,7 @@ def _has_safe_bias(score: Score) -> bool:
 
 
 def _tiles(problem: Problem, lead: tuple[int, ...], plan: Plan) -> tuple[Tile, ...]:
+    """The tiles of a plan: one for dense, otherwise as many as its tile size requires."""
     if plan.executor != "dense":
         return tuple(problem.tiles(plan.tile_scores, lead=lead))
     tile = None if 0 in lead else problem.tile(tuple(slice(0, length) for length in lead), Span(0, problem.size.n))
@@ -128,6 +145,7 @@ def _rows_are_cut(problem: Problem, tiles: tuple[Tile, ...], plan: Plan, dropout
 
 
 def _needs_gradient(problem: Problem, value: Float[Tensor, "... keys dim_v"]) -> bool:
+    """True if autograd has to record the product."""
     tensors = (value, *(operand.tensor for operand in problem.operands))
     return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
 
@@ -149,8 +167,11 @@ def _pool_tiles(
         scores = problem.scores(tensors[:count], tile)
         weights = problem.weights(scores, tensors[:count], tile)
         if dropout_p:
-            weights = weights * _dropout_factors(tensors[last], tensors[last + 1], tile, problem, dropout_p)
+            kept = _kept_by_dropout(tensors[last], tensors[last + 1], tile, problem, dropout_p)
+            weights = weights * kept.to(weights.dtype)
         out = weights @ tensors[count]
+        if dropout_p:
+            out = out / (1 - dropout_p)
         if not problem.nan_safe:
             return (out,)
         rows_with_nan = problem.rows_with_nan(tensors[:count], tile, scores)
@@ -190,13 +211,24 @@ def _dropout_operands(lead: tuple[int, ...], device: torch.device) -> list[Opera
     return [Operand(heads, Axis.PAIR), Operand(torch.randint(1 << 62, (1,), device=device), Axis.FIXED)]
 
 
-def _dropout_factors(
+def _kept_by_dropout(
     heads: Int[Tensor, "... 1 1"], seed: Int[Tensor, " 1"], tile: Tile, problem: Problem, p: float
-) -> Float[Tensor, "... rows cols"]:
-    """0 or 1 / (1 - p) for each weight, from a hash of seed and position, so that it does not depend on the tiles."""
+) -> Bool[Tensor, "... rows cols"]:
+    """True for weights that stay, from a hash of seed and position, so that it does not depend on the tiles.
+
+    Row and column are hashed with 64 bits; for each weight a step with 32 bits joins them.
+    """
     rows = tile.rows.positions(heads.device)[:, None]
-    bits = (heads * problem.size.n + rows) * problem.size.m + tile.cols.positions(heads.device) + seed
+    bits = _hash(heads * problem.size.n + rows + seed) ^ _hash(tile.cols.positions(heads.device) - seed)
+    bits *= 0x45D9F3B
+    bits ^= bits >> 15
+    bits *= 0x2C1B3C6D
+    return bits >= round(p * (1 << 32)) - (1 << 31)
+
+
+def _hash(positions: Int[Tensor, "*shape"]) -> Int[Tensor, "*shape"]:
+    """Random numbers of 31 bits, the same for equal positions."""
+    bits = positions
     for factor in (-49064778989728563, -4265267296055464877):  # the finaliser of MurmurHash3
         bits = (bits ^ ((bits >> 33) & 0x7FFFFFFF)) * factor
-    bits = (bits ^ (bits >> 33)) & 0xFFFFFF
-    return (bits >= round(p * (1 << 24))).to(problem.dtype) / (1 - p)
+    return ((bits ^ (bits >> 33)) & 0x7FFFFFFF).to(torch.int32)

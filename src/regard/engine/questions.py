@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import index as as_index
 from typing import Any, TypeGuard
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
-from regard.engine.fold import Output, TileJob, run_job, survey
+from regard.engine.fold import Output, TileJob, fold, run_job
 from regard.engine.plan import TILE_SCORES
 from regard.engine.reducers import (
     Entropy,
@@ -45,14 +46,14 @@ def overview(problem: Problem, tile_scores: int) -> dict[str, Any]:
             reducers |= {"peak": PeakScore(), "mean": MeanScore()}
         else:
             reducers["entropy"] = Entropy()
-    answers = dict(zip(reducers, survey(problem, list(reducers.values()), tile_scores), strict=True))
+    answers = dict(zip(reducers, fold(problem, list(reducers.values()), tile_scores), strict=True))
     if "mean" in answers:
         peak, weight = answers.pop("peak"), answers["top"][0][..., 0]
         answers["logsumexp"] = lse = torch.where(peak == NEVER, NEVER, peak - weight.log())
         entropy = torch.where(lse == NEVER, 0.0, (lse - answers.pop("mean")).clamp_min(0))
         cancelled = lse.abs() * torch.finfo(lse.dtype).eps > ENTROPY_ERROR
         if bool((cancelled & (lse != NEVER)).any()):  # a bias of the lowest number there is, for one
-            (exact,) = survey(problem, [Entropy()], tile_scores)
+            (exact,) = fold(problem, [Entropy()], tile_scores)
             entropy = torch.where(cancelled, exact, entropy)
         answers["entropy"] = entropy
     return answers
@@ -87,6 +88,7 @@ RowQuestion = Callable[[Tensor, Tensor, Tile, Sequence[Tensor]], Tensor]
 def _entropy(
     scores: Float[Tensor, "... rows cols"], weights: Float[Tensor, "... rows cols"], tile: Tile, extra: Sequence[Tensor]
 ) -> Float[Tensor, "... rows 1"]:
+    """-sum_j p_j log p_j of each row."""
     del scores, tile, extra
     times_log: Any = WeightTimesLog if torch.compiler.is_compiling() else WeightTimesLogEagerly
     terms: Tensor = times_log.apply(weights)
@@ -138,6 +140,7 @@ def _log(weights: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
 def _saturation(
     scores: Float[Tensor, "... rows cols"], weights: Float[Tensor, "... rows cols"], tile: Tile, extra: Sequence[Tensor]
 ) -> Float[Tensor, "... rows 1"]:
+    """sum_j p_j^2 of each row."""
     del scores, tile, extra
     return weights.square().sum(-1, keepdim=True)
 
@@ -145,6 +148,7 @@ def _saturation(
 def _logsumexp(
     scores: Float[Tensor, "... rows cols"], weights: Float[Tensor, "... rows cols"], tile: Tile, extra: Sequence[Tensor]
 ) -> Float[Tensor, "... rows 1"]:
+    """log sum_j exp(s_j) of each row; -inf for an empty row."""
     del weights, tile, extra
     empty = (scores.detach() == NEVER).all(-1, keepdim=True)
     return torch.where(empty, NEVER, torch.logsumexp(scores.masked_fill(empty, 0), -1, keepdim=True))
@@ -153,6 +157,7 @@ def _logsumexp(
 def _distance(
     scores: Float[Tensor, "... rows cols"], weights: Float[Tensor, "... rows cols"], tile: Tile, extra: Sequence[Tensor]
 ) -> Float[Tensor, "... rows 1"]:
+    """sum_j p_j |i - j| of each row, with the position i of the query in `extra`."""
     del scores
     distance = (extra[0] - tile.cols.positions(weights.device)).abs().to(weights.dtype)
     return (weights * distance).sum(-1, keepdim=True)
@@ -250,13 +255,26 @@ def chosen_operands(keys: Int[Tensor, "*batch queries 1"], m: int) -> tuple[Oper
     return Operand(keys, Axis.QUERY), Operand(positions, Axis.KEY)
 
 
+def whole_number(value: object, name: str) -> int:
+    """A whole number, such as the index of a head, from anything that is one; ChoiceError for what is none."""
+    try:
+        if not isinstance(value, bool):
+            return as_index(value)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        pass
+    msg = f"{name} is a whole number, counted from 0, not {value!r:.40}"
+    raise ChoiceError(msg)
+
+
 def _integers(groups: object) -> TypeGuard[Tensor]:
+    """True for a tensor of integers."""
     return isinstance(groups, Tensor) and not (
         groups.is_floating_point() or groups.is_complex() or groups.dtype == torch.bool
     )
 
 
 def _same_device(name: str, tensor: Tensor, device: torch.device) -> None:
+    """Refuse a tensor that is not on the device of the weights."""
     if tensor.device != device:
         msg = f"{name} must be on the device of the weights, {device}, but it is on {tensor.device}"
         raise DeviceError(msg)
@@ -288,26 +306,30 @@ def check_query_positions(
     return given.to(torch.float64)
 
 
-def group_indicators(
-    groups: Shaped[Tensor, "..."], lead: tuple[int, ...], size: Size
-) -> Bool[Tensor, "... keys groups"]:
-    """One column for each group of keys, True where a key belongs to it."""
+def check_groups(groups: Shaped[Tensor, "..."], lead: tuple[int, ...], size: Size) -> int:
+    """The number of groups, after a check that there is one id for each key."""
     m = size.m
     if not _integers(groups):
         msg = f"groups must be a tensor of integer ids, one a key, but it is {type_name(groups)}"
         raise DtypeError(msg)
     _same_device("groups", groups, size.device)
-    groups = groups.long()
     if groups.shape[-1:] != (m,) or groups.dim() - 1 > len(lead):
         msg = f"groups needs one id for each of {m} keys, (m,) or (B, m), but its shape is {tuple(groups.shape)}"
         raise ShapeError(msg)
     if groups.dim() > 1 and any(a not in (1, b) for a, b in zip(groups.shape[:-1], lead, strict=False)):
         msg = f"groups {tuple(groups.shape)} must follow the leading dimensions {lead} from the left"
         raise ShapeError(msg)
+    groups = groups.long()
     if groups.numel() and int(groups.min()) < -1:
         msg = f"groups are numbered from 0, and -1 is none, but there is a {int(groups.min())}"
         raise ChoiceError(msg)
-    count = int(groups.max()) + 1 if groups.numel() else 0
-    marks = groups.unsqueeze(-1) == torch.arange(count, device=groups.device)
+    return int(groups.max()) + 1 if groups.numel() else 0
+
+
+def group_indicators(
+    groups: Shaped[Tensor, "..."], count: int, lead: tuple[int, ...]
+) -> Bool[Tensor, "... keys groups"]:
+    """One column for each of `count` groups of keys, True where a key belongs to it."""
+    marks = groups.long().unsqueeze(-1) == torch.arange(count, device=groups.device)
     missing = len(lead) - (groups.dim() - 1) if groups.dim() > 1 else 0
     return marks.reshape(*marks.shape[:-2], *[1] * missing, *marks.shape[-2:])

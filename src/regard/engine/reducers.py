@@ -19,8 +19,8 @@ from torch.nn.functional import pad
 from regard.errors import ChoiceError
 from regard.operands import NEVER, Size, Span, Tile
 
-CHUNK = 64  # neighbouring keys: top-k first compares the maxima of such chunks
-CANDIDATES = 1 << 17  # scores of the best chunks in memory at a time
+CHUNK_KEYS = 64  # neighbouring keys in a chunk: top-k first compares the maxima of chunks
+MAX_CANDIDATES = 1 << 17  # scores of the best chunks in memory at a time, so that they stay in the cache
 State = TypeVar("State")
 
 
@@ -163,6 +163,37 @@ class PeakScore(RowSum):
         return torch.maximum(one, two)
 
 
+class LargestWeight(Reducer[tuple[Tensor, Tensor]]):
+    """The largest weight of each row and its key, the first of equals; weight 0 and key 0 in an empty row."""
+
+    def empty(
+        self, lead: tuple[int, ...], rows: int, size: Size, dtype: torch.dtype
+    ) -> tuple[Float[Tensor, "... rows"], Int[Tensor, "... rows"]]:
+        weights = torch.zeros((*lead, rows), dtype=dtype, device=size.device)
+        return weights, torch.zeros_like(weights, dtype=torch.int64)
+
+    def step(
+        self, state: tuple[Float[Tensor, "... rows"], Int[Tensor, "... rows"]], block: Block
+    ) -> tuple[Float[Tensor, "... rows"], Int[Tensor, "... rows"]]:
+        weights, at = block.weights.max(-1)
+        keys = block.cols.positions(at.device)[at].masked_fill(weights == 0, 0)
+        return self.merge(state, (weights, keys))
+
+    def merge(
+        self,
+        one: tuple[Float[Tensor, "... rows"], Int[Tensor, "... rows"]],
+        two: tuple[Float[Tensor, "... rows"], Int[Tensor, "... rows"]],
+    ) -> tuple[Float[Tensor, "... rows"], Int[Tensor, "... rows"]]:
+        first = (one[0] == two[0]) & (two[1] < one[1])  # of two parts in any order, the first key counts
+        better = (two[0] > one[0]) | first | (two[0].isnan() & ~one[0].isnan())
+        return torch.where(better, two[0], one[0]), torch.where(better, two[1], one[1])
+
+    def finish(
+        self, state: tuple[Float[Tensor, "... rows"], Int[Tensor, "... rows"]]
+    ) -> tuple[Float[Tensor, "... rows"], Int[Tensor, "... rows"]]:
+        return state
+
+
 @dataclass
 class MeanDistance(RowSum):
     """Mean distance of each row, sum_j p_j |i - j|, where query i stands at positions[i]."""
@@ -262,6 +293,7 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
         return self.merge(self.empty(tuple(scores.shape[:-2]), scores.shape[-2], block.size, scores.dtype), state)
 
     def _of(self, block: Block) -> Ranked:
+        """The k largest scores of one block, their weights and keys."""
         ranks = block.weights.masked_fill(block.scores == NEVER, NEVER) if self.by_weight else block.scores
         scores, at = top_k(ranks, min(self.k, block.scores.shape[-1]))
         weights = block.weights.gather(-1, at)
@@ -294,9 +326,11 @@ class Top(Reducer[tuple[Tensor, Tensor, Tensor]]):
 
 def top_k(scores: Float[Tensor, "*rows cols"], k: int) -> tuple[Float[Tensor, "*rows {k}"], Int[Tensor, "*rows {k}"]]:
     """torch.topk over the last dimension. Long rows are cut into chunks: the k largest lie in the k best chunks."""
-    if scores.shape[-1] // CHUNK < 2 * k:
+    if scores.shape[-1] // CHUNK_KEYS < 2 * k:
         return torch.topk(scores, k)
-    parts = [_top_k_by_chunks(rows, k) for rows in scores.flatten(0, -2).split(max(1, CANDIDATES // (k * CHUNK)))]
+    parts = [
+        _top_k_by_chunks(rows, k) for rows in scores.flatten(0, -2).split(max(1, MAX_CANDIDATES // (k * CHUNK_KEYS)))
+    ]
     best, at = parts[0] if len(parts) == 1 else (torch.cat(part) for part in zip(*parts, strict=True))
     return best.unflatten(0, scores.shape[:-1]), at.unflatten(0, scores.shape[:-1])
 
@@ -304,9 +338,10 @@ def top_k(scores: Float[Tensor, "*rows cols"], k: int) -> tuple[Float[Tensor, "*
 def _top_k_by_chunks(
     flat: Float[Tensor, "rows cols"], k: int
 ) -> tuple[Float[Tensor, "rows {k}"], Int[Tensor, "rows {k}"]]:
-    chunks = flat.shape[-1] // CHUNK
-    cut = chunks * CHUNK
-    body = flat[:, :cut].unflatten(-1, (chunks, CHUNK))
+    """The k largest of each row, found in the k chunks with the largest maxima."""
+    chunks = flat.shape[-1] // CHUNK_KEYS
+    cut = chunks * CHUNK_KEYS
+    body = flat[:, :cut].unflatten(-1, (chunks, CHUNK_KEYS))
     picked = body.amax(-1).topk(k, sorted=False).indices  # (rows, k)
     if cut == flat.shape[-1]:
         firsts = torch.arange(0, len(flat) * chunks, chunks, device=flat.device).unsqueeze(-1)
@@ -316,7 +351,7 @@ def _top_k_by_chunks(
         few = torch.cat([few, flat[:, cut:]], -1)
         picked = pad(picked, (0, 1), value=chunks)
     best, at = few.topk(k)
-    return best, picked.gather(-1, at // CHUNK) * CHUNK + at % CHUNK
+    return best, picked.gather(-1, at // CHUNK_KEYS) * CHUNK_KEYS + at % CHUNK_KEYS
 
 
 class Received(Reducer[Tensor]):
@@ -408,6 +443,7 @@ class Heatmap(Reducer[Tensor]):
         return first, torch.stack(parts, -2)
 
     def _pooled(self, weights: Tensor, dim: int) -> Tensor:
+        """Weights pooled over one dimension."""
         return weights.amax(dim) if self.pool == "max" else weights.sum(dim)
 
     def merge(

@@ -25,7 +25,13 @@ class TileBatch:
 
     @property
     def first(self) -> Tile:
+        """The first tile, from which the others follow by shifting."""
         return self.tiles[0]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of all tiles, counted for each head."""
+        return sum(math.prod(cut.stop - cut.start for cut in tile.lead) * len(tile.rows) for tile in self.tiles)
 
     def cut(self, tensor: Shaped[Tensor, "... rows dim"], axis: Axis) -> Shaped[Tensor, "... tile_rows dim"]:
         """The tiles' parts of a tensor along the queries or the keys, a view; the columns of tiles may overlap."""

@@ -16,6 +16,7 @@ import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
+from regard.engine.costs import KEY_READ_COST, TILE_OVERHEAD
 from regard.masks import ALL, NONE, SOME
 from regard.operands import NEVER, Operand, Size, Span, Tile
 from regard.spec import Spec
@@ -23,8 +24,6 @@ from regard.tracing import is_tracing
 
 MASK_BLOCKS = 32  # blocks of columns for which a mask says whether it hides all, some or none of them
 MIN_BLOCK_COLUMNS = 64  # columns of such a block
-TILE_OVERHEAD = 1 << 16  # fixed cost of a tile, in scores that could be computed in the same time
-KEY_READ_COST = 8  # cost of reading the keys from memory, in rows of scores
 MAX_TILE_HEADS = 64  # in a tile
 ROW_STEPS = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # rows that a tile may have
 

@@ -1,11 +1,16 @@
-"""Versions of tensors: noticing that a tensor was changed in place, and copying it so that this does no harm."""
+"""Versions of tensors: noticing that a tensor was changed in place, and copying it so that this does no harm.
+
+torch counts the changes in place of every tensor but those made under `torch.inference_mode`. These are copied when
+weights are made of them, because nothing could tell later that they have changed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
@@ -42,16 +47,34 @@ def changed_tensor(versions: Versions | None) -> str | None:
 
 
 def copy_once(tensor: Shaped[Tensor, "*shape"], copies: dict[int, Tensor]) -> Shaped[Tensor, "*shape"]:
-    """A detached copy of a tensor; `copies` holds those made before, by the id of the original."""
+    """A detached copy of a tensor, which counts changes in place; `copies` holds earlier ones by id of the original."""
     if id(tensor) not in copies:
-        copies[id(tensor)] = tensor.detach().clone()
+        with torch._C._InferenceMode(False):  # noqa: SLF001  as torch.inference_mode(False), in half the time
+            copies[id(tensor)] = tensor.detach().clone()
     return copies[id(tensor)]
 
 
-def copy_tensors(term: Any, copies: dict[int, Tensor]) -> Any:
-    """A spec or a term with every tensor in it copied."""
+def copy_tensors(term: Any, copies: dict[int, Tensor], *, uncounted_only: bool = False) -> Any:
+    """A spec or a term with every tensor in it copied, or only those whose changes torch does not count."""
+    return map_tensors(
+        term, lambda tensor: tensor if uncounted_only and not tensor.is_inference() else copy_once(tensor, copies)
+    )
+
+
+def map_tensors(term: Any, change: Callable[[Tensor], Tensor]) -> Any:
+    """A tensor, or a spec or a term with every tensor in it, after a change such as a move to another device."""
     if isinstance(term, Tensor):
-        return copy_once(term, copies)
+        return change(term)
     if isinstance(term, Spec | Term):
-        return replace(term, **{f.name: copy_tensors(getattr(term, f.name), copies) for f in fields(term) if f.init})  # pyright: ignore[reportArgumentType, reportCallIssue]
+        inner = (field.name for field in fields(term) if field.init)  # pyright: ignore[reportArgumentType]
+        changed = {name: map_tensors(getattr(term, name), change) for name in inner}
+        return replace(term, **changed)  # pyright: ignore[reportArgumentType, reportCallIssue]
     return term
+
+
+def copy_uncounted(query: Tensor, key: Tensor, spec: Spec) -> tuple[Tensor, Tensor, Spec]:
+    """Query, key and spec, with copies in place of tensors whose changes torch does not count."""
+    if not any(tensor.is_inference() for tensor in (query, key, *spec.tensors().values())):
+        return query, key, spec
+    copies: dict[int, Tensor] = {}
+    return tuple(copy_tensors(value, copies, uncounted_only=True) for value in (query, key, spec))  # pyright: ignore[reportReturnType]

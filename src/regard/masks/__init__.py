@@ -29,7 +29,7 @@ from regard.masks._rules import (  # noqa: F401  the same
     Ranges,
     Segments,
 )
-from regard.term import type_name
+from regard.term import check_ordinary, type_name
 
 __all__ = [
     "ALL", "NONE", "SOME", "Band", "Mask", "allow", "causal", "hide", "padding", "prefix", "ranges", "segments",
@@ -37,6 +37,8 @@ __all__ = [
 ]  # fmt: skip
 
 
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)  # torch compares no other unsigned ones
+MOST_KEYS = 1 << 62  # a window or a prefix beyond it would overflow positions
 _causal: dict[Align | None, Band] = {}  # built once for each alignment: small models ask for one in every call
 
 
@@ -50,16 +52,19 @@ def causal(align: Align | None = None) -> Mask:
 
 def window(left: int, right: int, align: Align | None = None) -> Mask:
     """A query sees `left` keys before its position, its own key, and `right` keys after it: -left <= j - i <= right."""
-    if not (isinstance(left, Integral) and isinstance(right, Integral) and left >= 0 and right >= 0):
-        msg = f"window(left, right) counts keys before and after a query, 0 or more: left={left}, right={right}"
+    if not (_is_count(left) and _is_count(right)):
+        msg = (
+            f"window(left, right) counts keys before and after a query, 0 or more, 2**62 at most: left={left!r:.40}, "
+            f"right={right!r:.40}"
+        )
         raise ChoiceError(msg)
     return Band(left, right, _align(align), f"window({left}, {right}{'' if align is None else f', {align!r}'})")
 
 
 def prefix(n: int) -> Mask:
     """Every query sees the first n keys."""
-    if n < 0:
-        msg = f"prefix(n) shows the first n keys, so n is not negative: n={n}"
+    if not _is_count(n):
+        msg = f"prefix(n) shows the first n keys, so n is a whole number from 0 to 2**62: n={n!r:.40}"
         raise ChoiceError(msg)
     return Prefix(n)
 
@@ -90,6 +95,11 @@ def hide(hidden: Bool[Tensor, "..."]) -> Mask:
     return Not(Allow(_booleans(hidden, "hide"), "hide"))
 
 
+def _is_count(value: object) -> bool:
+    """True for a whole number of keys that can be added to positions without overflow, also while it is traced."""
+    return isinstance(value, Integral | torch.SymInt) and bool(0 <= value <= MOST_KEYS)  # pyright: ignore[reportOperatorIssue]
+
+
 def _align(align: Align | None) -> Align | None:
     if align not in (None, "top-left", "bottom-right"):
         msg = f"align is 'top-left' or 'bottom-right', not {align!r}"
@@ -98,9 +108,11 @@ def _align(align: Align | None) -> Align | None:
 
 
 def _integers(value: object, name: str) -> Integer[Tensor, "..."]:
-    if not isinstance(value, Tensor) or value.is_floating_point() or value.is_complex() or value.dtype == torch.bool:
-        msg = f"{name} must be a tensor of integers, but it is {type_name(value)}"
+    if not isinstance(value, Tensor) or value.dtype not in INTEGERS:
+        known = ", ".join(str(dtype) for dtype in INTEGERS)
+        msg = f"{name} must be a tensor of integers ({known}), but it is {type_name(value)}"
         raise MaskError(msg)
+    check_ordinary(value, name)
     return value
 
 
@@ -111,4 +123,5 @@ def _booleans(value: object, name: str) -> Bool[Tensor, "..."]:
             f"(numbers to add to scores go to scores.bias)"
         )
         raise MaskError(msg)
+    check_ordinary(value, f"the tensor of {name}")
     return value

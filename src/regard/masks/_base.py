@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from jaxtyping import Bool
+import torch
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard.errors import MaskError
 from regard.operands import Operand, Size, Span
 from regard.term import Term
 
+RowRanges = tuple[Int[Tensor, "*#lead #queries"], Int[Tensor, "*#lead #queries"]]
 NONE, SOME, ALL = 0, 1, 2  # states of a block: no pair in it is visible, some may be, all are
 
 
@@ -42,6 +44,11 @@ class Mask(Term["Mask"], abstract=True):
 
     def __invert__(self) -> Mask:
         return Not(self)
+
+    @property
+    def has_ranges(self) -> bool:
+        """True if `row_ranges` has an answer for most tensors: this mask and all its parts define it."""
+        return type(self).row_ranges is not Mask.row_ranges and all(part.has_ranges for part in self.parts)
 
     @property
     def per_key(self) -> bool:
@@ -82,6 +89,14 @@ class Mask(Term["Mask"], abstract=True):
         """Sorted ranges of columns outside of which these rows see nothing, from sizes alone."""
         del rows
         return [(0, size.m)]
+
+    def row_ranges(self, tensors: Sequence[Tensor], size: Size) -> RowRanges | None:
+        """The first key of each row and one behind its last, if it sees all keys between; None if that is not so.
+
+        `tensors` are the operands. Both are (..., n or 1), and may reach beyond the keys.
+        """
+        del tensors, size
+        return None
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,6 +163,13 @@ class Both(Combination):
         one, two = self.first.reach(rows, size), self.second.reach(rows, size)
         common = [(max(a, c), min(b, d)) for a, b in one for c, d in two]
         return sorted((low, high) for low, high in common if low < high)
+
+    def row_ranges(self, tensors: Sequence[Tensor], size: Size) -> RowRanges | None:
+        one, two = self.split_operands(tensors)
+        first, second = self.first.row_ranges(one, size), self.second.row_ranges(two, size)
+        if first is None or second is None:
+            return None
+        return torch.maximum(first[0], second[0]), torch.minimum(first[1], second[1])
 
 
 class Either(Combination):

@@ -23,7 +23,7 @@ from regard.scores._base import Features, Score
 from regard.scores._compose import Alibi, Bias, Relative, Softcap
 from regard.scores._distance import Gaussian, KernelScore, squared_distance  # noqa: F401  regression takes it here
 from regard.scores._linear import Cosine, Dot, General, Location, Uniform
-from regard.term import type_name
+from regard.term import as_float, check_ordinary, type_name
 
 __all__ = [
     "Dot",
@@ -53,18 +53,20 @@ def dot() -> Score:
 
 def scaled_dot(scale: float | None = None) -> Score:
     """scale · q · k, with scale = 1 / √d_k unless given."""
-    if scale is not None and not math.isfinite(scale):
+    factor = None if scale is None else as_float(scale, "scaled_dot(scale)")
+    if factor is not None and not math.isfinite(factor):
         msg = f"scaled_dot(scale) needs a finite number, but scale is {scale}"
         raise ChoiceError(msg)
-    return Dot(None if scale is None else float(scale))
+    return Dot(factor)
 
 
 def cosine(temperature: float = 1.0) -> Score:
     """cos(q, k) / temperature; a zero vector has cosine 0 with everything."""
-    if not temperature > 0:
+    divisor = as_float(temperature, "cosine(temperature)")
+    if not divisor > 0:
         msg = f"cosine(temperature) needs a positive number, but temperature is {temperature}"
         raise ChoiceError(msg)
-    return Cosine(float(temperature))
+    return Cosine(divisor)
 
 
 def general(w: Float[Tensor, "d_q d_k"]) -> Score:
@@ -103,7 +105,11 @@ def location(w: Float[Tensor, "keys d_q"]) -> Score:
 
 def gaussian(w: Shaped[Tensor, ""] | Float[Tensor, " dim"] | float = 1.0) -> Score:
     """-(w |q - k|)² / 2, the log of the Gaussian kernel of width 1 / w: w is one number, or one for each feature."""
-    return Gaussian(_width(w, "w of gaussian"))
+    width = _width(w, "w of gaussian")
+    if isinstance(width, float) and not math.isfinite(width):
+        msg = f"gaussian(w) needs a finite number, but w is {width}"
+        raise ChoiceError(msg)
+    return Gaussian(width)
 
 
 def kernel(kernel: kernels.Kernel | str, bandwidth: Shaped[Tensor, ""] | Float[Tensor, " dim"] | float = 1.0) -> Score:
@@ -126,6 +132,7 @@ def bias(t: Float[Tensor, "..."]) -> Score:
     if not isinstance(t, Tensor) or not t.is_floating_point():
         msg = f"t of bias must be a floating point tensor, but it is {type_name(t)} (to hide keys, use regard.masks)"
         raise DtypeError(msg)
+    check_ordinary(t, "t of bias")
     return Bias(t)
 
 
@@ -139,6 +146,7 @@ def relative(table: Float[Tensor, "... distances"], first: int) -> Score:
     if not isinstance(table, Tensor) or not table.is_floating_point() or not table.dim():
         msg = f"table of relative must be a floating point tensor (..., distances), but it is {type_name(table)}"
         raise DtypeError(msg)
+    check_ordinary(table, "table of relative")
     return Relative(table, int(first))
 
 
@@ -147,16 +155,18 @@ def softcap(score: Score, c: float) -> Score:
     if not isinstance(score, Score):
         msg = f"softcap bends a score from regard.scores, but it was given {type(score).__name__}"
         raise DtypeError(msg)
-    if not c > 0:
-        msg = f"softcap needs a positive cap, but c is {c}"
+    cap = as_float(c, "softcap(score, c)")
+    if not 0 < cap < math.inf:
+        msg = f"softcap needs a positive, finite cap, but c is {c}"
         raise ChoiceError(msg)
-    return Softcap(score, float(c))
+    return Softcap(score, cap)
 
 
 def _tensor(value: object, name: str, dims: int) -> Float[Tensor, "..."]:
     if not isinstance(value, Tensor) or not value.is_floating_point():
         msg = f"{name} must be a floating point tensor, but it is {type_name(value)}"
         raise DtypeError(msg)
+    check_ordinary(value, name)
     if value.dim() != dims:
         msg = f"{name} must have {dims} dimension{'s' * (dims != 1)}, but its shape is {tuple(value.shape)}"
         raise ShapeError(msg)
@@ -165,5 +175,6 @@ def _tensor(value: object, name: str, dims: int) -> Float[Tensor, "..."]:
 
 def _width(value: Tensor | float, name: str) -> Shaped[Tensor, ""] | Float[Tensor, " dim"] | float:
     if not isinstance(value, Tensor):
-        return float(value)
+        return as_float(value, name)
+    check_ordinary(value, name)
     return value if value.dim() == 0 else _tensor(value, name, 1)

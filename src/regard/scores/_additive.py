@@ -12,11 +12,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ShapeError
-from regard.operands import Axis, Operand, Span
+from regard.operands import Axis, Operand, Span, broadcast_shapes
 from regard.scores._base import Score
 from regard.tracing import is_tracing
 
-CHUNK = 1 << 19  # numbers of a (rows, keys, h) block, which should stay in the cache
+BLOCK_NUMBERS = 1 << 19  # numbers of a (rows, keys, h) block, which should stay in the cache
 LARGE = 40.0  # beyond this e^(2a) e^(2b) overflows float32
 
 
@@ -25,8 +25,8 @@ def _chunks(
 ) -> Iterator[tuple[slice, slice, Float[Tensor, "block_rows block_cols h"]]]:
     """Yield slices of rows and keys, with memory for their (rows, keys, h) block; the memory is reused each time."""
     (n, h), m = left.shape, right.shape[0]
-    wide = max(1, min(m, CHUNK // max(1, h)))
-    high = max(1, min(n, CHUNK // max(1, wide * h)))
+    wide = max(1, min(m, BLOCK_NUMBERS // max(1, h)))
+    high = max(1, min(n, BLOCK_NUMBERS // max(1, wide * h)))
     memory = left.new_empty(high * wide * h)
     for row in range(0, n, high):
         for key in range(0, m, wide):
@@ -129,7 +129,7 @@ def tanh_score(
     if not a.numel() or not b.numel():
         return _plain(a, b, v)
     large = _is_large(a.detach(), b.detach())
-    lead = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    lead = broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not lead:
         return _TanhScore.apply(a, b, v, large)  # pyright: ignore[reportReturnType]
     a, b = (t.expand(*lead, *t.shape[-2:]).flatten(0, len(lead) - 1) for t in (a, b))

@@ -47,6 +47,11 @@ class Score(Term["Score"], abstract=True):
         return bool(self.parts) and all(part.positional for part in self.parts)
 
     @property
+    def relative(self) -> bool:
+        """True if the score depends on j - i alone."""
+        return bool(self.parts) and all(part.relative for part in self.parts)
+
+    @property
     def is_pairwise(self) -> bool:
         """True if a part without features varies by query and key: a fused kernel gets it block by block as a bias."""
         return any(part.is_pairwise for part in self.parts)

@@ -14,12 +14,14 @@ from regard.errors import ShapeError
 from regard.operands import Axis, Operand, Span
 from regard.scores._base import Features, Score
 
-PIECE = 1 << 17  # numbers of a large tensor that are copied at a time, so that no copy is as large as the matrix
+COPIED_AT_ONCE = (
+    1 << 17
+)  # numbers of a large tensor that are copied at a time, so that no copy is as large as the matrix
 
 
 def _pieces(tensor: Tensor) -> Iterator[Tensor]:
-    """Yield views of a tensor with at most PIECE numbers each."""
-    if tensor.numel() <= PIECE:
+    """Yield views of a tensor with at most COPIED_AT_ONCE numbers each."""
+    if tensor.numel() <= COPIED_AT_ONCE:
         yield tensor
         return
     for half in tensor.tensor_split(2, max(range(tensor.dim()), key=lambda dim: tensor.shape[dim])):
@@ -107,13 +109,17 @@ class Bias(Score):
 class Alibi(Score):
     """-slope |i - j|, one slope for each head."""
 
-    slopes: Tensor  # (heads,)
+    slopes: Tensor  # (heads,), or () for one head alone
 
     n_operands = 1
     head_axes: ClassVar[Mapping[str, int]] = {"slopes": -1}
 
     @property
     def positional(self) -> bool:
+        return True
+
+    @property
+    def relative(self) -> bool:
         return True
 
     @property
@@ -126,7 +132,7 @@ class Alibi(Score):
     def operands(
         self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
     ) -> tuple[Operand, ...]:
-        return (Operand(self.slopes.to(query.dtype)[:, None, None], Axis.PAIR),)
+        return (Operand(self.slopes.to(query.dtype)[..., None, None], Axis.PAIR),)
 
     def tile(
         self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
@@ -169,6 +175,10 @@ class Relative(Score):
 
     @property
     def positional(self) -> bool:
+        return True
+
+    @property
+    def relative(self) -> bool:
         return True
 
     @property

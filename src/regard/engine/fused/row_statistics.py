@@ -24,7 +24,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.engine import questions
-from regard.engine.fused import kernel
+from regard.engine.fused import forms
 from regard.engine.tiles import Problem, all_finite
 from regard.normalisers import softmax
 from regard.operands import NEVER, Tile
@@ -64,8 +64,8 @@ class KernelQuestion:
         v: Float[Tensor, "... keys dim"],
     ) -> tuple[Float[Tensor, "*batch queries dim"], Float[Tensor, "*batch queries"]]:
         """Weights @ v and the log-sum-exp, from the kernel."""
-        form = kernel.form(self.spec, self.lead, q.shape[-2], k.shape[-2], self.kernel_tile_scores)
-        return kernel.pool(self.spec, q, k, v, self.lead, form, self.kernel_tile_scores)
+        form = forms.form(self.spec, self.lead, q.shape[-2], k.shape[-2], self.kernel_tile_scores)
+        return forms.pool(self.spec, q, k, v, self.lead, form, self.kernel_tile_scores)
 
 
 def row_question_with_graph(
@@ -83,7 +83,7 @@ def row_question_with_graph(
     features = spec.score.features(query, key)
     if features.query is None or features.rest or (features.key_bias is not None and features.row is None):
         return None  # a bias would have a mean of its own
-    q, k, _, scale = kernel.absorb_key_bias(features, query, key)
+    q, k, _, scale = forms.absorb_key_bias(features, query, key)
     if not all_finite(q, k):
         return None
     question = KernelQuestion(
@@ -97,6 +97,7 @@ def row_question_with_graph(
 def _entropy(
     question: KernelQuestion, q: Float[Tensor, "... queries dim"], k: Float[Tensor, "... keys dim"]
 ) -> Float[Tensor, "*batch queries"]:
+    """Entropy of each row as lse - E[score]; rows that lose digits by cancellation are computed by tiles."""
     mean, lse = question.pool(q, k, k.detach())
     difference = lse.detach() - question.scale * (q.detach() * mean).sum(-1)
     empty = lse == NEVER
@@ -108,6 +109,7 @@ def _entropy(
 def _logsumexp(
     question: KernelQuestion, q: Float[Tensor, "... queries dim"], k: Float[Tensor, "... keys dim"]
 ) -> Float[Tensor, "*batch queries"]:
+    """Log-sum-exp of each row, with the gradient of E[score], which the kernel does not give."""
     mean, lse = question.pool(q.detach(), k.detach(), k)
     score = question.scale * (q * mean).sum(-1)
     return torch.where(lse == NEVER, NEVER, lse.detach() + (score - score.detach()))
@@ -140,6 +142,7 @@ def _recompute_sharp_rows(
 
 
 def _n_scores(tiles: tuple[Tile, ...]) -> int:
+    """The number of scores in all tiles together."""
     return sum(math.prod(cut.stop - cut.start for cut in t.lead) * len(t.rows) * len(t.cols) for t in tiles)
 
 
