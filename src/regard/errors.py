@@ -53,6 +53,10 @@ class StaleWeightsError(RegardError, RuntimeError):
     """A question about weights whose tensors have changed since."""
 
 
+class TracingError(RegardError, RuntimeError):
+    """Code that torch's script compiler or exporter cannot read."""
+
+
 class TooLargeError(RegardError, RuntimeError, MemoryError):
     """A dense matrix above the limit."""
 
@@ -61,8 +65,16 @@ class NotNormalisedError(RegardError, TypeError, ValueError):
     """A question that needs rows that sum to 1, asked of weights whose rows do not."""
 
 
+class NoSuchAttributeError(RegardError, AttributeError):
+    """A method of tensors that lazy weights do not have; the message names the question to ask."""
+
+
 class RecordError(RegardError, RuntimeError):
     """Attention of a model that cannot be recorded, or a recording that cannot be kept."""
+
+
+class IncompleteRecordingWarning(UserWarning):
+    """Layers of a model that are not in its recording, because their attention cannot be recorded."""
 
 
 class RecordingFileError(RegardError, OSError, ValueError):

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from numbers import Real
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from regard.display.labels import Labels, WeightLabels
+from regard.display.notebook_html import weights_html
+from regard.display.tensor_habits import advice
 from regard.engine import index as index_module
 from regard.engine import inputs, questions
 from regard.engine.lazy_matrix import LazyMatrix, MatrixParts
 from regard.engine.plan import Plan
-from regard.engine.reducers import Heatmap, MeanDistance, VisibleKeys
-from regard.errors import ChoiceError, DeviceError, DtypeError, NotNormalisedError, ShapeError, TooLargeError
+from regard.engine.reducers import Heatmap, LargestWeight, MeanDistance, VisibleKeys
+from regard.errors import (
+    AxisError,
+    ChoiceError,
+    DeviceError,
+    DtypeError,
+    NoSuchAttributeError,
+    NotNormalisedError,
+    PositionError,
+    ShapeError,
+    TooLargeError,
+)
 from regard.masks import Mask
 from regard.normalisers import Normaliser, Softmax
 from regard.operands import Axis, Operand
@@ -26,6 +42,7 @@ from regard.tracing import is_tracing, without_autocast
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+TOP_BYTES = 12  # of a weight and the number of its key
 DENSE_LIMIT = 2**28  # bytes of a block that is built without being asked twice
 
 
@@ -34,6 +51,13 @@ class TopK(NamedTuple):
 
     values: Float[Tensor, "*batch queries k"]
     indices: Int[Tensor, "*batch queries k"]
+
+
+class Largest(NamedTuple):
+    """The largest weight of each row and its key; weight 0 and key 0 where a query sees no key."""
+
+    values: Float[Tensor, "..."]
+    indices: Int[Tensor, "..."]
 
 
 class Weights:
@@ -46,6 +70,8 @@ class Weights:
     - Blocks: ``weights[i]``, ``weights[..., 10:20, :]`` and ``weights.dense()`` give tensors.
     - Row questions, one number for each query: `entropy`, `saturation`, `logsumexp`, `distance`, `mass`, `empty_rows`.
     - Other questions: `top` (the largest weights), `received` (the sum for each key), `heatmap` (the matrix in bins).
+    - As of a tensor: `sum`, `max`, `argmax`, `T`, `detach`, `cpu`; `numpy`, np.asarray and torch.as_tensor build it.
+    - Lazy parts: ``weights.head(5)``, ``weights.select(batch=0, head=5)``.
     - Pictures: `plot`, `view`.
 
     The first call of `entropy`, `saturation`, `logsumexp`, `top` (k <= 8), `received` or `heatmap` (256 bins, mean or
@@ -67,7 +93,8 @@ class Weights:
     tensor([0.4700, 0.2600, 0.2600])
     """
 
-    __slots__ = ("_parts_or_matrix",)
+    __slots__ = ("_labels", "_parts_or_matrix")  # labels are set only where they are known
+    _labels: WeightLabels
 
     def __init__(
         self,
@@ -138,6 +165,15 @@ class Weights:
         """True if every row that sees a key sums to 1."""
         return self.spec.normaliser.normalised
 
+    @property
+    def labels(self) -> Labels:
+        """The texts (of queries, of keys) that a recording knows of these weights, each None if it knows none.
+
+        Weights of a batch of several sequences have no texts of their own: ask ``weights.select(batch=0).labels``.
+        """
+        known = labels_of(self)
+        return Labels() if known is None else known.of_shape(tuple(self.shape))
+
     def __repr__(self) -> str:
         sizes = " x ".join(str(length) for length in self.shape)
         sums = "" if self.normalised else "rows do not sum to 1, "
@@ -197,6 +233,9 @@ class Weights:
     ) -> Float[Tensor, "..."]:
         """The weights that an index picks; `what` names them in the error if they are above `limit` bytes."""
         self._matrix.check_fresh()
+        if not isinstance(limit, Real):
+            msg = f"limit is the most bytes that may be built, a number, not {limit!r:.40}"
+            raise ChoiceError(msg)
         size = picked.numel() * self.query.element_size()
         if size > limit:
             msg = (
@@ -206,6 +245,49 @@ class Weights:
             raise TooLargeError(msg)
         with without_autocast():
             return self._matrix.block(picked, transposed=transposed).to(self.dtype)
+
+    # Parts that stay lazy
+
+    def head(self, index: int) -> Weights:
+        """The weights of one head, lazy: (batch, heads, n, m) becomes (batch, n, m). The head axis is the third last.
+
+        >>> import torch, regard as rg
+        >>> weights = rg.Weights(torch.randn(2, 4, 5, 8), torch.randn(2, 4, 7, 8))
+        >>> weights.head(-1).shape
+        torch.Size([2, 5, 7])
+        """
+        return self.select(head=index)
+
+    def select(self, *, batch: int | None = None, head: int | None = None) -> Weights:
+        """The weights of one sequence of the batch (first axis), of one head (third last axis), or of both, lazy.
+
+        The axes are dropped. Nothing is computed, and tensors are views: only where grouped heads share keys, the
+        weights of all heads of one sequence have copies of the keys.
+
+        >>> import torch, regard as rg
+        >>> weights = rg.Weights(torch.randn(2, 4, 5, 8), torch.randn(2, 4, 7, 8))
+        >>> weights.select(batch=0, head=3).shape
+        torch.Size([5, 7])
+        """
+        lead = self.ndim - 2
+        if batch is not None and head is not None and lead < 2:
+            msg = f"select(batch, head) needs two axes before (queries, keys), but the weights are {tuple(self.shape)}"
+            raise ShapeError(msg)
+        chosen = self if head is None else self._at(lead - 1, head, "head")
+        return chosen if batch is None else chosen._at(0, batch, "batch")  # noqa: SLF001  its own method
+
+    def _at(self, axis: int, index: int, name: str) -> Weights:
+        """The weights at one index of a leading axis, which is dropped."""
+        if self.ndim < 3:
+            msg = f"weights {tuple(self.shape)} are one matrix (queries, keys): there is no {name} to choose"
+            raise ShapeError(msg)
+        number, count = questions.whole_number(index, name), self.shape[axis]
+        if not -count <= number < count:
+            msg = f"{name} {number} is not there: weights {tuple(self.shape)} have {count}, counted from 0"
+            raise PositionError(msg)
+        labels = labels_of(self)
+        number %= count
+        return weights_of(self._matrix.at(axis, number), None if labels is None else labels.at(axis, number))
 
     # Questions
 
@@ -245,7 +327,7 @@ class Weights:
         if self._matrix.wants_gradient() or is_tracing():
             return self._row_question("distance", (Operand(positions.unsqueeze(-1), Axis.QUERY),))
         self._needs_distribution("distance")
-        return self._matrix.survey([MeanDistance(positions)])[0].to(self._matrix.answer_dtype)
+        return self._matrix.fold([MeanDistance(positions)])[0].to(self._matrix.answer_dtype)
 
     def received(self) -> Float[Tensor, "*batch keys"]:
         """sum_i p_ij, the weight that each key receives from all queries. From the shared pass.
@@ -261,23 +343,29 @@ class Weights:
         product of its own.
         """
         self._matrix.check_fresh()
-        marks = questions.group_indicators(groups, self._matrix.lead, self._matrix.size)
+        count = questions.check_groups(groups, self._matrix.lead, self._matrix.size)
+        if count > self._matrix.size.m:
+            way = "number the groups that occur, with torch.unique(groups, return_inverse=True)[1]"
+            self._check_answer(count, self._matrix.answer_dtype.itemsize, f"mass of {count:,} groups", way)
+        marks = questions.group_indicators(groups, count, self._matrix.lead)
         with without_autocast():
             return self._matrix.pool_precisely(marks).to(self._matrix.answer_dtype)
 
     def top(self, k: int) -> TopK:
         """The k largest weights of each row, in descending order, and their keys. Not differentiable.
 
-        Among equal weights the first key comes first. A row that sees fewer keys is filled with weight 0 and key -1. Up
-        to k = 8 it comes from the shared pass.
+        Equal weights are in the order of their keys; of more than k equal ones, any k may be given. A row that sees
+        fewer keys is filled with weight 0 and key -1. Up to k = 8 it comes from the shared pass.
         """
         if not isinstance(k, int) or k < 1:
             msg = f"top(k) needs a whole number of keys, 1 or more, not {k!r}"
             raise ChoiceError(msg)
+        if k > self._matrix.size.m:
+            self._check_answer(k, TOP_BYTES, f"top({k}) of {self._matrix.size.m} keys", "ask for as many as there are")
         if k <= questions.TOP:
             values, indices = self._matrix.overview("top")
         else:
-            ((values, indices),) = self._matrix.survey([questions.top_reducer(self.spec.normaliser, k)])
+            ((values, indices),) = self._matrix.fold([questions.top_reducer(self.spec.normaliser, k)])
         values = values[..., :k].to(self._matrix.answer_dtype, copy=True)
         return TopK(values, indices[..., :k].to(torch.int64, copy=True))
 
@@ -293,7 +381,7 @@ class Weights:
         reducer = Heatmap(bins, pool, self._matrix.size)
         if bins == questions.BINS and pool != "max":
             return reducer.finish(self._matrix.overview("heatmap")).to(self._matrix.answer_dtype)
-        return self._matrix.survey([reducer])[0].to(self._matrix.answer_dtype)
+        return self._matrix.fold([reducer])[0].to(self._matrix.answer_dtype)
 
     def empty_rows(self) -> Bool[Tensor, "*batch queries"]:
         """True for queries that see no key. It looks at the mask alone where that is enough."""
@@ -302,13 +390,156 @@ class Weights:
             return torch.zeros(self.shape[:-1], dtype=torch.bool, device=self.device)
         if not self.spec.score.hides_keys and not is_tracing():
             return questions.rows_without_keys(self._matrix.problem())
-        return self._matrix.survey([VisibleKeys()])[0] == 0
+        return self._matrix.fold([VisibleKeys()])[0] == 0
 
     def snapshot(self) -> Weights:
         """A detached copy, which stays valid when the caller changes the tensors in place."""
-        return weights_of(self._matrix.snapshot())
+        return weights_of(self._matrix.snapshot(), labels_of(self))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Weights:
+        return self.snapshot()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle a snapshot: the numbers as they are, of which no more is stored than the weights need."""
+        return weights_from, (self._matrix.snapshot().state(), labels_of(self))
+
+    def __copy__(self) -> Weights:
+        """A second name for the same matrix, which depends on the caller's tensors as the first one does."""
+        return weights_of(self._parts_or_matrix, labels_of(self))
+
+    # Habits of tensors
+
+    @property
+    def T(self) -> Transposed:  # noqa: N802
+        """The transpose (m, n) of one matrix, a lazy view; `mT` is that of weights with leading dimensions."""
+        if self.ndim == 2:
+            return self.mT
+        raise NoSuchAttributeError(advice("T", ()))
+
+    def sum(self, dim: int | None = None, keepdim: bool = False) -> Float[Tensor, "..."]:
+        """sum_j p_ij for dim=-1, which is 1 unless the query sees no key or rows are not normalised. Differentiable.
+
+        dim=-2 is `received`, and None is the sum of all weights. Other axes would build (..., n, m).
+        """
+        if dim is None:
+            return self.sum(-1).sum()
+        if self._axis(dim, "sum") == "queries":
+            answer = self.received()
+        else:
+            self._matrix.check_fresh()
+            ones = torch.ones(self.shape[-1], 1, dtype=self._matrix.answer_dtype, device=self.device)
+            with without_autocast():
+                answer = self._matrix.pool_precisely(ones).squeeze(-1).to(self._matrix.answer_dtype)
+        return answer.unsqueeze(dim) if keepdim else answer
+
+    @overload
+    def max(self, dim: None = None, keepdim: bool = False) -> Float[Tensor, ""]: ...
+    @overload
+    def max(self, dim: int, keepdim: bool = False) -> Largest: ...
+    def max(self, dim: int | None = None, keepdim: bool = False) -> Largest | Float[Tensor, ""]:
+        """The largest weight of each row and its key for dim=-1; without dim the largest weight. Not differentiable.
+
+        Among equal weights the first key counts. A query that sees no key has weight 0 and key 0.
+        """
+        if dim is None:
+            return self._largest("max").values.max()
+        if self._axis(dim, "max") == "queries":
+            msg = "max over queries is not answered: ask weights.heatmap(pool='max').amax(-2), in bins of keys"
+            raise ChoiceError(msg)
+        largest = self._largest("max")
+        return Largest(*(part.unsqueeze(-1) for part in largest)) if keepdim else largest
+
+    def argmax(self, dim: int | None = None, keepdim: bool = False) -> Int[Tensor, "..."]:
+        """The key of the largest weight of each row for dim=-1; without dim its index in the flattened weights.
+
+        Among equal weights the first key counts. A query that sees no key has key 0.
+        """
+        if dim is None:
+            values, indices = (part.flatten() for part in self._largest("argmax"))
+            row = values.argmax()
+            return row * self.shape[-1] + indices[row]
+        if self._axis(dim, "argmax") == "queries":
+            msg = "argmax over queries is not answered: ask weights.heatmap(pool='max').argmax(-2), in bins"
+            raise ChoiceError(msg)
+        indices = self._largest("argmax").indices
+        return indices.unsqueeze(-1) if keepdim else indices
+
+    def _largest(self, asked: str) -> Largest:
+        if not self.shape[-1]:
+            msg = f"{asked} needs keys, but the weights are {tuple(self.shape)}"
+            raise ShapeError(msg)
+        ((values, keys),) = self._matrix.fold([LargestWeight()])
+        return Largest(values.to(self._matrix.answer_dtype), keys)
+
+    def _axis(self, dim: int, asked: str) -> str:
+        """The name of an axis, "keys" for the last and "queries" for the one before; others are refused."""
+        number = questions.whole_number(dim, "dim")
+        if not -self.ndim <= number < self.ndim:
+            msg = f"{asked}(dim) needs an axis of weights {tuple(self.shape)}, but dim is {dim}"
+            raise AxisError(msg)
+        if number % self.ndim < self.ndim - 2:
+            msg = (
+                f"{asked}({dim}) would build {' x '.join(map(str, self.shape[-2:]))} numbers: ask one head, "
+                f"weights.head(0).{asked}(-1), or the picture, weights.heatmap().{asked}({dim})"
+            )
+            raise ChoiceError(msg)
+        return "keys" if number % self.ndim == self.ndim - 1 else "queries"
+
+    def detach(self) -> Weights:
+        """Weights of the same numbers, through which no gradient flows; lazy, without a copy."""
+        return weights_of(self._matrix.moved(Tensor.detach), labels_of(self))
+
+    def cpu(self) -> Weights:
+        """Weights whose tensors are on the CPU; lazy, and the weights themselves if they are there already."""
+        return self if self.device.type == "cpu" else weights_of(self._matrix.moved(Tensor.cpu), labels_of(self))
+
+    def numpy(self) -> np.ndarray:
+        """The whole matrix as an array, refused above 256 MiB; bfloat16 becomes float32."""
+        return self._whole("weights.numpy()").numpy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The whole matrix for ``np.asarray(weights)``, refused above 256 MiB."""
+        if copy is False:
+            msg = "weights are never stored, so an array of them is always a new one: leave out copy=False"
+            raise ChoiceError(msg)
+        return self._whole("np.asarray(weights)").numpy().astype(dtype, copy=False)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The whole matrix for ``torch.as_tensor(weights)``, refused above 256 MiB."""
+        return self._checked_dense("torch.as_tensor(weights)").__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[Any, int]:
+        return self.query.new_empty(0).__dlpack_device__()
+
+    def _whole(self, asked: str) -> Float[Tensor, "*batch queries keys"]:
+        """The whole matrix on the CPU, of numbers that numpy has."""
+        whole = self._checked_dense(asked).cpu()
+        return whole.float() if whole.dtype == torch.bfloat16 else whole
+
+    def _checked_dense(self, asked: str) -> Float[Tensor, "*batch queries keys"]:
+        size = self.shape.numel() * self.query.element_size()
+        if size > DENSE_LIMIT:
+            msg = (
+                f"{asked} would build {tuple(self.shape)} weights, {size:,} bytes, above the limit of {DENSE_LIMIT:,}: "
+                f"ask weights.heatmap() for a picture, weights.top(k) for the largest of each query, "
+                f"weights.received() for sums, weights[..., :10, :] for rows; weights.dense(limit={size}) builds it"
+            )
+            raise TooLargeError(msg)
+        return self.dense()
+
+    if not TYPE_CHECKING:  # a type checker would take every name for one of these
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an AttributeError that names the question to ask instead of a tensor's method."""
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            raise NoSuchAttributeError(advice(name, dir(type(self))))
 
     # Pictures
+
+    def _repr_html_(self) -> str:
+        """Shape, formula, plan and a small heatmap, for a notebook."""
+        return weights_html(self)
 
     def plot(self, tokens: Sequence[object] | None = None, **options: Any) -> Axes:
         """A heatmap as matplotlib Axes, empty rows hatched. tokens: a label for each key. See `regard.plot.heatmap`."""
@@ -317,12 +548,22 @@ class Weights:
         return heatmap(self, tokens, **options)
 
     def view(self, tokens: Sequence[object] | None = None, query_tokens: Sequence[object] | None = None) -> Any:
-        """A notebook widget to zoom into the matrix. tokens, query_tokens: a label for each key and each query."""
+        """A notebook widget to zoom into the matrix. tokens, query_tokens: a label for each key and each query.
+
+        Without them, weights of a recording have its own: see `labels`.
+        """
         from regard.web.notebook.display import view_weights
 
         return view_weights(self, tokens, query_tokens)
 
     # Inside
+
+    def _check_answer(self, columns: int, itemsize: int, what: str, way: str) -> None:
+        """Refuse an answer with more columns than there are keys that is too large to be meant."""
+        size = math.prod(self.shape[:-1]) * columns * itemsize
+        if size > DENSE_LIMIT:
+            msg = f"{what} would take {size:,} bytes, above the limit of {DENSE_LIMIT:,}: {way}"
+            raise TooLargeError(msg)
 
     def _needs_distribution(self, question: str) -> None:
         if not self.spec.normaliser.normalised:
@@ -334,11 +575,23 @@ class Weights:
         return self._matrix.row_question(question, extra)
 
 
-def weights_of(matrix: LazyMatrix | MatrixParts) -> Weights:
+def weights_of(matrix: LazyMatrix | MatrixParts, labels: WeightLabels | None = None) -> Weights:
     """The public face of a lazy matrix that the engine has made. Internal: users call `Weights(query, key, ...)`."""
     weights: Weights = object.__new__(Weights)
-    weights._parts_or_matrix = matrix  # noqa: SLF001  no other module touches the slot
+    weights._parts_or_matrix = matrix  # noqa: SLF001  no other module touches the slots
+    if labels is not None:
+        weights._labels = labels  # noqa: SLF001
     return weights
+
+
+def weights_from(state: tuple[Any, ...], labels: WeightLabels | None = None) -> Weights:
+    """Weights that were pickled, as `LazyMatrix.state` gives them. Internal."""
+    return weights_of(LazyMatrix.of_call(*state), labels)
+
+
+def labels_of(weights: Weights) -> WeightLabels | None:
+    """Labels that some weights know, of all sequences. Internal: users read `weights.labels`."""
+    return getattr(weights, "_labels", None)
 
 
 def matrix_of(weights: Weights) -> LazyMatrix:

@@ -10,9 +10,10 @@ import torch
 from jaxtyping import Bool
 
 from regard.analysis._layer_weights import Patterns, Recorded, head_count, one_step
-from regard.analysis._profiles import printed_measures, profiles
+from regard.analysis._profiles import MEASURES, MeasureTable, profiles
 from regard.analysis._similarity import mean_cosines, real_queries
-from regard.analysis._table import HeadwiseTable
+from regard.analysis._table import Formats
+from regard.display.progress import progress
 from regard.errors import ChoiceError
 from regard.weights import Weights
 
@@ -32,31 +33,19 @@ class CompareRow(NamedTuple):
     separators: float
 
 
-@dataclass(frozen=True)
-class CompareTable(HeadwiseTable[CompareRow]):
+@dataclass(frozen=True, repr=False)
+class CompareTable(MeasureTable[CompareRow]):
     """Differences between two recordings, one row for a head."""
 
-    rows: tuple[CompareRow, ...]
-
     columns: ClassVar[tuple[str, ...]] = CompareRow._fields
+    _formats: ClassVar[Formats] = dict.fromkeys(MEASURES, "{:+.4f}".format)
 
     def most(self, count: int, by: str = "similarity") -> CompareTable:
         """The `count` heads that changed most: the least similar, or by the largest change of one measure."""
         self.column(by)
         known = [row for row in self.rows if not math.isnan(getattr(row, by))]
         change = (lambda row: row.similarity) if by == "similarity" else (lambda row: -abs(getattr(row, by)))
-        return CompareTable(tuple(sorted(known, key=change)[:count]))
-
-    def __str__(self) -> str:
-        names = printed_measures(self.column("separators"))
-        width = self._layer_width
-        head = f"{'layer':<{width}}{'head':>6}{'similarity':>12}" + "".join(f"{name:>12}" for name in names)
-        lines = (
-            f"{row.layer:<{width}}{row.head:>6}{row.similarity:>12.4f}"
-            + "".join(f"{getattr(row, name):>+12.4f}" for name in names)
-            for row in self.rows
-        )
-        return "\n".join([head, *lines])
+        return self._with_rows(sorted(known, key=change)[:count])
 
 
 def compare(
@@ -88,11 +77,13 @@ def compare(
     tables = [profiles(r, layers=layers, step=step, separators=separators) for r in (one, two)]
     numbers = [{(row.layer, row.head): row[3:] for row in table} for table in tables]
     rows: list[CompareRow] = []
-    for name, layer in first.items():
-        cosines = _cosines(layer.weights, second[name].weights, real_queries(layer))
-        for head, cosine in enumerate(cosines):
-            a, b = (numbers[i][name, head] for i in (0, 1))
-            rows.append(CompareRow(name, head, cosine, *(y - x for x, y in zip(a, b, strict=True))))
+    with progress("comparing layers", len(first)) as advance:
+        for name, layer in first.items():
+            cosines = _cosines(layer.weights, second[name].weights, real_queries(layer))
+            for head, cosine in enumerate(cosines):
+                a, b = (numbers[i][name, head] for i in (0, 1))
+                rows.append(CompareRow(name, head, cosine, *(y - x for x, y in zip(a, b, strict=True))))
+            advance()
     return CompareTable(tuple(rows))
 
 

@@ -1,23 +1,33 @@
 """Saturated and uniform heads of a model, found by running it once."""
 
+import inspect
 import math
+import warnings
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from regard import scores
+from regard.analysis._layer_weights import Recorded, layer_weights
+from regard.analysis._query_positions import query_positions
 from regard.analysis._table import HeadwiseTable
-from regard.capture import returned_weights
-from regard.errors import ChoiceError
+from regard.capture import is_hugging_face, record, returned_weights
+from regard.display.progress import progress
+from regard.errors import ChoiceError, DtypeError, IncompleteRecordingWarning, ShapeError
+from regard.nn import MultiheadAttention
 from regard.normalisers import Hard
 from regard.torch_compat.multihead import call_weights, no_fast_path
 from regard.weights import Weights
 
 SATURATED = 0.8  # mean saturation from which on a head is called saturated
+# Layers that compute what their parameters say; the forward of a subclass may do anything.
+KNOWN_FORWARDS = (nn.MultiheadAttention.forward, MultiheadAttention.forward)
 UNIFORM = 0.99  # mean relative entropy from which on a head is called uniform
 
 
@@ -33,11 +43,9 @@ class HeadRow(NamedTuple):
     verdict: str  # "saturated", "uniform", "fine" or "undefined"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HeadTable(HeadwiseTable[HeadRow]):
-    """Sharpness of every head: iterate over rows, take a column, print it, or use `to_dict()` for a data frame."""
-
-    rows: tuple[HeadRow, ...]
+    """Sharpness of every head: iterate over rows, take a column, sort, print, or make a data frame."""
 
     columns: ClassVar[tuple[str, ...]] = HeadRow._fields
 
@@ -52,20 +60,14 @@ class HeadTable(HeadwiseTable[HeadRow]):
         return self._only("uniform")
 
     def _only(self, verdict: str) -> "HeadTable":
-        return HeadTable(tuple(row for row in self.rows if row.verdict == verdict))
-
-    def __str__(self) -> str:
-        width = self._layer_width
-        head = f"{'layer':<{width}}{'head':>6}" + "".join(f"{name:>12}" for name in HeadRow._fields[2:])
-        lines = (
-            f"{row.layer:<{width}}{row.head:>6}" + "".join(f"{x:>12.4f}" for x in row[2:6]) + f"{row.verdict:>12}"
-            for row in self.rows
-        )
-        return "\n".join([head, *lines])
+        return self._with_rows([row for row in self.rows if row.verdict == verdict])
 
 
-def heads(model: nn.Module, *inputs: Any, **options: Any) -> HeadTable:
+def heads(model: nn.Module | Recorded, *inputs: Any, **options: Any) -> HeadTable:
     """Find saturated and uniform attention heads: run ``model(*inputs, **options)`` once and measure every head.
+
+    model: a model, or a `regard.Recording` of one, which is measured without another run. inputs, options: what the
+    model is called with. What a tokenizer returns may be given as it is, and is called as ``model(**inputs)``.
 
     A head whose weights are nearly one-hot is saturated: the Jacobian of its softmax vanishes, so that hardly any
     gradient reaches its queries and keys, and small changes flip it. A head that gives every key the same weight is
@@ -77,10 +79,11 @@ def heads(model: nn.Module, *inputs: Any, **options: Any) -> HeadTable:
     - "fine": none of these
 
     Layers that are measured: `torch.nn.MultiheadAttention`, also inside `torch.nn.TransformerEncoder` in eval, whose
-    fast path is switched off for this one run, and every layer that returns `regard.Weights`. Hidden keys do not count,
-    and neither do queries that are padding (in torch's self-attention with key_padding_mask). Hard attention is judged
-    by the softmax that it chooses from. Weights are those before dropout. The model runs in the mode that it is in,
-    training or eval, with gradients or without, and is not changed.
+    fast path is switched off for this one run, every layer that returns `regard.Weights`, and in models of Hugging Face
+    all that `regard.record` observes. Hidden keys do not count, and neither do queries that are padding (in torch's
+    self-attention with key_padding_mask). Hard attention is judged by the softmax that it chooses from. Weights are
+    those before dropout. The model runs in the mode that it is in, training or eval, with gradients or without, and is
+    not changed.
 
     >>> import torch
     >>> from regard import analysis
@@ -92,6 +95,13 @@ def heads(model: nn.Module, *inputs: Any, **options: Any) -> HeadTable:
     >>> analysis.heads(layer, x, x, x).column("verdict")
     ('uniform', 'saturated')
     """
+    if not isinstance(model, nn.Module):
+        return _heads_of_recording(model, inputs, options)
+    inputs, options = _call_arguments(model, inputs, options)
+    if is_hugging_face(model):
+        with record(model) as recording:
+            model(*inputs, **options)
+        return _heads_of_recording(recording, (), {})
     observer = _HeadObserver()
     with ExitStack() as stack:
         stack.enter_context(no_fast_path())
@@ -102,6 +112,47 @@ def heads(model: nn.Module, *inputs: Any, **options: Any) -> HeadTable:
     if not observer.rows:
         raise ChoiceError(_no_heads(model))
     return HeadTable(tuple(observer.rows))
+
+
+@torch.no_grad()
+def _heads_of_recording(recording: Any, inputs: tuple[Any, ...], options: dict[str, Any]) -> HeadTable:
+    if not isinstance(recording, Recorded):
+        raise DtypeError(f"heads takes a model or a recording of one, {type(recording).__name__} came")
+    if inputs or options:
+        raise ChoiceError("a recording has run already: heads(recording) takes no inputs, heads(model, ...) does")
+    chosen, rows = layer_weights(recording), list[HeadRow]()
+    several = {layer.name for layer in recording.layers if len(layer.steps) > 1}
+    with progress("measuring heads", len(chosen)) as advance:
+        for layer in chosen:
+            label = f"{layer.layer} (step {layer.step})" if layer.layer in several else layer.layer
+            rows += _measure(label, layer.weights, None, query_positions(layer.weights, cross=layer.cross).real)
+            advance()
+    return HeadTable(tuple(rows))
+
+
+def _call_arguments(
+    model: nn.Module, inputs: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments for a call of the model. A single dict is spread if its names are those of the model's arguments."""
+    if len(inputs) != 1 or not isinstance(inputs[0], Mapping):
+        return inputs, options
+    given = dict(inputs[0])
+    if not (is_hugging_face(model) or set(given) <= set(inspect.signature(model.forward).parameters)):
+        return inputs, options
+    return (), {**{name: _batch(name, value) for name, value in given.items()}, **options}
+
+
+def _batch(name: str, value: Any) -> Any:
+    """Lists of token ids as a tensor (batch, tokens), which tokenizers return only when they are asked to."""
+    if not isinstance(value, list | np.ndarray):
+        return value
+    try:
+        tensor = torch.as_tensor(value)
+    except (TypeError, ValueError) as error:
+        raise ShapeError(
+            f"{name} holds texts of different length: ask for tokenizer(texts, padding=True, return_tensors='pt')"
+        ) from error
+    return tensor.unsqueeze(0) if tensor.dim() == 1 else tensor
 
 
 class _HeadObserver:
@@ -118,9 +169,16 @@ class _HeadObserver:
         def measure(module: Any, args: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
             returned = [w for w in returned_weights(output) if not any(w is other for other in self.seen)]
             self.seen += returned
-            if isinstance(module, nn.MultiheadAttention):
+            if type(module).forward in KNOWN_FORWARDS:
                 weights, real = call_weights(module, args, options)
                 self._add(name, weights, module.num_heads, real)
+            elif isinstance(module, nn.MultiheadAttention) and not returned:
+                warnings.warn(
+                    f"{name} is not measured: {type(module).__name__} is a subclass of MultiheadAttention with a "
+                    f"forward of its own; rg.record(model) observes what it calls",
+                    IncompleteRecordingWarning,
+                    stacklevel=2,
+                )
             else:
                 for weights in returned:
                     self._add(name, weights, _declared_heads(module), None)
@@ -142,7 +200,7 @@ def _declared_heads(module: nn.Module) -> int | None:
 
 
 def _measure(
-    layer: str, weights: Weights, count: int | None, real: Bool[Tensor, "batch 1 queries"] | None
+    layer: str, weights: Weights, count: int | None, real: Bool[Tensor, "... queries"] | None
 ) -> list[HeadRow]:
     """One row for each head. Heads are axis -3 of four dimensions or more, or of three if `count` says so."""
     spec = weights.spec
@@ -193,5 +251,6 @@ def _no_heads(model: nn.Module) -> str:
     found = f"it has {', '.join(idle)}, which did not run" if idle else "it has no such layer that ran"
     return (
         f"heads looks for torch.nn.MultiheadAttention and for layers that return regard.Weights, and of "
-        f"{type(model).__name__} nothing can be told: {found}"
+        f"{type(model).__name__} nothing can be told: {found}. Attention that is computed in other ways is observed by "
+        f"rg.record(model): give heads the recording"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -37,10 +38,12 @@ class LayerWeights(NamedTuple):
 
     @property
     def key_tokens(self) -> TokenAxis:
+        """The tokens that the keys are."""
         return TokenAxis(self.layer, self.step, self.weights.shape[-1], self.cross)
 
     @property
     def heads(self) -> int:
+        """Number of heads."""
         return head_count(self.weights)
 
     @property
@@ -49,7 +52,22 @@ class LayerWeights(NamedTuple):
         return self.weights.shape[:-2].numel() // self.heads
 
 
-def layer_weights(recording: Recorded, layers: Patterns = None, step: int | None = None) -> Iterator[LayerWeights]:
+@dataclass(frozen=True)
+class ChosenLayers:
+    """Layers of a recording in some steps; the weights of each are loaded when the iteration reaches it."""
+
+    recording: Recorded
+    calls: tuple[tuple[Any, int], ...]  # layer and step
+
+    def __len__(self) -> int:
+        return len(self.calls)
+
+    def __iter__(self) -> Iterator[LayerWeights]:
+        for layer, step in self.calls:
+            yield LayerWeights(layer.name, step, self.recording[layer.name, step], bool(layer.cross))
+
+
+def layer_weights(recording: Recorded, layers: Patterns = None, step: int | None = None) -> ChosenLayers:
     """Weights of the chosen layers, in the order in which they were called."""
     chosen = [layer for layer in recording.layers if _matches(layer.name, layers)]
     if not chosen:
@@ -58,13 +76,12 @@ def layer_weights(recording: Recorded, layers: Patterns = None, step: int | None
     steps = sorted({number for layer in chosen for number in layer.steps})
     if step is not None and step not in steps:
         raise ChoiceError(f"step={step} was not recorded; the steps are {', '.join(map(str, steps))}")
-    for number in steps if step is None else (step,):
-        for layer in chosen:
-            if number in layer.steps:
-                yield LayerWeights(layer.name, number, recording[layer.name, number], bool(layer.cross))
+    numbers = steps if step is None else (step,)
+    calls = tuple((layer, number) for number in numbers for layer in chosen if number in layer.steps)
+    return ChosenLayers(recording, calls)
 
 
-def one_step(recording: Recorded, layers: Patterns, step: int | None) -> Iterator[LayerWeights]:
+def one_step(recording: Recorded, layers: Patterns, step: int | None) -> ChosenLayers:
     """Weights of the chosen layers in one step, which must be named if the recording has several."""
     steps = sorted({number for layer in recording.layers for number in layer.steps})
     if step is None and len(steps) > 1:
@@ -82,6 +99,7 @@ def _matches(name: str, patterns: Patterns) -> bool:
 
 
 def head_count(weights: Weights) -> int:
+    """Number of heads: the length of axis -3 if there are four dimensions or more, else 1."""
     return weights.shape[-3] if weights.ndim > 3 else 1
 
 

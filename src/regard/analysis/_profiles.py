@@ -21,18 +21,14 @@ from regard.analysis._layer_weights import (
 )
 from regard.analysis._query_positions import QueryPositions, query_positions
 from regard.analysis._reducers import WeightAmong, WeightAt
-from regard.analysis._table import HeadwiseTable
+from regard.analysis._table import HeadwiseTable, Row
+from regard.display.progress import progress
 from regard.engine.reducers import Entropy, LogSumExp, MeanDistance, MeanScore, Reducer, SquaredWeight
 from regard.normalisers import Softmax
 from regard.operands import NEVER
 from regard.weights import matrix_of
 
 MEASURES = ("entropy", "saturation", "distance", "first", "previous", "itself", "separators")
-
-
-def printed_measures(separators: Sequence[float]) -> tuple[str, ...]:
-    """The measures that a table prints: separators only if some were given."""
-    return MEASURES if not all(map(math.isnan, separators)) else MEASURES[:-1]
 
 
 class ProfileRow(NamedTuple):
@@ -50,11 +46,17 @@ class ProfileRow(NamedTuple):
     separators: float  # weight on the tokens that were given as separators
 
 
-@dataclass(frozen=True)
-class ProfileTable(HeadwiseTable[ProfileRow]):
-    """Head profiles, one row for a head: iterate over rows, take a column, print it, or use `to_dict()` for a frame."""
+class MeasureTable(HeadwiseTable[Row]):
+    """A table of the measures of `profiles`; the weight on separators is shown only if some were given."""
 
-    rows: tuple[ProfileRow, ...]
+    def _shown_columns(self) -> Sequence[str]:
+        unknown = all(map(math.isnan, self.column("separators")))
+        return [name for name in self.columns if name != "separators" or not unknown]
+
+
+@dataclass(frozen=True, repr=False)
+class ProfileTable(MeasureTable[ProfileRow]):
+    """Head profiles, one row for a head: iterate over rows, take a column, sort, print, or make a data frame."""
 
     columns: ClassVar[tuple[str, ...]] = ProfileRow._fields
 
@@ -62,17 +64,7 @@ class ProfileTable(HeadwiseTable[ProfileRow]):
         """The `count` heads with the largest numbers in a column, largest first."""
         self.column(by)
         known = [row for row in self.rows if not math.isnan(getattr(row, by))]
-        return ProfileTable(tuple(sorted(known, key=lambda row: -getattr(row, by))[:count]))
-
-    def __str__(self) -> str:
-        names = printed_measures(self.column("separators"))
-        width = self._layer_width
-        head = f"{'layer':<{width}}{'step':>6}{'head':>6}" + "".join(f"{name:>12}" for name in names)
-        lines = (
-            f"{row.layer:<{width}}{row.step:>6}{row.head:>6}" + "".join(f"{getattr(row, x):>12.4f}" for x in names)
-            for row in self.rows
-        )
-        return "\n".join([head, *lines])
+        return self._with_rows(sorted(known, key=lambda row: -getattr(row, by))[:count])
 
 
 def profiles(
@@ -107,8 +99,11 @@ def profiles(
     (2, ('self_attn',))
     """
     rows: list[ProfileRow] = []
-    for layer in layer_weights(recording, layers, step):
-        rows += _rows(layer, separator_flags(recording, layer, separators))
+    chosen = layer_weights(recording, layers, step)
+    with progress("profiling heads", len(chosen)) as advance:
+        for layer in chosen:
+            rows += _rows(layer, separator_flags(recording, layer, separators))
+            advance()
     return ProfileTable(tuple(rows))
 
 
@@ -142,7 +137,7 @@ def _measures(
         reducers |= {"lse": LogSumExp(), "score": MeanScore()} if softmax else {"entropy": Entropy()}
     if marks is not None:
         reducers = {"separators": WeightAmong(marks), **reducers}
-    results = dict(zip(reducers, matrix_of(weights).survey(list(reducers.values())), strict=True))
+    results = dict(zip(reducers, matrix_of(weights).fold(list(reducers.values())), strict=True))
     if softmax:
         lse = results.pop("lse")
         results["entropy"] = torch.where(lse == NEVER, 0.0, (lse - results.pop("score")).clamp_min(0))

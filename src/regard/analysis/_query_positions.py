@@ -35,7 +35,7 @@ class QueryPositions:
 
 @torch.no_grad()
 def query_positions(weights: Weights, *, cross: bool) -> QueryPositions:
-    """Where the queries stand among the keys, and which of them are padding.
+    """Positions of the queries among the keys, and which queries are padding.
 
     In self attention query i of n stands at key i + m - n: earlier keys came from a cache. A query is padding if it may
     not see its own token, because models hide padding from every query. In cross attention all queries are real.

@@ -11,7 +11,9 @@ from torch import Tensor
 
 from regard.analysis._layer_weights import LayerWeights, Patterns, Recorded, by_head, layer_weights
 from regard.analysis._query_positions import query_positions
-from regard.analysis._table import Table
+from regard.analysis._table import Formats, Table
+from regard.display.progress import progress
+from regard.display.text_table import one_line
 from regard.errors import ChoiceError
 
 PER = ("recording", "layer", "head")
@@ -27,23 +29,15 @@ class ReceiverRow(NamedTuple):
     share: float  # mean over queries of the weight on this token
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ReceiverTable(Table[ReceiverRow]):
     """Tokens with the largest shares of attention, largest first within each head, layer or recording."""
 
-    rows: tuple[ReceiverRow, ...]
-
     columns: ClassVar[tuple[str, ...]] = ReceiverRow._fields
-
-    def __str__(self) -> str:
-        wide, width = (max([len(name), *map(len, self.column(name))]) for name in ("layer", "token"))
-        head = f"{'layer':<{wide}}{'head':>6}{'position':>10}  {'token':<{width}}{'share':>10}"
-        lines = (
-            f"{row.layer or 'all':<{wide}}{row.head if row.head >= 0 else 'all':>6}{row.position:>10}  "
-            f"{row.token:<{width}}{row.share:>10.4f}"
-            for row in self.rows
-        )
-        return "\n".join([head, *lines])
+    _formats: ClassVar[Formats] = {
+        "layer": lambda name: one_line(name) or "all",
+        "head": lambda number: str(number) if number >= 0 else "all",
+    }
 
 
 def receivers(
@@ -73,7 +67,11 @@ def receivers(
     if per not in PER:
         raise ChoiceError(f"per is one of {', '.join(PER)}, not {per!r}")
     chosen = list(layer_weights(recording, layers, step))
-    shares = [_shares(layer, sequence) for layer in chosen]
+    shares: list[Tensor] = []
+    with progress("summing weights", len(chosen)) as advance:
+        for layer in chosen:
+            shares.append(_shares(layer, sequence))
+            advance()
     rows: list[ReceiverRow] = []
     if per == "recording":
         if len({share.shape[-1] for share in shares}) > 1:

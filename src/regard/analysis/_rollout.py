@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import torch
@@ -11,7 +11,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.analysis._layer_weights import LayerWeights, Patterns, Recorded, by_head, one_step
-from regard.analysis._table import PRINTED_ROWS, Table
+from regard.analysis._table import Table
+from regard.display.progress import progress
 from regard.errors import ChoiceError
 from regard.weights import Weights
 
@@ -24,29 +25,29 @@ class TokenRow(NamedTuple):
     share: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TokenTable(Table[TokenRow]):
-    """Tokens in their order with their shares; `depths` are the shares after each layer, (layers, tokens)."""
+    """Tokens in their order with their shares; `depths` are the shares after each layer, (layers, tokens).
 
-    rows: tuple[TokenRow, ...]
+    Where there is no room for all tokens, those with the largest shares are shown, largest first.
+    """
+
     depths: Float[Tensor, "layers tokens"]
     layers: tuple[str, ...]
+    in_text_order: bool = True  # False for rows that were sorted or chosen
 
     columns: ClassVar[tuple[str, ...]] = TokenRow._fields
 
     def most(self, count: int) -> TokenTable:
         """The `count` tokens with the largest shares, largest first."""
         ranked = sorted(self.rows, key=lambda row: -row.share)
-        return TokenTable(tuple(ranked[:count]), self.depths, self.layers)
+        return self._with_rows(ranked[:count])
 
-    def __str__(self) -> str:
-        width = max([len("token"), *(len(row.token) for row in self.rows)])
-        shown = self.rows if len(self.rows) <= PRINTED_ROWS else self.most(PRINTED_ROWS).rows
-        lines = [f"{row.position:>8}  {row.token:<{width}}{row.share:>10.4f}" for row in shown]
-        left = len(self.rows) - len(shown)
-        return "\n".join(
-            [f"{'position':>8}  {'token':<{width}}{'share':>10}", *lines, *([f"... {left} more"] if left else [])]
-        )
+    def _shown_rows(self, count: int) -> Sequence[TokenRow]:
+        return self.most(count).rows if len(self) > count and self.in_text_order else self.rows[:count]
+
+    def _with_rows(self, rows: Sequence[TokenRow]) -> TokenTable:
+        return replace(self, rows=tuple(rows), in_text_order=False)
 
 
 def rollout(
@@ -138,9 +139,11 @@ def _propagate(
     vector = torch.zeros(batch, n, dtype=torch.float64)
     vector[sequence, token] = 1.0
     depths: list[Tensor] = []
-    for layer in stack:
-        vector = _through_layer(layer.weights, vector, residual, transposed=transposed)
-        depths.append(vector[sequence])
+    with progress("multiplying layers", len(stack)) as advance:
+        for layer in stack:
+            vector = _through_layer(layer.weights, vector, residual, transposed=transposed)
+            depths.append(vector[sequence])
+            advance()
     labels, shares = stack[0].key_tokens.labels(recording, sequence), depths[-1].tolist()
     rows = (TokenRow(i, label, share) for i, (label, share) in enumerate(zip(labels, shares, strict=True)))
     return TokenTable(tuple(rows), torch.stack(depths), tuple(layer.layer for layer in stack))

@@ -9,8 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard import scores
-from regard.analysis._table import Table
+from regard.analysis._table import Formats, Table, Titles
 from regard.attention import attend
+from regard.display.progress import progress
 from regard.errors import ChoiceError
 
 POWERS_OF_TWO = tuple(2**i for i in range(11))
@@ -30,33 +31,25 @@ class SaturationRow(NamedTuple):
     gradient: float  # norm of d output / d scores for one row
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SaturationTable(Table[SaturationRow]):
-    """Saturation by d_k: iterate over rows, take a column, print it, or use `to_dict()` for a data frame."""
+    """Saturation by d_k: iterate over rows, take a column, sort, print, or make a data frame."""
 
-    rows: tuple[SaturationRow, ...]
     keys: int
 
     columns: ClassVar[tuple[str, ...]] = SaturationRow._fields
+    _titles: ClassVar[Titles] = {"scaled": "score"}
+    _formats: ClassVar[Formats] = {"scaled": lambda scaled: "q.k/sqrt(d_k)" if scaled else "q.k"}
 
     @property
     def scaled(self) -> "SaturationTable":
         """The rows with scores divided by sqrt(d_k)."""
-        return SaturationTable(tuple(row for row in self.rows if row.scaled), self.keys)
+        return self._with_rows([row for row in self.rows if row.scaled])
 
     @property
     def unscaled(self) -> "SaturationTable":
         """The rows with plain dot products."""
-        return SaturationTable(tuple(row for row in self.rows if not row.scaled), self.keys)
-
-    def __str__(self) -> str:
-        head = f"{'d_k':>5}  {'score':<13}" + "".join(f"{name:>11}" for name in SaturationRow._fields[2:])
-        return "\n".join([head, *map(_line, self.rows)])
-
-
-def _line(row: SaturationRow) -> str:
-    name = "q.k/sqrt(d_k)" if row.scaled else "q.k"
-    return f"{row.d_k:>5}  {name:<13}" + "".join(f"{value:>11.4f}" for value in row[2:])
+        return self._with_rows([row for row in self.rows if not row.scaled])
 
 
 def saturation(
@@ -81,10 +74,12 @@ def saturation(
         raise ChoiceError(f"d_k must hold lengths of at least 1, {d_k} came")
     generator = torch.Generator().manual_seed(seed)
     rows: list[SaturationRow] = []
-    for size in d_k:
-        shapes = (queries, size), (keys, size), (keys, 1)
-        q, k, v = (torch.randn(trials, *shape, generator=generator, dtype=torch.float64) for shape in shapes)
-        rows += [_measure(q, k, v, scaled=False), _measure(q, k, v, scaled=True)]
+    with progress("measuring saturation", len(d_k)) as advance:
+        for size in d_k:
+            shapes = (queries, size), (keys, size), (keys, 1)
+            q, k, v = (torch.randn(trials, *shape, generator=generator, dtype=torch.float64) for shape in shapes)
+            rows += [_measure(q, k, v, scaled=False), _measure(q, k, v, scaled=True)]
+            advance()
     return SaturationTable(tuple(rows), keys)
 
 

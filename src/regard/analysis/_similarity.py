@@ -13,11 +13,12 @@ from torch import Tensor
 
 from regard.analysis._layer_weights import LayerWeights, Patterns, Recorded, by_head, head_count, one_step
 from regard.analysis._query_positions import query_positions
-from regard.analysis._table import PRINTED_ROWS, Table
+from regard.analysis._table import Table, Titles
+from regard.display.progress import progress
 from regard.errors import ChoiceError
 from regard.weights import Weights
 
-BUDGET = 1 << 24  # weights that are held at a time, of all heads together
+WEIGHTS_AT_ONCE = 1 << 24  # weights in memory at a time, of all heads together: 64 MB in float32
 REDUNDANT = 0.95  # similarity from which on a head is called redundant
 
 
@@ -31,19 +32,19 @@ class SimilarRow(NamedTuple):
     similarity: float  # mean over queries of the cosine between their rows: 1 = the same weights
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SimilarTable(Table[SimilarRow]):
     """All pairs of heads, the most similar first; `matrix` has all similarities, (heads, heads) in order of `heads`."""
 
-    rows: tuple[SimilarRow, ...]
     heads: tuple[tuple[str, int], ...]
     matrix: Tensor
 
     columns: ClassVar[tuple[str, ...]] = SimilarRow._fields
+    _titles: ClassVar[Titles] = {"other_layer": "like layer", "other_head": "head"}
 
     def most(self, count: int) -> SimilarTable:
         """The `count` most similar pairs."""
-        return SimilarTable(self.rows[:count], self.heads, self.matrix)
+        return self._with_rows(self.rows[:count])
 
     def redundant(self, threshold: float = REDUNDANT) -> SimilarTable:
         """Heads that repeat an earlier head, each paired with the kept head that it is most similar to.
@@ -59,20 +60,10 @@ class SimilarTable(Table[SimilarRow]):
                 redundant.append(self._row(number, twin))
             else:
                 kept.append(number)
-        return SimilarTable(tuple(redundant), self.heads, self.matrix)
+        return self._with_rows(redundant)
 
     def _row(self, one: int, two: int) -> SimilarRow:
         return SimilarRow(*self.heads[one], *self.heads[two], float(self.matrix[one, two]))
-
-    def __str__(self) -> str:
-        width = max([len("layer"), len("like layer"), *(len(name) for name, _ in self.heads)])
-        head = f"{'layer':<{width}}{'head':>6}  {'like layer':<{width}}{'head':>6}{'similarity':>12}"
-        lines = [
-            f"{r.layer:<{width}}{r.head:>6}  {r.other_layer:<{width}}{r.other_head:>6}{r.similarity:>12.4f}"
-            for r in self.rows[:PRINTED_ROWS]
-        ]
-        left = len(self.rows) - len(lines)
-        return "\n".join([head, *lines, *([f"... and {left} more pairs"] if left else [])])
 
 
 def similar(recording: Recorded, *, layers: Patterns = None, step: int | None = None) -> SimilarTable:
@@ -127,12 +118,15 @@ def mean_cosines(all_weights: Sequence[Weights], real: Bool[Tensor, "batch queri
     count = sum(head_count(weights) for weights in all_weights)
     total = torch.zeros(count, count, dtype=torch.float64)
     shared = torch.zeros_like(total)
-    for low, high in _row_blocks(all_weights):
-        rows = torch.cat([_unit_rows(weights, low, high, real) for weights in all_weights])  # (heads, rows, m)
-        seen = rows.any(-1).double()
-        flat = rows.flatten(1)
-        total += (flat @ flat.mT).double()
-        shared += seen @ seen.mT
+    blocks = list(_row_blocks(all_weights))
+    with progress("comparing heads", len(blocks)) as advance:
+        for low, high in blocks:
+            rows = torch.cat([_unit_rows(weights, low, high, real) for weights in all_weights])  # (heads, rows, m)
+            seen = rows.any(-1).double()
+            flat = rows.flatten(1)
+            total += (flat @ flat.mT).double()
+            shared += seen @ seen.mT
+            advance()
     return (total / shared.clamp_min(1)).clamp(0, 1)
 
 
@@ -140,7 +134,7 @@ def _row_blocks(all_weights: Sequence[Weights]) -> Iterator[tuple[int, int]]:
     """Ranges of queries whose weights, of all heads, fit into the budget."""
     n = all_weights[0].shape[-2]
     numbers = sum(weights.shape[:-2].numel() * weights.shape[-1] for weights in all_weights)  # in one row of all
-    step = max(1, BUDGET // max(1, numbers))
+    step = max(1, WEIGHTS_AT_ONCE // max(1, numbers))
     return ((low, min(low + step, n)) for low in range(0, n, step))
 
 
