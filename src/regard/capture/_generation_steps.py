@@ -1,75 +1,112 @@
 """Calls of one layer during generation with a cache, joined into one call.
 
-A generating model calls a layer once for every new token. A later call has all keys of the earlier one, or the last of
+A generating model calls a layer for every new token. A later call has all keys of the earlier one, or the last of
 them with a sliding window, and one new key for each new query; in cross attention it has the same keys again. So every
 key is stored once, and queries are appended.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
 from regard.capture._mask_form import MaskForm, from_ranges, recognise
 from regard.capture._observed_call import ObservedCall
+from regard.capture._output_check import PooledOutput, require_equal
 from regard.capture._score_bias import ScoreBias, read_bias
 from regard.errors import RecordError
+from regard.operands import broadcast_shapes
 
 
 class GenerationSteps:
     """The calls of one layer so far."""
 
-    def __init__(self, first: ObservedCall) -> None:
-        self.calls = [first]
-        self.key = first.key  # of all calls, each once
-        self.shifts = [0]  # index of each call's first key among all keys
-        self.widths = [first.key.shape[-2]]  # number of keys of each call
+    def __init__(self, check: str) -> None:
+        self.check = check  # how the first call was checked
+        self.calls: list[ObservedCall] = []  # each with the keys that are new in it
+        self.passes: list[int] = []  # number of the forward pass of each call
+        self.shifts: list[int] = []  # index of each call's first key among all keys
+        self.widths: list[int] = []  # number of keys of each call
+        self.total = 0  # number of keys of all calls, each counted once
+        self._keys: Tensor | None = None  # of the last call
+        self._watched: Any = None  # its values and output
 
-    def append(self, name: str, call: ObservedCall) -> None:
-        old = self._known_keys(call)
-        if old is None:
-            raise RecordError(
-                f"{name!r} was called again with keys that do not continue those of the call before (beam search puts "
-                f"them into another order): record generate() with num_beams=1, or forward passes one by one"
-            )
+    def append(self, call: ObservedCall, watched: Any, number: int, order: Int[Tensor, " batch"] | None) -> None:
+        """Add the call of a forward pass whose sequences continue those of the pass before in this order."""
+        known = 0 if self._keys is None else self._known_keys(call, self._keys if order is None else self._keys[order])
         width = call.key.shape[-2]
-        self.key = torch.cat([self.key, call.key[..., old:, :]], -2)
+        self.calls.append(replace(call, key=call.key[..., known:, :].clone()))  # a view would keep all keys
+        self.passes.append(number)
+        self.total += width - known
         self.widths.append(width)
-        self.shifts.append(self.key.shape[-2] - width)
-        self.calls.append(replace(call, key=call.key[..., :0, :]))
+        self.shifts.append(self.total - width)
+        self._keys, self._watched = call.key, watched
 
-    def _known_keys(self, call: ObservedCall) -> int | None:
-        """How many of the call's first keys are the last keys of all; None if it does not continue them."""
-        n, m, have = call.query.shape[-2], call.key.shape[-2], self.key.shape[-2]
-        for old in (m - n, m):
-            if 0 <= old <= have and torch.equal(self.key[..., have - old :, :], call.key[..., :old, :]):
-                return old
-        return None
+    def _known_keys(self, call: ObservedCall, keys: Float[Tensor, "batch key_heads keys dim"]) -> int:
+        """Number of the call's first keys that are the last ones of the call before.
 
-    def joined(self) -> ObservedCall:
-        """All calls as one, with the rows of every call one after another."""
+        All of them in cross attention, which does not grow; else all but one for each query. One at least is needed:
+        no keys at all continue anything.
+        """
+        n, m, have = call.query.shape[-2], call.key.shape[-2], keys.shape[-2]
+        for known in (m,) if call.cross else (m - n, m):
+            if 0 < known <= have and torch.equal(keys[..., have - known :, :], call.key[..., :known, :]):
+                return known
+        raise RecordError(
+            f"it was called again, during generate(), with keys ({m} of them) that do not continue those of the call "
+            f"before ({have}): record forward passes one by one, or generate(use_cache=False)"
+        )
+
+    def joined(self, rows: Mapping[int, Int[Tensor, " sequences"]] | None) -> ObservedCall:
+        """All calls as one, with the rows of every call one after another.
+
+        rows: for beam search, the sequences of each pass that are kept, as `Generation.chosen_rows` has them.
+        """
+        if rows is not None:
+            calls = zip(self.calls, self.passes, self.widths, strict=True)
+            self.calls = [_chosen(call, number, width, rows) for call, number, width in calls]
         if len(self.calls) == 1:
             return self.calls[0]
-        query = torch.cat([call.query for call in self.calls], -2)
+        query, key = (torch.cat([getattr(call, name) for call in self.calls], -2) for name in ("query", "key"))
         statistics = [call.lse for call in self.calls if call.lse is not None]
         lse = torch.cat(statistics, -1) if len(statistics) == len(self.calls) else None
         visible = self._range_form() or recognise(self._dense())
-        return replace(self.calls[0], query=query, key=self.key, visible=visible, bias=self._bias(visible), lse=lse)
+        return replace(self.calls[0], query=query, key=key, visible=visible, bias=self._bias(visible), lse=lse)
+
+    def check_last_row(
+        self, joined: ObservedCall, head: int, rows: Mapping[int, Int[Tensor, " sequences"]] | None
+    ) -> None:
+        """Compare the last row of the joined call with the output that it belongs to; head: that of its first head."""
+        if not isinstance(self._watched, PooledOutput) or self.calls[-1].dropout or len(self.calls) == 1:
+            return
+        origin = torch.arange(joined.query.shape[0]) if rows is None else rows[self.passes[-1]]
+        alive = (origin >= 0).nonzero()
+        if len(alive):
+            sequence = int(alive[0])
+            columns = slice(self.shifts[-1], self.shifts[-1] + self.widths[-1])
+            error = self._watched.last_row_error(joined, (sequence, int(origin[sequence])), head, columns)
+            require_equal(error, joined.query.dtype)
+
+    @property
+    def _device(self) -> torch.device:
+        return self.calls[0].query.device
 
     def _range_form(self) -> MaskForm | None:
         """The mask as one range of keys for each row and one set of hidden keys, if that is exact."""
-        total = self.key.shape[-2]
-        keys = torch.ones(1, 1, total, dtype=torch.bool, device=self.key.device)
+        total = self.total
+        keys = torch.ones(1, 1, total, dtype=torch.bool, device=self._device)
         starts: list[Tensor] = []
         stops: list[Tensor] = []
         for call, shift, width in zip(self.calls, self.shifts, self.widths, strict=True):
             if call.visible.pairs is not None:
                 return None
-            start, stop = call.visible.ranges(call.query.shape[-2], width, self.key.device)
+            start, stop = call.visible.ranges(call.query.shape[-2], width, self._device)
             starts.append(start + shift)
             stops.append(stop + shift)
             if call.visible.keys is not None:
@@ -77,7 +114,7 @@ class GenerationSteps:
                 keys = keys & own
         if not self._all_hide_as(keys):
             return None
-        lead = torch.broadcast_shapes(*(edge.shape[:2] for edge in (*starts, *stops)))
+        lead = broadcast_shapes(*(edge.shape[:2] for edge in (*starts, *stops)))
         start, stop = (torch.cat([e.expand(*lead, -1) for e in edges], -1) for edges in (starts, stops))
         return from_ranges(start, stop, None if bool(keys.all()) else keys, total)
 
@@ -92,24 +129,38 @@ class GenerationSteps:
 
     def _dense(self) -> Bool[Tensor, "batch heads queries keys"]:
         """The whole mask, for those that have no short form."""
-        total = self.key.shape[-2]
+        total = self.total
         rows: list[Tensor] = []
         for call, shift, width in zip(self.calls, self.shifts, self.widths, strict=True):
-            seen = call.visible.dense(call.query.shape[-2], width, self.key.device)
+            seen = call.visible.dense(call.query.shape[-2], width, self._device)
             rows.append(pad(seen, (shift, total - shift - width)))
-        lead = torch.broadcast_shapes(*(row.shape[:2] for row in rows))
+        lead = broadcast_shapes(*(row.shape[:2] for row in rows))
         return torch.cat([row.expand(*lead, -1, -1) for row in rows], -2)
 
     def _bias(self, visible: MaskForm) -> ScoreBias | None:
         """The biases of all rows as one; it is read anew, since most are a table of distances."""
         if all(call.bias is None for call in self.calls):
             return None
-        total = self.key.shape[-2]
+        total = self.total
         rows: list[Tensor] = []
         for call, shift, width in zip(self.calls, self.shifts, self.widths, strict=True):
             n = call.query.shape[-2]
-            numbers = self.key.new_zeros(1, 1, n, width) if call.bias is None else call.bias.dense(n, width)
+            numbers = call.query.new_zeros(1, 1, n, width) if call.bias is None else call.bias.dense(n, width)
             rows.append(pad(numbers.expand(-1, -1, n, -1), (shift, total - shift - width)))
-        lead = torch.broadcast_shapes(*(row.shape[:2] for row in rows))
+        lead = broadcast_shapes(*(row.shape[:2] for row in rows))
         numbers = torch.cat([row.expand(*lead, -1, -1) for row in rows], -2)
         return read_bias(numbers, visible.dense(numbers.shape[-2], total, numbers.device))
+
+
+def _chosen(call: ObservedCall, number: int, width: int, rows: Mapping[int, Int[Tensor, " sequences"]]) -> ObservedCall:
+    """The call of the sequences that beam search returned; those that had ended before see nothing in it."""
+    count = len(next(iter(rows.values())))
+    if number not in rows:  # the encoder, which ran before there were beams
+        return call.of_sequences(torch.arange(count) // (count // call.query.shape[0]))
+    index = rows[number].to(call.query.device)
+    chosen = call.of_sequences(index.clamp_min(0))
+    if bool((index >= 0).all()):
+        return chosen
+    start, stop = chosen.visible.ranges(call.query.shape[-2], width, call.query.device)
+    stop = torch.where(index[:, None, None] >= 0, stop, 0)
+    return replace(chosen, visible=replace(chosen.visible, start=torch.zeros_like(stop) + start, stop=stop))

@@ -6,24 +6,25 @@ keys that no query sees. A mask that is none of these is kept bit by bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
 
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from regard import masks
 from regard.masks import Mask
+from regard.operands import broadcast_shapes
 
-COMPARED_ROWS = 256  # rows of a mask that are compared at a time
+COMPARED_ROWS = 256  # rows of a mask or a bias that are compared at a time
 
 
 @dataclass(frozen=True, eq=False)
 class MaskForm:
-    """Which of m keys each of n queries sees: the pairs that all given fields allow; without any, every pair."""
+    """The keys, of m, that each of n queries sees: the pairs that all fields allow; without any field, every pair."""
 
     left: int | None = None  # j >= i + offset - left
     right: int | None = None  # j <= i + offset + right
@@ -37,6 +38,25 @@ class MaskForm:
     @property
     def is_banded(self) -> bool:
         return self.left is not None or self.right is not None
+
+    @property
+    def kind(self) -> tuple[bool, ...]:
+        """True for each field that restricts the mask: two masks of one kind have the same fields."""
+        fields = (self.left, self.right, self.start, self.keys, self.pairs)
+        return self.offset != 0, *(field is not None for field in fields)
+
+    def map(self, change: Callable[[Tensor | None], Tensor | None]) -> MaskForm:
+        """The form with each of its tensors changed."""
+        return replace(self, **{name: change(getattr(self, name)) for name in ("start", "stop", "keys", "pairs")})
+
+    def hidden_rows(
+        self, batch: int, heads: slice, rows: slice, m: int, device: torch.device
+    ) -> Bool[Tensor, "#heads rows keys"] | None:
+        """Hidden pairs of some rows, of one sequence and some heads; None if every pair is visible."""
+        if not any(self.kind):
+            return None
+        cut = self.map(lambda tensor: tensor if tensor is None else of_sequence_and_heads(tensor, batch, heads))
+        return ~_dense_rows(cut, rows, m, device)[0]
 
     def mask(self, n: int, m: int) -> Mask | None:
         """The term of `regard.masks` for weights (batch, heads, n, m); None if everything is visible."""
@@ -78,13 +98,13 @@ class MaskForm:
         if self.keys is None:
             return start >= stop
         before = torch.nn.functional.pad(self.keys.cumsum(-1), (1, 0))  # visible keys before each key
-        lead = torch.broadcast_shapes(start.shape[:-1], before.shape[:-1])
-        seen = [before.expand(*lead, -1).gather(-1, edge.expand(*lead, -1)) for edge in (start, stop)]
-        return seen[1] <= seen[0]
+        lead = broadcast_shapes(start.shape[:-1], before.shape[:-1])
+        before_edges = [before.expand(*lead, -1).gather(-1, edge.expand(*lead, -1)) for edge in (start, stop)]
+        return before_edges[1] <= before_edges[0]
 
     def dense(self, n: int, m: int, device: torch.device) -> Bool[Tensor, "batch heads queries keys"]:
         """The whole mask."""
-        return _dense_rows(self, 0, n, m, device)
+        return _dense_rows(self, slice(0, n, 1), m, device)
 
 
 def recognise(visible: Bool[Tensor, "batch heads queries keys"]) -> MaskForm:
@@ -132,22 +152,22 @@ def _edges(
     """First visible key of each query, and one behind its last; 0 and 0 where it sees none."""
     m = visible.shape[-1]
     bytes_ = visible.to(torch.uint8)
-    some = visible.any(-1)
+    sees_a_key = visible.any(-1)
     first, last = bytes_.argmax(-1), m - bytes_.flip(-1).argmax(-1)
-    return torch.where(some, first, 0), torch.where(some, last, 0)
+    return torch.where(sees_a_key, first, 0), torch.where(sees_a_key, last, 0)
 
 
 def _bands(
     start: Int[Tensor, "batch heads queries"], stop: Int[Tensor, "batch heads queries"], m: int
 ) -> Iterator[MaskForm]:
     """The narrowest bands that hold all visible pairs, aligned at the first or at the last key."""
-    some = stop > 0
-    n = some.shape[-1]
-    if not bool(some.any()):
+    sees_a_key = stop > 0
+    n = sees_a_key.shape[-1]
+    if not bool(sees_a_key.any()):
         return
     for offset in dict.fromkeys((0, m - n)):
-        at = torch.arange(n, device=some.device) + offset
-        left, right = int((at - start)[some].max()), int((stop - 1 - at)[some].max())
+        at = torch.arange(n, device=sees_a_key.device) + offset
+        left, right = int((at - start)[sees_a_key].max()), int((stop - 1 - at)[sees_a_key].max())
         if min(left, right) >= 0:
             yield MaskForm(None, right, offset)
             yield MaskForm(left, None, offset)
@@ -158,25 +178,35 @@ def _is_exactly(form: MaskForm, visible: Bool[Tensor, "batch heads queries keys"
     n, m = visible.shape[-2:]
     for low in range(0, n, COMPARED_ROWS):
         part = visible[..., low : low + COMPARED_ROWS, :]
-        if not torch.equal(_dense_rows(form, low, low + part.shape[-2], m, visible.device).expand_as(part), part):
+        rows = slice(low, low + part.shape[-2], 1)
+        if not torch.equal(_dense_rows(form, rows, m, visible.device).expand_as(part), part):
             return False
     return True
 
 
-def _dense_rows(
-    form: MaskForm, low: int, high: int, m: int, device: torch.device
-) -> Bool[Tensor, "batch heads rows keys"]:
-    """Rows low to high of the mask."""
+def _dense_rows(form: MaskForm, rows: slice, m: int, device: torch.device) -> Bool[Tensor, "batch heads rows keys"]:
+    """The mask of these rows, of every sequence and head."""
     at = torch.arange(m, device=device)
-    seen = torch.ones(1, 1, high - low, m, dtype=torch.bool, device=device)
-    gap = at - (torch.arange(low, high, device=device)[:, None] + form.offset)
+    row = torch.arange(rows.start, rows.stop, rows.step, device=device)[:, None] + form.offset
+    terms: list[Tensor] = []
     if form.left is not None:
-        seen = seen & (gap >= -form.left)
+        terms.append(at >= row - form.left)
     if form.right is not None:
-        seen = seen & (gap <= form.right)
+        terms.append(at <= row + form.right)
     if form.start is not None and form.stop is not None:
-        start, stop = (edge[..., low:high, None] for edge in (form.start, form.stop))
-        seen = seen & (at >= start) & (at < stop)
+        start, stop = (edge[..., rows, None] for edge in (form.start, form.stop))
+        terms += [at >= start, at < stop]
     if form.keys is not None:
-        seen = seen & form.keys.unsqueeze(-2)
-    return seen if form.pairs is None else seen & form.pairs[..., low:high, :]
+        terms.append(form.keys.unsqueeze(-2))
+    if form.pairs is not None:
+        terms.append(form.pairs[..., rows, :])
+    visible = reduce(and_, terms) if terms else torch.ones(m, dtype=torch.bool, device=device)
+    return visible.expand(*(*(1,) * (4 - visible.dim()), *visible.shape)[:-2], len(row), m)
+
+
+def of_sequence_and_heads(
+    tensor: Shaped[Tensor, "batch heads ..."], batch: int, heads: slice
+) -> Shaped[Tensor, "1 some_heads ..."]:
+    """One sequence and some heads of a tensor whose batch or heads may be 1 for all."""
+    sequence = tensor[:1] if tensor.shape[0] == 1 else tensor[batch : batch + 1]
+    return sequence if tensor.shape[1] == 1 else sequence[:, heads]

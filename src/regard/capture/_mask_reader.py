@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor
 
@@ -11,24 +13,44 @@ from regard.capture._score_bias import ScoreBias, read_mask
 CACHED = 8  # masks; a model has one for each kind of layer
 
 
+class _ReadMask(NamedTuple):
+    """A mask that has been read."""
+
+    mask: Tensor  # kept alive, so that no other gets the same address
+    version: int | None  # torch's count of changes in place; None in inference mode, which keeps no count
+    copy: Tensor | None  # the mask as it was, where there is no count
+    terms: tuple[MaskForm, ScoreBias | None]
+
+    @classmethod
+    def of(cls, mask: Tensor, terms: tuple[MaskForm, ScoreBias | None]) -> _ReadMask:
+        counted = not mask.is_inference()
+        return cls(mask, mask._version if counted else None, None if counted else mask.clone(), terms)  # noqa: SLF001
+
+    def is_current(self, mask: Tensor) -> bool:
+        """True if the mask still holds the numbers that were read."""
+        if self.copy is not None:
+            return torch.equal(self.copy, mask)
+        return not mask.is_inference() and mask._version == self.version  # noqa: SLF001
+
+
 class MaskReader:
     """Reads masks, and remembers each for as long as its numbers do not change."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], tuple[Tensor | None, tuple[MaskForm, ScoreBias | None]]] = {}
+        self._known: dict[tuple[object, ...], _ReadMask] = {}
 
     def read(self, mask: Tensor | None, *, causal: bool, n: int, m: int) -> tuple[MaskForm, ScoreBias | None]:
         """Form and bias of a mask that broadcasts to (batch, heads, n, m), as `read_mask` gives them."""
         if mask is None:
             return read_mask(None, causal=causal, n=n, m=m)
-        version = 0 if mask.is_inference() else mask._version  # noqa: SLF001
-        key = (mask.data_ptr(), mask.shape, mask.stride(), mask.dtype, version, causal, n, m)
-        if key not in self._known:
+        key = (mask.data_ptr(), mask.shape, mask.stride(), mask.dtype, causal, n, m)
+        known = self._known.get(key)
+        if known is None or not known.is_current(mask):
+            self._known.pop(key, None)
             if len(self._known) >= CACHED:
                 del self._known[next(iter(self._known))]
-            # The mask is kept alive, so that no other gets the same address.
-            self._known[key] = mask, read_mask(mask, causal=causal, n=n, m=m)
-        return self._known[key][1]
+            known = self._known[key] = _ReadMask.of(mask, read_mask(mask, causal=causal, n=n, m=m))
+        return known.terms
 
     def filled(self, mask: Tensor | None, n: int, m: int) -> int:
         """Number of keys without the empty end of a static cache, which no query sees."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -10,10 +11,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard import scores
-from regard.capture._mask_form import MaskForm, recognise
+from regard.capture._mask_form import COMPARED_ROWS, MaskForm, of_sequence_and_heads, recognise
 from regard.scores import Score
-
-COMPARED_ROWS = 256  # rows of a bias that are compared at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +30,20 @@ class ScoreBias:
             return scores.relative(self.table, self.first)
         assert self.pairs is not None  # noqa: S101  one of the two is always there
         return scores.bias(self.pairs)
+
+    def map(self, change: Callable[[Tensor | None], Tensor | None]) -> ScoreBias:
+        """The bias with each of its tensors changed."""
+        return ScoreBias(change(self.table), self.first, change(self.pairs))
+
+    def rows(self, batch: int, heads: slice, rows: slice, m: int) -> Float[Tensor, "#heads #rows keys"]:
+        """Some rows of the bias, of one sequence and some heads."""
+        if self.table is not None:
+            (table,) = of_sequence_and_heads(self.table, batch, heads)
+            at = torch.arange(rows.start, rows.stop, rows.step, device=table.device)
+            return table[..., torch.arange(m, device=at.device) - at[:, None] - self.first]
+        assert self.pairs is not None  # noqa: S101
+        (pairs,) = of_sequence_and_heads(self.pairs, batch, heads)
+        return pairs if pairs.shape[-2] == 1 else pairs[..., rows, :]
 
     def dense(self, n: int, m: int) -> Float[Tensor, "batch heads queries keys"]:
         """The bias of every pair; one row if all queries share it."""
@@ -88,11 +101,11 @@ def _table(
     high = numbers.new_full((*lead, n + m - 1), -math.inf)
     for first in range(0, n, COMPARED_ROWS):
         part = numbers[..., first : first + COMPARED_ROWS, :]
-        seen = visible[..., first : first + COMPARED_ROWS, :].expand_as(part)
+        visible_part = visible[..., first : first + COMPARED_ROWS, :].expand_as(part)
         rows = torch.arange(first, first + part.shape[-2], device=numbers.device)
         at = (torch.arange(m, device=numbers.device) - rows[:, None] + n - 1).expand_as(part).flatten(2)
-        low.scatter_reduce_(-1, at, part.masked_fill(~seen, math.inf).flatten(2), "amin")
-        high.scatter_reduce_(-1, at, part.masked_fill(~seen, -math.inf).flatten(2), "amax")
+        low.scatter_reduce_(-1, at, part.masked_fill(~visible_part, math.inf).flatten(2), "amin")
+        high.scatter_reduce_(-1, at, part.masked_fill(~visible_part, -math.inf).flatten(2), "amax")
         if bool((low < high).any()):
             return None
     return torch.where(low == math.inf, 0.0, low)

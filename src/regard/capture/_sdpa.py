@@ -2,74 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
-from torch.overrides import TorchFunctionMode
+from torch._subclasses.fake_tensor import FakeTensor
 
 from regard.capture._mask_reader import MaskReader
 from regard.capture._observed_call import ObservedCall
 from regard.capture._observer import Observer
-from regard.engine.fused.kernel import flash
+from regard.capture._output_check import PooledOutput
+from regard.errors import RecordError
+from regard.operands import broadcast_shapes
 from regard.torch_compat.sdpa import Arguments
 
-FLASH = 1  # torch's number for the kernel that never builds n x m
 
-
-class SdpaMode(TorchFunctionMode):
-    """A torch function mode that observes scaled_dot_product_attention and lets every function run as it does."""
+class SdpaRoute:
+    """Reads the calls of scaled_dot_product_attention that no other route observes as part of its own."""
 
     def __init__(self, observer: Observer, reader: MaskReader) -> None:
-        super().__init__()
         self.observer, self.reader = observer, reader
-        self.inside: Callable[[Arguments, Tensor | None], None] | None = None  # takes the call in place of this route
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        options = kwargs or {}
-        if func is not scaled_dot_product_attention:
-            return func(*args, **options)
-        call = Arguments(*args, **options).autocast()
-        output, lse = run(call)
-        if self.inside is not None:
-            self.inside(call, lse)
+    def observe(self, call: Arguments, output: Tensor, lse: Float[Tensor, "batch heads queries"] | None) -> None:
+        """Report a call to the route around it, or else record it under the module that runs."""
+        if self.observer.inner is not None:
+            self.observer.inner(call, output, lse)
         elif self.observer.current is not None:
-            self.observer.observe(self.observer.current, lambda: self._observed(call, lse))
-        return output
+            self.observer.observe(self.observer.current, lambda: self._observed(call, output, lse))
 
-    def _observed(self, call: Arguments, lse: Float[Tensor, "batch heads queries"] | None) -> ObservedCall:
-        lead = torch.broadcast_shapes(call.query.shape[:-3], call.key.shape[:-3])
-        query, key, mask = _four_dimensional(call.query, lead), _four_dimensional(call.key, lead), call.attn_mask
+    def _observed(
+        self, call: Arguments, output: Float[Tensor, "... queries dim_v"], lse: Float[Tensor, "..."] | None
+    ) -> ObservedCall:
+        _check_readable(call)
+        lead = broadcast_shapes(*(_without_heads(t) for t in (call.query, call.key, call.value)))
+        dims = max(call.query.dim(), call.key.dim(), call.value.dim())
+        if call.enable_gqa and dims == 3:  # heads, rows and features
+            dims, lead = 4, (1,)
+        query, key, value = (_four_dimensional(t, dims, lead) for t in (call.query, call.key, call.value))
+        heads = max(key.shape[1], value.shape[1])
+        if heads > query.shape[1]:  # one query head beside several of keys or values
+            query = query.expand(-1, heads, -1, -1)
         n, m = query.shape[-2], key.shape[-2]
-        if mask is not None and (call.query.dim() == mask.dim() == 3 or mask.dim() > 4):
-            mask = _four_dimensional(mask, lead)
+        call, align = call.with_plain_mask()
+        mask = call.attn_mask
+        if align == "bottom-right":  # a CausalBias of torch; the reader knows the band again
+            call, mask = call._replace(is_causal=False), torch.ones(n, m, dtype=torch.bool).tril(m - n)
+        if mask is not None and (mask.dim() > 4 or (dims == 3 and mask.dim() == 3) or (dims > 4 and mask.dim() > 3)):
+            mask = _four_dimensional(mask, max(dims, mask.dim()), lead)
+        cross = self.observer.cross
+        if self.observer.generating is None:
+            cross = cross or n != m
+        elif not cross:
+            m = self.reader.filled(mask, n, m)
+            key, value, mask = key[..., :m, :], value[..., :m, :], mask if mask is None else mask[..., :m]
         visible, bias = self.reader.read(mask, causal=call.is_causal, n=n, m=m)
         scale = query.shape[-1] ** -0.5 if call.scale is None else call.scale
-        cross = self.observer.cross or n != m
-        return ObservedCall(query, key, scale, visible, bias, lse=lse, cross=cross)
+        watched = PooledOutput(value, _four_dimensional(output, dims, lead))
+        return ObservedCall(
+            query, key, scale, visible, bias, lse=lse, cross=cross, watched=watched, dropout=call.dropout_p > 0
+        )
 
 
-def run(call: Arguments) -> tuple[Tensor, Float[Tensor, "batch heads queries"] | None]:
-    """The output exactly as torch computes it, and the log-sum-exp of each row if torch's kernel returns it."""
-    query, key, value, mask = call.tensors
-    others = torch._C._len_torch_function_stack()  # noqa: SLF001  modes around this one want to see the call too
-    if others or query.device.type != "cpu" or query.dim() != 4 or call.dropout_p:
-        return scaled_dot_product_attention(*call.tensors, **call.options), None
-    if torch._fused_sdp_choice(*call.tensors, **call.options) != FLASH:  # noqa: SLF001  # pyright: ignore[reportPrivateImportUsage]
-        return scaled_dot_product_attention(*call.tensors, **call.options), None
-    if mask is not None and mask.dtype == torch.bool:
-        mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(~mask, -torch.inf)
-    return flash(query, key, value, 0.0, call.is_causal, attn_mask=mask, scale=call.scale)
+def _check_readable(call: Arguments) -> None:
+    """Refuse in words what torch computes with and a recording has no form for."""
+    tensors = [tensor for tensor in call.tensors if tensor is not None]
+    if any(tensor.is_nested for tensor in tensors):
+        raise RecordError("it attends with nested tensors: record it with padded ones and a mask")
+    if any(tensor.is_meta or isinstance(tensor, FakeTensor) for tensor in tensors):
+        raise RecordError("it attends with tensors of the meta device or fake ones, which hold no numbers")
+    if call.key.shape[-2] != call.value.shape[-2]:
+        raise RecordError(f"it attends with {call.key.shape[-2]} keys and {call.value.shape[-2]} values")
+
+
+def _without_heads(tensor: Tensor) -> torch.Size:
+    """The leading dimensions but for that of heads, which a tensor of fewer than four dimensions does not have."""
+    return tensor.shape[:-3] if tensor.dim() > 3 else torch.Size(())
 
 
 def _four_dimensional(
-    tensor: Shaped[Tensor, "... rows dim"], lead: torch.Size
+    tensor: Shaped[Tensor, "... rows dim"], dims: int, lead: tuple[int, ...]
 ) -> Shaped[Tensor, "batch heads rows dim"]:
-    """(batch, heads, length, dim): a tensor without heads gets one, and leading dimensions become one batch."""
-    if tensor.dim() < 4:
+    """(batch, heads, rows, dim): a call of two or three dimensions has one head, others have leading dimensions in one.
+
+    dims: how many dimensions the call has. A tensor with fewer is aligned at the right, as torch aligns it.
+    """
+    if dims < 4:
         tensor = tensor if tensor.dim() == 3 else tensor.unsqueeze(0)
         return tensor.unsqueeze(1)
+    tensor = tensor[(None,) * (dims - tensor.dim())]
     return tensor.expand(*lead, *tensor.shape[-3:]).flatten(0, -4)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+
 import torch
 from torch import nn
 
 from regard.capture._observer import Observer, shortlist
-from regard.errors import DtypeError, RecordError
+from regard.errors import DtypeError, IncompleteRecordingWarning, RecordError
 
 
 def check_types(model: object, dtype: object) -> None:
@@ -43,26 +46,43 @@ def compiled_error(observer: Observer) -> RecordError | None:
     if not observer.compiled:
         return None
     return RecordError(
-        f"{type(observer.model).__name__} was run through torch.compile while it was recorded, which leaves no call to "
-        f"watch: run the model itself inside `with record(model)`"
+        f"{type(observer.model).__name__} was run through torch.compile while it was recorded, or attends in a "
+        f"function that is (flex_attention compiles itself), which leaves no call to watch: run the model itself in "
+        f"`with record(model)`, and its functions as they were before"
     )
 
 
-def nothing_recorded_error(observer: Observer) -> RecordError:
+def nothing_recorded_error(observer: Observer, missing: Sequence[tuple[str, str]]) -> RecordError:
     """The error for a recording without a call: why it is empty."""
     kind = type(observer.model).__name__
     if observer.passes == 0:
         return RecordError(f"nothing was recorded: {kind} did not run inside `with record(model)`")
+    if missing:
+        return RecordError(f"nothing was recorded: {kind} ran, but {_reasons(missing)}")
     if observer.seen:
         return RecordError(
             f"nothing was recorded: {kind} called attention {sum(observer.seen.values())} times, and "
             f"layers={observer.selection.layers}, steps={observer.selection.steps} chose none of them: it was called "
             f"in {shortlist(list(observer.seen))}, in steps 0 to {observer.step}"
         )
-    suspects = [name for name in observer.names.values() if "att" in name.rsplit(".", 1)[-1].lower()]
-    found = f" Its own attention may be in {', '.join(suspects[:3])}." if suspects else ""
     return RecordError(
         f"nothing was recorded: {kind} ran, but called attention in no way that can be watched: not through Hugging "
-        f"Face's attention interface, scaled_dot_product_attention, nn.MultiheadAttention or regard.nn.{found} "
-        f"Models that write out softmax(q k) themselves, like DeBERTa-v2, can be recorded once they call one of them"
+        f"Face's attention interface, scaled_dot_product_attention, nn.MultiheadAttention or rg.attend"
     )
+
+
+def warn_of_missing(missing: Sequence[tuple[str, str]]) -> None:
+    """Warn that layers are not in the recording, with the first reasons."""
+    if missing:
+        text = f"the recording is not complete, see recording.missing: {_reasons(missing)}"
+        warnings.warn(text, IncompleteRecordingWarning, stacklevel=4)  # the caller's `with`
+
+
+def _reasons(missing: Sequence[tuple[str, str]]) -> str:
+    """The reasons, each with the layers that it is true of."""
+    layers: dict[str, list[str]] = {}
+    for name, reason in missing:
+        layers.setdefault(reason, []).append(name)
+    listed = [f"of {shortlist(names)}: {reason}" for reason, names in layers.items()]
+    more = f"; and {len(listed) - 3} more reasons" if len(listed) > 3 else ""
+    return "; ".join(listed[:3]) + more

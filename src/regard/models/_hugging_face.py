@@ -12,6 +12,7 @@ from typing import Any
 
 from regard.errors import ChoiceError, MissingExtraError, RegardError
 from regard.models._cache import made_once
+from regard.models._hub import is_on_disk, known_names
 from regard.models._packages import PACKAGES, find
 
 GENERATIVE = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "MTModel")  # endings of class names
@@ -35,15 +36,16 @@ def load(name: str | Path, *, causal: bool = False) -> tuple[Any, Any]:
     """Load a tokenizer and a model in evaluation mode, from "minilm", "smollm2", a folder, or a name on the hub.
 
     causal: load a generative model, with the layer that predicts the next token. Only a name on the hub uses the
-    network.
+    network; what is in the cache of the hub loads without it too.
     """
-    transformers = import_transformers()
+    if not str(name):
+        raise ChoiceError(f"the name of a model is empty. {known_names('')}")
     packaged = name in ("minilm", "smollm2")
     path = Path(folder(str(name))) if packaged else Path(name).expanduser()
-    local = path.is_dir()
-    if not local and not _may_be_on_the_hub(str(name)):
-        raise ChoiceError(f"{name}: there is no such folder, and it is no name of a model on the Hugging Face hub")
-    source, only = str(path if local else name), {"local_files_only": local}
+    is_folder = path.is_dir()
+    only = {"local_files_only": is_folder or is_on_disk(str(name))}
+    source = str(path if is_folder else name)
+    transformers = import_transformers()
     try:
         with _logging_lock, quiet():
             model_class = _generative_class(transformers, name, source, only) if causal else transformers.AutoModel
@@ -72,11 +74,6 @@ def _generative_class(transformers: Any, name: str | Path, source: str, only: di
 def longest(tokenizer: Any, model: Any) -> int:
     """The largest number of tokens that a model reads at a time."""
     return min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", None) or 2**30)
-
-
-def _may_be_on_the_hub(name: str) -> bool:
-    """True for `model` and `owner/model`, the names of the hub; anything else is a path."""
-    return not name.startswith((".", "/", "~")) and name.count("/") <= 1 and "\\" not in name
 
 
 def import_transformers() -> Any:

@@ -40,31 +40,34 @@ def give(
     """
     if not text.strip():
         raise DataError("there is nothing to record: the text is empty")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise DataError(f"the text has half a character (a surrogate) in it: {text[:40]!r}; decode it as UTF-8")
     tokenizer, model = loaded or load(name, causal=generate > 0)
     if model.config.is_encoder_decoder and not generate:
         model = model.get_encoder()  # the decoder would need tokens to begin with
     limit = longest(tokenizer, model) - generate
     options = {"truncation": True, "max_length": max(limit, 1)} if truncate else {}
     tokens = tokenizer(text, return_tensors="pt", verbose=False, **options)
-    given = Given(name, tokenizer, model, {key: tokens[key] for key in ("input_ids", "attention_mask")})
-    _check_known(given, instead)
-    if given.length > limit:
+    prepared = Given(name, tokenizer, model, {key: tokens[key] for key in ("input_ids", "attention_mask")})
+    _check_known(prepared, instead)
+    if prepared.length > limit:
         also = f", {generate} of them its own" if generate else ""
         raise ShapeError(
-            f"{name} reads {limit + generate:,} tokens at a time{also}, and this text has {given.length:,}: "
+            f"{name} reads {limit + generate:,} tokens at a time{also}, and this text has {prepared.length:,}: "
             f"give a shorter one{shorter.format(most=max(limit, 0))}"
         )
-    return given
+    return prepared
 
 
-def _check_known(given: Given, instead: str) -> None:
+def _check_known(prepared: Given, instead: str) -> None:
     """Refuse a text without tokens, and one most of whose tokens are unknown to the model."""
-    tokenizer, unknown = given.tokenizer, given.tokenizer.unk_token_id
-    own = [i for i in given.inputs["input_ids"][0].tolist() if i == unknown or i not in tokenizer.all_special_ids]
+    tokenizer, unknown = prepared.tokenizer, prepared.tokenizer.unk_token_id
+    own = [i for i in prepared.inputs["input_ids"][0].tolist() if i == unknown or i not in tokenizer.all_special_ids]
     if not own:
         raise DataError("there is nothing to record: the text has no token but those that the model adds")
     holes = own.count(unknown)
     if 2 * holes > len(own):
         raise UnknownTextError(
-            f"{given.name} does not know this text: {holes} of its {len(own)} tokens are {tokenizer.unk_token}{instead}"
+            f"{prepared.name} does not know this text: {holes} of its {len(own)} tokens are "
+            f"{tokenizer.unk_token}{instead}"
         )

@@ -10,10 +10,13 @@ from regard.masks import Mask
 from regard.nn import _parameters
 from regard.nn._valid_lens import combined_mask
 from regard.scores import Score
+from regard.tracing import refuse_script
 
 
 class AttentionLayer(nn.Module):
     """A layer that pools values by softmax. Subclasses define `score` and set the widths of queries and keys."""
+
+    __prepare_scriptable__ = refuse_script
 
     query_dim: int | None = None  # None: any width
     key_dim: int | None = None

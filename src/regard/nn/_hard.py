@@ -19,6 +19,7 @@ from regard.nn._valid_lens import combined_mask
 from regard.normalisers import Hard, hard
 from regard.scores import Score
 from regard.term import type_name
+from regard.tracing import refuse_script
 from regard.weights import Weights
 
 SCORES = ("general", "scaled_dot", "additive")
@@ -66,6 +67,8 @@ class HardAttention(nn.Module):
     >>> layer.w.grad.shape
     torch.Size([3, 5])
     """
+
+    __prepare_scriptable__ = refuse_script
 
     average: Tensor
     calls: Tensor
@@ -148,7 +151,7 @@ class HardAttention(nn.Module):
         output, weights = attend(query, key, value, score, mask, choice)
         if self.estimator == "straight-through":
             # The value gets the gradient of the key that was drawn; only the scores need the soft one.
-            soft = attend(query, key, value.detach(), score, mask).output
+            soft = Weights(query, key, score, mask) @ value.detach()
             output = output + (soft - soft.detach())
         return Attention(output, weights)
 

@@ -18,7 +18,7 @@ from regard.masks import Mask
 from regard.scores import Score
 from regard.torch_compat import masks
 from regard.torch_compat.multihead import append_extra_keys, disable_fast_path, heads_first, project
-from regard.tracing import is_tracing
+from regard.tracing import is_tracing, refuse_script
 from regard.weights import Weights, matrix_of
 
 AVERAGED_AT_ONCE = 1 << 22  # weights of all heads that are held while their average is computed
@@ -50,6 +50,8 @@ class MultiheadAttention(torch.nn.MultiheadAttention):
     >>> output.shape, weights.shape, weights.entropy().shape
     (torch.Size([2, 7, 16]), torch.Size([2, 4, 7, 7]), torch.Size([2, 4, 7]))
     """
+
+    __prepare_scriptable__ = refuse_script
 
     def __init__(
         self,

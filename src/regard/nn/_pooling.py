@@ -18,6 +18,7 @@ from regard.nn._valid_lens import combined_mask, lead_dims
 from regard.operands import NEVER, Size, Span
 from regard.scores import Score
 from regard.term import type_name
+from regard.tracing import refuse_script
 
 
 class AveragePooling(nn.Module):
@@ -34,6 +35,8 @@ class AveragePooling(nn.Module):
     >>> AveragePooling()(x, valid_lens=torch.tensor([2])).output
     tensor([[2., 3.]])
     """
+
+    __prepare_scriptable__ = refuse_script
 
     def forward(
         self,
@@ -71,6 +74,8 @@ class MaxPooling(nn.Module):
     >>> MaxPooling()(x, valid_lens=torch.tensor([2]))
     MaxPooled(output=tensor([[3., 4.]]), indices=tensor([[1, 0]]))
     """
+
+    __prepare_scriptable__ = refuse_script
 
     def forward(
         self,
@@ -112,6 +117,8 @@ class LearnedPooling(nn.Module):
     >>> output.shape, weights.shape
     (torch.Size([2, 3]), torch.Size([2, 1, 5]))
     """
+
+    __prepare_scriptable__ = refuse_script
 
     w: nn.Parameter | None
 

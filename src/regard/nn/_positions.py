@@ -11,6 +11,7 @@ from torch import Tensor
 from regard.engine.inputs import upcast
 from regard.errors import ChoiceError, ShapeError
 from regard.scores import Score, alibi
+from regard.tracing import refuse_script
 
 
 class Positions(torch.nn.Module):
@@ -18,6 +19,8 @@ class Positions(torch.nn.Module):
 
     A subclass overrides one or both; this class changes nothing.
     """
+
+    __prepare_scriptable__ = refuse_script
 
     def place(
         self, query: Float[Tensor, "*lead queries dim"], key: Float[Tensor, "*key_lead keys key_dim"]

@@ -16,6 +16,7 @@ from regard.nn._multihead import MultiheadAttention
 from regard.nn._positions import Positions
 from regard.nn._valid_lens import combined_mask
 from regard.scores import Score, scaled_dot
+from regard.tracing import refuse_script
 
 
 class SelfAttention(torch.nn.Module):
@@ -34,6 +35,8 @@ class SelfAttention(torch.nn.Module):
     >>> output.shape, weights.shape
     (torch.Size([2, 7, 16]), torch.Size([2, 4, 7, 7]))
     """
+
+    __prepare_scriptable__ = refuse_script
 
     def __init__(
         self,

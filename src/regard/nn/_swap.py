@@ -22,6 +22,7 @@ class Swapped(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of the swapped layers in the model."""
         return tuple(self.layers)
 
     def __enter__(self) -> Swapped:  # noqa: PYI034  type checkers do not know Self in a NamedTuple
@@ -39,7 +40,8 @@ def swap(model: torch.nn.Module) -> Swapped:
 
     A layer stays the same object with the same parameters, hooks and mode, so optimisers and other references to it
     stay valid. Subclasses of torch's layer, which may compute something else, are left alone. `restore` undoes it, and
-    so does the end of a ``with`` block.
+    so does the end of a ``with`` block. A model without such a layer is refused; attention that is computed in other
+    ways, as in models of Hugging Face, is observed by `regard.record`.
 
     >>> import torch, regard as rg
     >>> model = torch.nn.TransformerEncoderLayer(16, 4)
@@ -53,7 +55,10 @@ def swap(model: torch.nn.Module) -> Swapped:
     """
     layers = {name: module for name, module in model.named_modules() if type(module) is TorchAttention}
     if not layers:
-        raise ChoiceError(_no_layer(model, "torch.nn.MultiheadAttention", (TorchAttention,)))
+        raise ChoiceError(
+            f"{_no_layer(model, 'torch.nn.MultiheadAttention', (TorchAttention,))}. Attention that is computed in "
+            f"other ways, as in models of Hugging Face, is not swapped but observed: with rg.record(model) as recording"
+        )
     for layer in layers.values():
         layer.__class__ = MultiheadAttention
         disable_fast_path(layer)

@@ -15,12 +15,12 @@ from regard import masks, scores
 from regard.attention import attend
 from regard.engine.fused.row_statistics import SecondOrderFallback
 from regard.errors import CallError, RegardError
-from regard.masks import Mask
+from regard.masks import Align, Mask
 from regard.scores import Score
 from regard.torch_compat import sdpa
 from regard.torch_compat.masks import hidden_by_infinity
 from regard.torch_compat.sdpa import Arguments
-from regard.tracing import is_tracing
+from regard.tracing import is_tracing, refuse_script
 
 __all__ = ["scaled_dot_product_attention"]
 
@@ -64,6 +64,8 @@ def scaled_dot_product_attention(
     - A mask of one dimension or of none is always accepted, and a float32 mask is added to float64 scores as it is,
       where torch 2.13 misreads its bytes. Shapes that do not fit together are always refused: torch accepts keys and
       values of different lengths, and keys without a head beside any query.
+    - Of tensor subclasses as `attn_mask`, torch's `CausalBias` is the causal mask that it says, a class without a
+      `__torch_function__` of its own counts as the tensor that it is, and any other is refused.
     - `is_causal` also hides at a scale of 0 or below, where torch's kernel gives NaN.
 
     Nested, sparse and meta tensors are handed to torch.
@@ -78,13 +80,14 @@ def scaled_dot_product_attention(
     tensor([[0.7448],
             [0.0000]])
     """
-    if has_torch_function_variadic(query, key, value, attn_mask):
+    if has_torch_function_variadic(query, key, value):
         return _by_torch_function(Arguments(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa))
     if _is_for_torch(query, key, value):
         return _torch_sdpa(query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)
     p, factor = sdpa.dropout_probability(dropout_p), sdpa.scale_factor(scale)
     call = Arguments(query, key, value, attn_mask, p, is_causal, factor, enable_gqa)
     call.check_types()
+    call, align = call.with_plain_mask()
     call = call.autocast()
     call.check_tensors()
     query, key, value, attn_mask = call.tensors
@@ -94,7 +97,10 @@ def scaled_dot_product_attention(
     if attn_mask is not None:
         attn_mask = sdpa.broadcastable_mask(attn_mask, (*lead, query.shape[-2], key.shape[-2]))
     compute = _twice_differentiable if _wants_second_derivative(call, attn_mask) else _attend
-    return sdpa.torch_strides(query, compute(call, "auto", expanded, key, value, attn_mask))
+    return sdpa.torch_strides(query, compute(call, align, "auto", expanded, key, value, attn_mask))
+
+
+setattr(scaled_dot_product_attention, "__prepare_scriptable__", refuse_script)  # noqa: B010  see `attend`
 
 
 def _wants_second_derivative(call: Arguments, attn_mask: Shaped[Tensor, "... #queries #keys"] | None) -> bool:
@@ -118,6 +124,7 @@ def _wants_second_derivative(call: Arguments, attn_mask: Shaped[Tensor, "... #qu
 
 def _twice_differentiable(
     call: Arguments,
+    align: Align,
     plan: str,
     query: Float[Tensor, "... queries dim"],
     key: Float[Tensor, "... keys dim"],
@@ -128,12 +135,13 @@ def _twice_differentiable(
     variables, constants = (query, key, value), (attn_mask,)
     if attn_mask is not None and attn_mask.requires_grad:
         variables, constants = (query, key, value, attn_mask), ()
-    fast, slow = (lambda *x, plan=plan: _attend(call, plan, *x, *constants) for plan in (plan, "tiled"))
+    fast, slow = (lambda *x, plan=plan: _attend(call, align, plan, *x, *constants) for plan in (plan, "tiled"))
     return SecondOrderFallback.apply(fast, slow, *variables)  # pyright: ignore[reportReturnType]
 
 
 def _attend(
     call: Arguments,
+    align: Align,
     plan: str,
     query: Float[Tensor, "... queries dim"],
     key: Float[Tensor, "... keys dim"],
@@ -144,7 +152,7 @@ def _attend(
     scale = call.scale
     if scale is not None and not math.isfinite(scale):  # no score of regard's, but torch multiplies by it
         query, scale = query * scale, 1.0
-    score, mask = _terms(query, key, value, attn_mask, call.is_causal, scale)
+    score, mask = _terms(query, key, value, attn_mask, masks.causal(align) if call.is_causal else None, scale)
     dropout_p = call.dropout_p if call.dropout_p < 1 else 0.0
     try:
         output = attend(query, key, value, score, mask, dropout_p=dropout_p, plan=plan).output
@@ -158,12 +166,11 @@ def _terms(
     key: Float[Tensor, "... keys dim"],
     value: Float[Tensor, "... keys dim_v"],
     attn_mask: Shaped[Tensor, "... #queries #keys"] | None,
-    is_causal: bool,
+    causal: Mask | None,
     scale: float | None,
 ) -> tuple[Score | None, Mask | None]:
     """Score and mask of regard for torch's arguments."""
     score = None if scale is None else scores.scaled_dot(scale)
-    causal = masks.causal("top-left") if is_causal else None
     if attn_mask is None:
         return score, causal
     if attn_mask.dtype == torch.bool:
@@ -182,7 +189,8 @@ def _by_torch_function(call: Arguments) -> Any:
         nested = any(isinstance(t, Tensor) and t.is_nested for t in call.tensors)
     if nested:
         return _torch_sdpa(*call.tensors, **call.options)
-    return handle_torch_function(scaled_dot_product_attention, call.tensors, *call.tensors, **call.options)
+    query, key, value, _ = call.tensors  # a mask does not decide what is computed
+    return handle_torch_function(scaled_dot_product_attention, (query, key, value), *call.tensors, **call.options)
 
 
 def _is_for_torch(*tensors: object) -> bool:

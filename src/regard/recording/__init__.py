@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from regard.recording._call import Call as Call
-    from regard.recording._recording import Layer, Recording, open  # noqa: A004  it is rg.open
+    from regard.recording._layer import Layer
+    from regard.recording._recording import Recording, open  # noqa: A004  it is rg.open
     from regard.recording._sink import FileSink as FileSink
     from regard.recording._sink import MemorySink as MemorySink
     from regard.recording._tokens import TokenAxis as TokenAxis
@@ -17,7 +18,7 @@ __all__ = ["Layer", "Recording", "open"]
 
 # Where each name is defined. Those that are not in `__all__` are for regard's other packages, not for users.
 MODULES = {
-    "Layer": "_recording",
+    "Layer": "_layer",
     "Recording": "_recording",
     "open": "_recording",
     "Call": "_call",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from torch import Tensor
 
+from regard.display.labels import BatchLabels, WeightLabels
 from regard.engine.lazy_matrix import LazyMatrix
 from regard.errors import ChoiceError
 from regard.masks import Allow, Both, Mask, Ranges
 from regard.spec import Spec
+from regard.term import select_heads
 from regard.weights import Weights, matrix_of, weights_of
 
 
@@ -26,6 +29,8 @@ class Call:
     cross: bool = False  # True if queries and keys come from two sequences
     heads: tuple[int, ...] | None = None  # which of the layer's query heads were kept; None: all
     chosen: Tensor | None = None  # (batch, heads, queries, 1), the keys that hard attention took
+    check: str = ""  # "passed", "not first", "by type", "dropout" or "none", see docs/formats/recording.md; "": unknown
+    labels: BatchLabels | None = field(default=None, repr=False)  # texts of its tokens, if its recording knows them
 
     @classmethod
     def of_weights(cls, name: str, step: int, weights: Weights) -> Call:
@@ -57,28 +62,33 @@ class Call:
 
     def weights(self) -> Weights:
         """The lazy matrix (batch, heads, queries, keys)."""
-        return weights_of(LazyMatrix.build(self.query, self.key, self.spec, lse=self.lse, chosen=self.chosen))
+        matrix = LazyMatrix.build(self.query, self.key, self.spec, lse=self.lse, chosen=self.chosen)
+        return weights_of(matrix, None if self.labels is None else WeightLabels(self.labels))
 
     def load(self, head: int | None = None) -> Call:
         """The call itself, or one head of it; a call in a file (`StoredCall`) reads its tensors here."""
         return self if head is None else self.of_head(head)
 
     def of_head(self, head: int) -> Call:
-        """The call of one head alone: weights (batch, 1, queries, keys)."""
-        key_head = key_head_index(self.name, self.query.shape, self.key.shape, head)
+        """The call of one head alone: weights (batch, 1, queries, keys), its tensors views of the old ones."""
+        return self.of_heads((head,))
+
+    def of_heads(self, heads: Sequence[int]) -> Call:
+        """The call of some heads: weights (batch, len(heads), queries, keys)."""
+        key_heads = [key_head_index(self.name, self.query.shape, self.key.shape, head) for head in heads]
         return replace(
             self,
-            query=self.query.narrow(1, head, 1),
-            key=self.key.narrow(1, key_head, 1),
-            spec=self.spec.of_head(head),
-            lse=None if self.lse is None else self.lse.narrow(1, head, 1),
-            chosen=None if self.chosen is None else self.chosen.narrow(1, head, 1),
-            heads=(head if self.heads is None else self.heads[head],),
+            query=select_heads(self.query, 1, heads),
+            key=select_heads(self.key, 1, key_heads),
+            spec=self.spec.of_heads(heads),
+            lse=None if self.lse is None else select_heads(self.lse, 1, heads),
+            chosen=None if self.chosen is None else select_heads(self.chosen, 1, heads),
+            heads=tuple(heads if self.heads is None else (self.heads[head] for head in heads)),
         )
 
 
 def key_head_index(name: str, query: tuple[int, ...], key: tuple[int, ...], head: int) -> int:
-    """Which head of the keys a head of the queries uses; several share one in grouped-query attention."""
+    """The head of the keys that a head of the queries uses; several share one in grouped-query attention."""
     if len(query) != 4 or len(key) != 4:
         raise ChoiceError(f"{name!r} has no heads: its queries are {tuple(query)}, not (batch, heads, queries, dim)")
     if not 0 <= head < query[1]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any
 
 from torch import Tensor
 
 from regard.errors import RecordingFileError, RegardError
-from regard.recording._call import Call
-from regard.recording._codec import StoredCall, unpack_about, unpack_ids, unpack_texts
+from regard.recording._codec import StoredCall, unpack_about, unpack_ids, unpack_missing, unpack_texts
 from regard.recording._reader import Group, Reader
 
 
 class CallIndex:
-    """The groups of a file by what they hold: calls, inputs of the model, notes."""
+    """The groups of a file by what they hold: calls, inputs of the model, layers that are missing, notes."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader
@@ -22,8 +20,13 @@ class CallIndex:
         self._calls: list[StoredCall] = []
         self._inputs: dict[int, Group] = {}  # by step; a later one is longer and replaces it
         self._about: dict[str, str] = {}
+        self._missing: dict[tuple[str, str], None] = {}  # (layer, reason), in the order in which they were written
         self._broken: list[str] = []
         self._malformed: list[str] = []  # checksums are right, and yet this is no recording
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the reader alone: a copy reads the groups anew."""
+        return CallIndex, (self.reader,)
 
     def refresh(self) -> int:
         """Read on in a file that grows, and return the number of new calls."""
@@ -62,12 +65,21 @@ class CallIndex:
             self._inputs[int(group.meta["step"])] = group
         elif group.meta.get("what") == "about":
             self._about = unpack_about(group)
+        elif group.meta.get("what") == "missing":
+            self._missing[unpack_missing(group)] = None
+        elif not isinstance(group.meta.get("what"), str):
+            raise RecordingFileError("it does not say what it is")
         # Anything else was written by a newer regard, for newer questions.
 
     @property
     def about(self) -> dict[str, str]:
         self._index()
         return self._about
+
+    @property
+    def missing(self) -> tuple[tuple[str, str], ...]:
+        self._index()
+        return tuple(self._missing)
 
     @property
     def inputs(self) -> dict[int, dict[str, Tensor]]:
@@ -93,20 +105,3 @@ class CallIndex:
         """A sentence for each damaged chunk and for each group that is no recording's."""
         self._index()
         return [*self.reader.damage(every_byte=every_byte), *self._malformed]
-
-
-class LoadedCalls(Sequence[Call]):
-    """Calls of a file as a sequence that loads each when it is taken."""
-
-    def __init__(self, stored: Sequence[StoredCall]) -> None:
-        self._stored = stored
-
-    def __len__(self) -> int:
-        return len(self._stored)
-
-    @overload
-    def __getitem__(self, index: int) -> Call: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Call]: ...
-    def __getitem__(self, index: int | slice) -> Call | Sequence[Call]:
-        return LoadedCalls(self._stored[index]) if isinstance(index, slice) else self._stored[index].load()

@@ -1,8 +1,9 @@
-"""Stepping from chunk to chunk through a file that may be damaged or still being written."""
+"""Stepping from chunk to chunk through a file that may be damaged, and the order that chunks have in a sound one."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,3 +56,47 @@ class ChunkCursor:
                     return head
             start += max(len(block), form.ALIGN)
         return None
+
+
+@dataclass
+class ChunkOrder:
+    """The order of chunks in a sound file: arrays, the DONE chunk that names them, and so on; LIST and ENDS at the end.
+
+    A chunk that was rewritten together with its checksum is noticed by what the others say about it.
+    """
+
+    groups: Mapping[int, frozenset[int] | None]  # offset of a DONE chunk: the chunks it names, if it is readable
+    met: set[int] = field(default_factory=set)  # offsets of the chunks that were met
+    _arrays: list[int] = field(default_factory=list)  # DATA chunks since the last DONE chunk
+    _gaps: int = 0
+    _ended: bool = False
+
+    def faults(self, head: Head, gaps: int) -> Iterator[tuple[int, str]]:
+        """Number and fault of each chunk that is not what others say, now that `head` was met.
+
+        gaps: how many runs of chunks were lost so far.
+        """
+        at = head.payload - form.ALIGN
+        self.met.add(at)
+        if gaps > self._gaps:  # the chunk that names these arrays may be one of the lost ones
+            self._arrays.clear()
+            self._gaps = gaps
+        if self._ended:
+            yield head.number, "it stands behind the end of the file"
+        if head.kind != form.DONE and at in self.groups:
+            yield head.number, "the list of groups says that it completes a group, and it does not"
+        if head.kind == form.DONE and at not in self.groups:
+            yield head.number, "it completes a group that the list of groups does not name"
+        if head.kind == form.DATA:
+            self._arrays.append(head.number)
+            return
+        named = self.groups.get(at) if head.kind == form.DONE else frozenset[int]()
+        if named is not None:
+            yield from ((number, "no group names its array") for number in self._arrays if number not in named)
+        self._arrays.clear()
+        self._ended = head.kind == form.ENDS
+
+    def unmet(self, lost: int) -> list[int]:
+        """Offsets that the list of groups names and at which there is no chunk, if lost chunks do not explain them."""
+        offsets = sorted(set(self.groups) - self.met)
+        return offsets if len(offsets) > lost else []

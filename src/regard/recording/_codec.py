@@ -37,15 +37,20 @@ def pack(name: str, tensor: Tensor) -> tuple[dict[str, Any], np.ndarray]:
     return {"array": name}, tensor.numpy()
 
 
-def unpack(said: Mapping[str, Any], array: np.ndarray, axis: int | None = None) -> Tensor:
+def unpack(entry: Mapping[str, Any], array: np.ndarray, axis: int | None = None) -> Tensor:
     """The tensor of an array, without a copy where numpy knows its dtype.
 
     axis: the axis along which the array is a slice of length 1, if it is one.
     """
-    if "bits" not in said:
-        tensor = torch.from_numpy(array.view(np.int16) if said.get("as") == "bfloat16" else array)
-        return tensor.view(torch.bfloat16) if said.get("as") == "bfloat16" else tensor
-    shape = list(said["bits"])
+    with torch.inference_mode(False):  # else torch would not count changes, and weights would copy it
+        return _unpack(entry, array, axis)
+
+
+def _unpack(entry: Mapping[str, Any], array: np.ndarray, axis: int | None) -> Tensor:
+    if "bits" not in entry:
+        tensor = torch.from_numpy(array.view(np.int16) if entry.get("as") == "bfloat16" else array)
+        return tensor.view(torch.bfloat16) if entry.get("as") == "bfloat16" else tensor
+    shape = list(entry["bits"])
     if axis is not None:
         shape[axis] = 1
     flat = np.unpackbits(np.ascontiguousarray(array), axis=-1, count=shape[-1] if shape else 1)
@@ -60,8 +65,8 @@ def pack_call(call: Call) -> Packed:
     arrays: dict[str, np.ndarray] = {}
 
     def put(name: str, tensor: Tensor) -> dict[str, Any]:
-        said, arrays[name] = pack(name, tensor)
-        return said
+        entry, arrays[name] = pack(name, tensor)
+        return entry
 
     tensors = {"query": call.query, "key": call.key, "lse": call.lse, "chosen": call.chosen}
     terms = {name: getattr(call.spec, name) for name in SPEC}
@@ -72,6 +77,7 @@ def pack_call(call: Call) -> Packed:
         "cross": call.cross,
         "heads": None if call.heads is None else list(call.heads),
         "sees": call.mask,
+        **({"check": call.check} if call.check else {}),
         **{name: encode(tensor, name, put) for name, tensor in tensors.items()},
         **{name: encode(term, name, put) for name, term in terms.items()},
     }
@@ -88,6 +94,7 @@ class StoredCall:
         self.step = _typed(meta, "step", int)
         self.cross = _typed(meta, "cross", bool)
         self.mask = _typed(meta, "sees", str)
+        self.check = _typed(meta, "check", str) if "check" in meta else ""
         heads = meta.get("heads")
         self.heads = None if heads is None else tuple(int(head) for head in heads)
         self.query, self.key = (self._shape(meta[name]) for name in ("query", "key"))
@@ -102,9 +109,9 @@ class StoredCall:
         meta = self.group.meta
         one = None if head is None else 1
 
-        def get(term: type[Term[Any]] | None, field: str, said: dict[str, Any]) -> Tensor:
-            axis = None if head is None or term is None else term.head_axis(field, self._shape(said))
-            return self._tensor(said, axis, head)
+        def get(term: type[Term[Any]] | None, field: str, entry: dict[str, Any]) -> Tensor:
+            axis = None if head is None or term is None else term.head_axis(field, self._shape(entry))
+            return self._tensor(entry, axis, head)
 
         try:
             query = self._tensor(meta["query"], one, head)
@@ -120,27 +127,27 @@ class StoredCall:
         if lse is not None and (lse.shape != query.shape[:-1] or not lse.dtype.is_floating_point):
             raise RecordingFileError(f"chunk {self.group.chunk} has a row statistic that is none of its query's")
         heads = self.heads if head is None else ((self.heads or range(self.shape[1]))[head],)
-        return Call(self.name, self.step, query, key, Spec(**terms), lse, self.cross, heads, chosen)
+        return Call(self.name, self.step, query, key, Spec(**terms), lse, self.cross, heads, chosen, self.check)
 
-    def _stored(self, said: Mapping[str, Any]) -> Stored:
-        return self.group.arrays[said["array"]]
+    def _stored(self, entry: Mapping[str, Any]) -> Stored:
+        return self.group.arrays[entry["array"]]
 
-    def _shape(self, said: Mapping[str, Any]) -> tuple[int, ...]:
+    def _shape(self, entry: Mapping[str, Any]) -> tuple[int, ...]:
         """Shape of the tensor; that of the array is shorter where it holds bits."""
-        stored = self._stored(said)
-        if "bits" not in said:
+        stored = self._stored(entry)
+        if "bits" not in entry:
             return stored.shape
-        shape = tuple(said["bits"])
+        shape = tuple(entry["bits"])
         if stored.dtype != np.uint8 or stored.shape != (*shape[:-1], -(-shape[-1] // 8) if shape else 1):
             raise RecordingFileError(f"{stored.shape} bytes do not hold the bits of {shape}")
         return shape
 
-    def _tensor(self, said: Mapping[str, Any], axis: int | None, index: int | None) -> Tensor:
-        self._shape(said)
-        stored = self._stored(said)
+    def _tensor(self, entry: Mapping[str, Any], axis: int | None, index: int | None) -> Tensor:
+        self._shape(entry)
+        stored = self._stored(entry)
         if axis is None or index is None:
-            return unpack(said, self._fetch(stored))
-        return unpack(said, self._fetch(stored, axis, index), axis)
+            return unpack(entry, self._fetch(stored))
+        return unpack(entry, self._fetch(stored, axis, index), axis)
 
 
 def _typed(meta: Mapping[str, Any], name: str, kind: type) -> Any:
@@ -156,19 +163,19 @@ def _typed(meta: Mapping[str, Any], name: str, kind: type) -> Any:
 def pack_inputs(step: int, ids: Mapping[str, Tensor], texts: Mapping[str, list[list[str]]]) -> Packed:
     """Token ids of a step as arrays, and their texts as one run of UTF-8 bytes with the length of each text."""
     arrays: dict[str, np.ndarray] = {}
-    said: dict[str, Any] = {}
+    entry: dict[str, Any] = {}
     for name, tensor in ids.items():
-        said[name], arrays[name] = pack(name, tensor)
+        entry[name], arrays[name] = pack(name, tensor)
     for name, rows in texts.items():
         raw = [text.encode("utf-8", "surrogatepass") for row in rows for text in row]
         arrays[f"{name}.text"] = np.frombuffer(b"".join(raw), np.uint8)
         arrays[f"{name}.lengths"] = np.array([len(text) for text in raw], "<i4")
-    return {"what": "inputs", "step": step, "ids": said, "texts": list(texts)}, arrays
+    return {"what": "inputs", "step": step, "ids": entry, "texts": list(texts)}, arrays
 
 
 def unpack_ids(group: Group, fetch: Fetch) -> dict[str, Tensor]:
     """Token ids (batch, tokens) by the name of the input."""
-    return {name: unpack(said, fetch(group.arrays[said["array"]])) for name, said in group.meta["ids"].items()}
+    return {name: unpack(entry, fetch(group.arrays[entry["array"]])) for name, entry in group.meta["ids"].items()}
 
 
 def unpack_texts(group: Group, fetch: Fetch) -> dict[str, list[list[str]]]:
@@ -183,7 +190,17 @@ def unpack_texts(group: Group, fetch: Fetch) -> dict[str, list[list[str]]]:
     return inputs
 
 
-# Notes about the recording
+# What is missing, and notes about the recording
+
+
+def pack_missing(name: str, reason: str) -> Packed:
+    """A layer that ran but was left out, and why, as JSON."""
+    return {"what": "missing", "name": name, "reason": reason}, {}
+
+
+def unpack_missing(group: Group) -> tuple[str, str]:
+    """Name of a layer that was left out, and the reason."""
+    return _typed(group.meta, "name", str), _typed(group.meta, "reason", str)
 
 
 def pack_about(says: Mapping[str, str]) -> Packed:

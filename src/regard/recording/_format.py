@@ -21,7 +21,7 @@ DONE = b"DONE"  # JSON about the arrays before it: it completes a group
 LIST = b"LIST"  # offsets of the DONE chunks
 ENDS = b"ENDS"  # end of the file, with the offset of the LIST chunk
 KINDS = (DATA, DONE, LIST, ENDS)
-ALIGN = 64
+ALIGN = 64  # bytes: every head and every payload begins at a multiple of this, a cache line
 PIECE = 1 << 16  # bytes that share a checksum
 LONGEST_TEXT = 1 << 20  # bytes of a DONE chunk; more is damage
 END = struct.Struct("<QQ")  # payload of an ENDS chunk: how many groups, offset of the LIST chunk
@@ -83,8 +83,8 @@ def parse_head(raw: bytes, offset: int, mark: int) -> Head | None:
     """The chunk at an offset, given its first bytes; None if they are not the head of a chunk of this file."""
     if len(raw) < CHUNK_HEAD.size:
         return None
-    sign, kind, length, number, found, crc = CHUNK_HEAD.unpack_from(raw)
-    if sign != SIGN or kind not in KINDS or found != mark or crc != zlib.crc32(raw[: CHUNK_HEAD.size - 4]):
+    sign, kind, length, number, file_mark, crc = CHUNK_HEAD.unpack_from(raw)
+    if sign != SIGN or kind not in KINDS or file_mark != mark or crc != zlib.crc32(raw[: CHUNK_HEAD.size - 4]):
         return None
     too_long = (kind == DONE and length > LONGEST_TEXT) or (kind == ENDS and length != END.size)
     return None if too_long else Head(kind, number, offset + ALIGN, length)

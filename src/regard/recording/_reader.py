@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from regard.engine import files
 from regard.errors import DamageError, RecordingFileError
 from regard.recording import _format as form
-from regard.recording._chunks import ChunkCursor
+from regard.recording._chunks import ChunkCursor, ChunkOrder
 from regard.recording._format import Head
 
 DTYPES = frozenset({"<f8", "<f4", "<f2", "<u2", "<i8", "<i4", "<i2", "|i1", "|u1"})
@@ -54,7 +55,7 @@ class Reader:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path: Path = Path(path)
         try:
-            self._file = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            self._file = files.open_regular(self.path)
         except OSError as error:
             raise RecordingFileError(f"{self.path} cannot be read: {error.strerror}") from error
         weakref.finalize(self, os.close, self._file)
@@ -65,6 +66,10 @@ class Reader:
         self.mark: int = self._read_head()
         self._cursor = ChunkCursor(self._file, self.mark)
         self.refresh()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the path: a copy opens the file anew, and has a descriptor of its own."""
+        return reopen, (self.path.absolute(), self.mark)
 
     def _read_head(self) -> int:
         try:
@@ -110,7 +115,10 @@ class Reader:
             head = self._cursor.head(where) if where < at else None
             if head is None or head.kind != form.LIST or head.length != 8 * groups or head.end > self.size:
                 return False
-            self._done.frombytes(np.frombuffer(self._text(head), "<u8").astype("=u8").tobytes())
+            listed = np.frombuffer(self._text(head), "<u8")
+            if (listed[1:] <= listed[:-1]).any():
+                return False  # a group would be shown twice
+            self._done.frombytes(listed.astype("=u8").tobytes())
         except DamageError:
             return False
         self.closed: bool = True
@@ -192,13 +200,21 @@ class Reader:
 
     def damage(self, *, every_byte: bool = False) -> list[str]:
         """A sentence for each damaged chunk: heads and texts are verified, with `every_byte` also arrays."""
-        groups = (self.group(index) for index in range(len(self)))
+        groups = [self.group(index) for index in range(len(self))]
         damaged = [(group.chunk, group.broken) for group in groups if group.broken is not None and group.chunk >= 0]
         cursor = ChunkCursor(self._file, self.mark)
-        while (head := cursor.next(self.size)) is not None and head.kind != form.ENDS:
+        named = (
+            None if group.broken else frozenset(array.chunk for array in group.arrays.values()) for group in groups
+        )
+        order = ChunkOrder(dict(zip(self._done, named, strict=True)))
+        while (head := cursor.next(self.size)) is not None:
+            faults = order.faults(head, len(cursor.lost))
+            damaged += [(number, f"chunk {number} of {self.path} is damaged: {fault}") for number, fault in faults]
             if head.kind == form.LIST or (head.kind == form.DATA and every_byte):
                 damaged += [(head.number, self._says(head, piece)) for piece in self._broken(head)]
         damaged += [(first, self._lost(first, last)) for first, last in cursor.lost]
+        unmet = order.unmet(sum(last - first + 1 for first, last in cursor.lost))
+        damaged += [(cursor.number, f"{self.path} has no chunk at byte {at}, where its list names one") for at in unmet]
         if not self.closed and cursor.offset < self.size:
             damaged.append((cursor.number, f"the last {self.size - cursor.offset} bytes are unfinished or damaged"))
         return [sentence for _, sentence in sorted(damaged)]
@@ -212,6 +228,14 @@ class Reader:
     def _lost(self, first: int, last: int) -> str:
         which = f"chunk {first}" if first == last else f"one of the chunks {first} to {last}"
         return f"{which} of {self.path} is damaged in its head"
+
+
+def reopen(path: Path, mark: int) -> Reader:
+    """The reader of a file that was open before; another file in its place is refused."""
+    reader = Reader(path)
+    if reader.mark != mark:
+        raise RecordingFileError(f"{path} is another recording than the one that was copied: it has been replaced")
+    return reader
 
 
 def _stored(entry: dict[str, Any]) -> Stored:

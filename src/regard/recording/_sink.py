@@ -1,4 +1,4 @@
-"""Where the calls of a running model go: into memory, or into a file one by one."""
+"""Sinks for the calls of a running model: memory, or a file that is written call by call."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from regard.errors import RecordError, RegardError
+from regard.errors import RecordError, RegardError, StorageError
 from regard.recording._call import Call
-from regard.recording._codec import pack_about, pack_call, pack_inputs
+from regard.recording._codec import pack_about, pack_call, pack_inputs, pack_missing
 from regard.recording._reader import Reader
 from regard.recording._recording import Inputs, Recording, append_inputs, with_unique_name
 from regard.recording._tokens import texts_of
@@ -24,6 +24,7 @@ class MemorySink:
         self.recording: Recording = Recording(tokenizer=tokenizer, about=about)
         self.take: Callable[[Call], None] = self.recording.take
         self.given: Callable[[int, Inputs], None] = self.recording.given
+        self.miss: Callable[[str, str], None] = self.recording.miss
 
     def close(self) -> None:
         """Do nothing: no file is open."""
@@ -48,17 +49,33 @@ class FileSink:
         self._unwritten.add(step)
 
     def take(self, call: Call) -> None:
+        """Write one call, after the inputs of its step."""
+
+        def write() -> None:
+            self._write_inputs(call.step)
+            self._writer.append(*pack_call(with_unique_name(call, self.recording.entries)))
+
+        self._keep_failure(call.name, write)
+
+    def miss(self, name: str, reason: str) -> None:
+        """Write that a layer ran but was left out; the same pair is written once."""
+        if (name, reason) not in self.recording.missing:
+            self._keep_failure(name, lambda: self._writer.append(*pack_missing(name, reason)))
+
+    def _keep_failure(self, name: str, write: Callable[[], None]) -> None:
+        """Write something about a layer, behind the notes. The first failure is kept, and nothing is written after."""
         if self.failure is not None:
             return
         try:
             self._write_about()
-            self._write_inputs(call.step)
-            self._writer.append(*pack_call(with_unique_name(call, self.recording.entries)))
+            write()
             self.recording.refresh()
+        except StorageError as failure:
+            self.failure = self._with_what_is_kept(failure)
         except RegardError as failure:
             self.failure = failure
         except Exception as error:  # noqa: BLE001  a tokenizer of somebody's may raise anything
-            self.failure = RecordError(f"{call.name!r} could not be written to {self._writer.path}: {error!r}")
+            self.failure = RecordError(f"{name!r} could not be written to {self._writer.path}: {error!r}")
 
     def _write_about(self) -> None:
         if self._about:
@@ -72,6 +89,16 @@ class FileSink:
             self._writer.append(*pack_inputs(step, ids, texts))
             self._unwritten.remove(step)
 
+    def _with_what_is_kept(self, failure: StorageError) -> StorageError:
+        """The failure, with how many calls are in the file; a file without a call is deleted by `close`."""
+        count = len(self.recording.entries)
+        kept = f"the {count} calls before it are" if count > 1 else "the call before it is"
+        error = StorageError(
+            f"{failure}; {f'{kept} safe' if count else 'no call was recorded, and the file is removed'}"
+        )
+        error.__cause__ = failure.__cause__
+        return error
+
     def close(self) -> None:
         """End the file. A file without a call is deleted."""
         try:
@@ -80,6 +107,8 @@ class FileSink:
                     self._write_inputs(step)
             self._writer.close()
             self.recording.refresh()
+        except StorageError as failure:
+            self.failure = self.failure or self._with_what_is_kept(failure)
         except RegardError as failure:
             self.failure = self.failure or failure
         if not self.recording.entries:

@@ -72,8 +72,8 @@ def _decode_term(tree: dict[str, Any], path: str, get: Get) -> Term[Any]:
     term = TERMS[name]
     declared = term.stored_fields()
     if set(tree) - {"word"} != set(declared):
-        given = ", ".join(sorted(set(tree) - {"word"}))[:80]
-        raise RecordingFileError(f"{name} has the fields {', '.join(declared) or 'none'}, but {path} says {given}")
+        stored = ", ".join(sorted(set(tree) - {"word"}))[:80]
+        raise RecordingFileError(f"{name} has the fields {', '.join(declared) or 'none'}, but {path} says {stored}")
     inside = {field: decode(tree[field], wanted, f"{path}.{field}", get, term) for field, wanted in declared.items()}
     try:
         return term(**inside)

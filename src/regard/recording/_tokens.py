@@ -36,9 +36,23 @@ def _sequence_texts(tokens: list[int], decode: Any) -> list[str]:
 
 
 def _tokens_in_character(tokens: list[int], decode: Any) -> int:
-    """How many of the first tokens make whole characters together; 1 if they never do."""
+    """Number of first tokens that make whole characters together; 1 if they never do."""
     counts = range(2, len(tokens) + 1)
     return next((count for count in counts if REPLACEMENT not in decode(*tokens[:count])), 1)
+
+
+class ModelInputs(NamedTuple):
+    """Token ids that a model read, by step and name of the input, and the tokenizer that knows their texts."""
+
+    inputs: dict[int, dict[str, Tensor]]
+    tokenizer: Any = None
+
+    @property
+    def tokens(self) -> dict[int, Texts]:
+        """Texts of the tokens by step; empty without a tokenizer."""
+        if self.tokenizer is None:
+            return {}
+        return {step: texts_of(ids, self.tokenizer) for step, ids in self.inputs.items()}
 
 
 class TokenAxis(NamedTuple):
@@ -71,12 +85,15 @@ class TokenAxis(NamedTuple):
         known = (tokens[name] for name in self.input_names if name in tokens)
         return next((rows for rows in known if all(len(row) == self.length for row in rows)), None)
 
+    def rows(self, recording: Any) -> list[list[str]]:
+        """For each sequence a list of `length` labels: texts, else ids, else no sequences."""
+        rows = self.texts(recording)
+        if rows is not None:
+            return rows
+        ids = self.ids(recording)
+        return [] if ids is None else [[str(number) for number in row] for row in ids.tolist()]
+
     def labels(self, recording: Any, sequence: int) -> list[str]:
         """One label for each token of a sequence: its text, else its id, else ""."""
-        rows = self.texts(recording)
-        if rows is not None and sequence < len(rows):
-            return rows[sequence]
-        ids = self.ids(recording)
-        if ids is None or sequence >= len(ids):
-            return [""] * self.length
-        return [str(number) for number in ids[sequence].tolist()]
+        rows = self.rows(recording)
+        return rows[sequence] if sequence < len(rows) else [""] * self.length

@@ -13,25 +13,29 @@ from typing import Any
 import numpy as np
 
 from regard.engine import files
-from regard.errors import RecordingFileError, StorageError
+from regard.errors import RecordingFileError, RegardError, StorageError
 from regard.recording import _format as form
 
 
 class Writer:
     """Appends groups of arrays to a new file. When `append` returns, the group is on the disk.
 
-    With durable=False that is certain only when `close` has returned.
+    With durable=False that is certain only when `close` has returned. file: the descriptor of an empty file to write
+    to, which its owner closes; `path` then only names it.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, durable: bool = True, mark: int | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, durable: bool = True, mark: int | None = None, file: int | None = None
+    ) -> None:
         self.path = Path(path)
         self.mark = int.from_bytes(os.urandom(4), "little") if mark is None else mark  # in every chunk of this file
         self._durable = durable
         self._size = self._number = 0
         self._done = numbers("Q")  # offsets of the DONE chunks, one for a group
         self._stopped = self._closed = False
+        self._owned = file is None
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+            self._file = files.create_file(self.path) if file is None else file
         except FileExistsError:
             raise RecordingFileError(f"{self.path} exists already: a recording begins a file of its own") from None
         except OSError as error:
@@ -42,10 +46,12 @@ class Writer:
         try:
             self._put(form.file_head(self.mark))
             self._sync()
-            files.sync_folder(self.path.parent)
+            if self._owned:
+                files.sync_folder(self.path.parent)
         except OSError as error:
-            os.close(self._file)
-            self.path.unlink(missing_ok=True)
+            if self._owned:
+                os.close(self._file)
+                self.path.unlink(missing_ok=True)
             raise StorageError(f"{self.path} cannot be written: {error.strerror}") from error
 
     def append(self, meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
@@ -65,9 +71,7 @@ class Writer:
         except OSError as error:
             self._truncate(*before)
             self._stopped = True
-            raise StorageError(
-                f"{self.path} could not take the next call ({error.strerror}); the {len(self._done)} before it are safe"
-            ) from error
+            raise StorageError(f"{self.path} cannot be written any further: {error.strerror}") from error
         except BaseException:  # an impatient Ctrl-C
             if 0 < done.stop <= os.fstat(self._file).st_size:
                 self._add(done)  # it is all there, and whoever reads along may have seen it
@@ -96,13 +100,8 @@ class Writer:
             if not self._stopped:  # else whoever writes knows already
                 raise StorageError(f"{self.path} could not be closed properly ({error.strerror})") from error
         finally:
-            os.close(self._file)
-
-    def abandon(self) -> None:
-        """Close the file descriptor without ending the file."""
-        if not self._closed:
-            self._closed = True
-            os.close(self._file)
+            if self._owned:
+                os.close(self._file)
 
     def _array(self, array: np.ndarray) -> dict[str, Any]:
         array = np.asarray(array, array.dtype.newbyteorder("<"), order="C")
@@ -152,16 +151,15 @@ def _text(value: Mapping[str, Any]) -> memoryview:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Writer]:
-    """A writer of a temporary file that replaces `path` once all of it is on the disk."""
-    beside = files.spare_path(path)
-    writer = Writer(beside, durable=False)
+    """A writer of a new file that replaces `path`, or what it links to, once all of it is on the disk."""
+    if path.exists() and not path.is_file():
+        raise StorageError(f"{path} cannot be written: it is no regular file, and a recording can replace only those")
     try:
-        yield writer
-        writer.close()
-        try:
-            files.put_in_place(beside, path)
-        except OSError as error:
-            raise StorageError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        writer.abandon()
-        beside.unlink(missing_ok=True)
+        with files.atomic_file(path) as file:
+            writer = Writer(path, durable=False, file=file.fileno())
+            yield writer
+            writer.close()
+    except RegardError:
+        raise
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}") from error

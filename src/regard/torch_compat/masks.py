@@ -7,21 +7,60 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
+from torch.nn import Parameter
 from torch.nn.functional import pad
 
 from regard.engine.tiles import all_finite
-from regard.errors import DtypeError, LayerError
-from regard.masks import Mask, causal, hide
+from regard.errors import DtypeError, LayerError, MaskError
+from regard.masks import Align, Mask, causal, hide
+from regard.operands import overrides_torch_function
 from regard.scores import Score, bias, scaled_dot
 from regard.term import type_name
 from regard.tracing import is_tracing
 
 Part = tuple[Tensor | None, Mask | None]  # a bias that is added to the scores, and what is hidden
+
+
+def plain_mask(attn_mask: Tensor, n: int, m: int) -> Align | Tensor:
+    """The mask of scaled_dot_product_attention as an ordinary tensor, or the alignment of the causal mask that it is.
+
+    torch's `CausalBias` (`torch.nn.attention.bias.causal_lower_right` and `causal_upper_left`) holds no numbers: torch
+    takes it for its own is_causal, which begins at the top left, unless it is aligned at the lower right with other
+    lengths of queries and keys. A class with a meaning of its own that is not known here is refused.
+    """
+    if type(attn_mask) in (Tensor, Parameter):
+        return attn_mask
+    bias: Any = sys.modules.get("torch.nn.attention.bias")  # loaded by whoever made one; loading takes half a second
+    if bias is not None and isinstance(attn_mask, bias.CausalBias):
+        causal_bias: Any = attn_mask
+        lengths = causal_bias.seq_len_q, causal_bias.seq_len_kv
+        if causal_bias.variant == bias.CausalVariant.UPPER_LEFT or lengths[0] == lengths[1]:
+            return "top-left"
+        if lengths == (n, m):
+            return "bottom-right"
+        visible = torch.ones(lengths, dtype=torch.bool, device=attn_mask.device)
+        return visible.tril(lengths[1] - lengths[0])  # it may broadcast, or be refused
+    check_plain(attn_mask, "attn_mask")
+    kind: Any = type(attn_mask)
+    has_dispatch = kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl  # noqa: SLF001  such as DTensor
+    return attn_mask if has_dispatch else attn_mask.as_subclass(Tensor)
+
+
+def check_plain(mask: Tensor, name: str) -> None:
+    """Refuse a mask whose class gives it a meaning of its own: its numbers alone may say something else."""
+    if overrides_torch_function(mask):
+        msg = (
+            f"{name} is a {type(mask).__name__}, a class of tensors with a meaning of its own, which is not known "
+            f"here; give an ordinary tensor, {name}.as_subclass(torch.Tensor) if its numbers are the mask"
+        )
+        raise MaskError(msg)
 
 
 def layer_terms(
@@ -165,6 +204,8 @@ def check(
                 f"regard.attend and regard.nn.SelfAttention)"
             )
             raise DtypeError(msg)
+        if mask is not None:
+            check_plain(mask, name)
         if mask is not None and not (mask.is_floating_point() or mask.dtype == torch.bool):
             msg = f"{name} holds booleans (True hides) or floating point numbers (which are added), not {mask.dtype}"
             raise LayerError(msg)

@@ -1,4 +1,4 @@
-"""What `torch.nn.MultiheadAttention` does with its parameters and the arguments of a call, step by step."""
+"""The steps of `torch.nn.MultiheadAttention`, from its parameters and the arguments of a call to its output."""
 
 import inspect
 from collections.abc import Iterator
@@ -74,6 +74,37 @@ def query_and_key(
     q, k = (heads_first(layer, x) for x in project(layer, arguments["query"], arguments["key"], None))
     k = append_extra_keys(layer, k, None if layer.bias_k is None else layer.bias_k.to(k.dtype))
     return (q, k) if q.dim() == 4 else (q.unsqueeze(0), k.unsqueeze(0))
+
+
+def output_rows(
+    layer: Any,
+    weights: Float[Tensor, "heads rows keys"],
+    batch: int,
+    rows: slice,
+    value: Float[Tensor, "*key_lead vdim"],
+    output: Float[Tensor, "*lead embed_dim"],
+) -> tuple[Float[Tensor, "rows embed_dim"], Float[Tensor, "rows embed_dim"], Float[Tensor, "rows 1"]]:
+    """Some rows of a layer's output, computed from weights: those rows, the layer's own, and their size.
+
+    By linearity, sum_j p_ij (W_v x_j + b_v) = W_v (sum_j p_ij x_j) + b_v sum_j p_ij: only pooled rows are projected.
+    """
+    values, outputs = (x if x.dim() == 2 else x[batch] if layer.batch_first else x[:, batch] for x in (value, output))
+    dtype, heads, m = weights.dtype, layer.num_heads, values.shape[0]
+    packed = layer.in_proj_weight
+    matrix = layer.v_proj_weight if packed is None else packed[2 * layer.embed_dim :]
+    own = weights[..., :m]
+    pooled = (own @ values.to(dtype)) @ matrix.to(dtype).unflatten(0, (heads, -1)).mT  # (heads, rows, dim)
+    if layer.in_proj_bias is not None:
+        bias = layer.in_proj_bias[2 * layer.embed_dim :].to(dtype).view(heads, 1, -1)
+        pooled = pooled + own.sum(-1, keepdim=True) * bias
+    if layer.bias_v is not None:
+        pooled = pooled + weights[..., m : m + 1] * layer.bias_v.to(dtype).view(heads, 1, -1)
+    joined = pooled.transpose(0, 1).flatten(1)
+    bias = layer.out_proj.bias
+    computed = linear(joined, layer.out_proj.weight.to(dtype), None if bias is None else bias.to(dtype))
+    wanted = outputs[rows].to(dtype)
+    size = torch.maximum(joined.abs().amax(-1, keepdim=True), computed.abs().amax(-1, keepdim=True))
+    return computed, wanted, size.clamp_min(torch.finfo(dtype).tiny)
 
 
 # Masks and weights of one call

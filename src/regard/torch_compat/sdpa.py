@@ -12,8 +12,10 @@ from jaxtyping import Float, Shaped
 from torch import Tensor
 
 from regard.engine.inputs import broadcast_lead
-from regard.errors import AxisError, CallError, DtypeError, UnsupportedError
+from regard.errors import AxisError, CallError, DtypeError, MaskError, UnsupportedError
+from regard.masks import Align
 from regard.term import type_name
+from regard.torch_compat.masks import plain_mask
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
@@ -45,10 +47,25 @@ class Arguments(NamedTuple):
         """True if a derivative with respect to one of the tensors may be taken."""
         return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in self.tensors)
 
+    def with_plain_mask(self) -> tuple[Arguments, Align]:
+        """The call with an ordinary tensor as its mask, and where its causal mask begins.
+
+        torch's `CausalBias` becomes is_causal, at the top left as torch's, or at the bottom right.
+        """
+        if self.attn_mask is None or min(self.query.dim(), self.key.dim()) < 2:
+            return self, "top-left"
+        mask = plain_mask(self.attn_mask, self.query.shape[-2], self.key.shape[-2])
+        if isinstance(mask, Tensor):
+            return self._replace(attn_mask=mask), "top-left"
+        if self.is_causal:
+            msg = "a CausalBias as attn_mask and is_causal=True exclude each other, as for torch: give one of them"
+            raise MaskError(msg)
+        return self._replace(attn_mask=None, is_causal=True), mask
+
     def autocast(self) -> Arguments:
         """The arguments as torch.autocast hands them to the kernel: all floating point but float64 in its dtype."""
         device = self.query.device.type
-        if not torch.is_autocast_enabled(device):
+        if not torch.amp.is_autocast_available(device) or not torch.is_autocast_enabled(device):
             return self
         dtype = torch.get_autocast_dtype(device)
 
