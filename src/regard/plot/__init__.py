@@ -1,8 +1,9 @@
 """Pictures of attention, drawn with matplotlib.
 
-Every picture is a `matplotlib.figure.Figure` outside pyplot: it is returned, never shown by force, and is freed with
-its last reference. A notebook displays it as the last line of a cell; a script saves it with `figure.savefig(path)`.
-To have a picture in a window of pyplot, hand over axes of your own: `heatmap(weights, ax=plt.gca())`.
+Every picture is drawn outside pyplot: it is returned, never shown by force, and freed with its last reference. A
+picture with one panel is returned as its `matplotlib.axes.Axes`, one with several as a `matplotlib.figure.Figure`. A
+notebook displays both as the last line of a cell; a script saves both with `picture.savefig(path)`. To have a picture
+in a window of pyplot, hand over axes of your own, `heatmap(weights, ax=plt.gca())`; they are returned as they are.
 """
 
 from importlib.util import find_spec
@@ -15,6 +16,7 @@ if find_spec("matplotlib") is None:
 from regard.plot._figure import Picture
 from regard.plot._heads import heads
 from regard.plot._heatmaps import heatmap, show_heatmaps
+from regard.plot._partial_dependence import partial_dependence
 from regard.plot._regression import regression
 from regard.plot._relations import relations
 from regard.plot._saturation import saturation
@@ -26,6 +28,7 @@ __all__ = [
     "show_heatmaps",
     "zoom",
     "regression",
+    "partial_dependence",
     "saturation",
     "heads",
     "profiles",

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -53,15 +53,23 @@ def no_glyph_warnings() -> Iterator[None]:
 
 
 class PictureAxes(Axes):
-    """Axes that a notebook displays as their whole picture."""
+    """Axes that a notebook displays as their whole picture, and that can save it."""
+
+    def savefig(self, *args: Any, **options: Any) -> None:
+        """Save the picture that these axes are in. The arguments are those of `matplotlib.figure.Figure.savefig`."""
+        self._picture.savefig(*args, **options)
 
     def _repr_png_(self) -> Any:
-        picture: Any = self.figure.figure  # the root, also from within a subfigure
-        return picture._repr_png_()
+        return self._picture._repr_png_()
+
+    @property
+    def _picture(self) -> Any:
+        return self.figure.figure  # the root, also from within a subfigure
 
 
-def new_axes(figsize: tuple[float, float]) -> Axes:
-    return Picture(figsize=figsize, layout="compressed").add_subplot(axes_class=PictureAxes)
+def new_axes(figsize: tuple[float, float], layout: Literal["compressed", "constrained"] = "compressed") -> Axes:
+    """Return axes in a new figure that a notebook displays; they have `savefig`."""
+    return Picture(figsize=figsize, layout=layout).add_subplot(axes_class=PictureAxes)
 
 
 def to_array(values: Any) -> np.ndarray:
@@ -83,6 +91,7 @@ def to_array(values: Any) -> np.ndarray:
 
 
 def name_axes(ax: Axes, xlabel: str, ylabel: str, title: str) -> None:
+    """Write the labels of both axes and the title."""
     ax.set_xlabel(xlabel, fontsize=9, color=INK)
     ax.set_ylabel(ylabel, fontsize=9, color=INK)
     ax.set_title(title, fontsize=10, color=INK)

@@ -35,7 +35,7 @@ FAMILIES = (
 FILES = re.compile(
     "cjk|notosanssc|sourcehan|pingfang|hiragino|heiti|msyh|simhei|wqy|droidsansfallback|arial unicode", re.IGNORECASE
 )
-FIRST_CJK = "\u2e80"
+FIRST_CJK = "\u2e80"  # first character of the CJK blocks of Unicode
 
 
 def find_cjk_family() -> str | None:

@@ -6,12 +6,12 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, Normalize
 
+from regard import analysis
 from regard.analysis import HeadTable
-from regard.errors import ChoiceError, ShapeError
-from regard.plot._figure import INK, TICK_POINTS, hide_frame, name_axes, new_axes
+from regard.plot._figure import INK, TICK_POINTS
 from regard.plot._fonts import families_for, set_families
-from regard.plot._head_grid import add_colour_bar, draw_cell_borders, figure_size, head_cells, short_layer_name
-from regard.plot._labels import label_positions, label_tokens, set_upright_label
+from regard.plot._head_grid import draw_cells, head_cells, short_layer_name, table_of
+from regard.recording import Recording
 
 COLOURS = {"saturation": "Reds", "relative": "Reds_r"}  # the sharper a head, the darker it is
 NAMES = {"saturation": "Saturation", "relative": "Entropy / log(visible keys)"}
@@ -23,7 +23,7 @@ MARKS: dict[str, dict[str, Any]] = {
 
 
 def heads(
-    table: HeadTable,
+    table: HeadTable | Recording,
     *,
     column: str = "saturation",
     ax: Axes | None = None,
@@ -35,8 +35,9 @@ def heads(
     names: Mapping[str, str] | None = None,
     colorbar: bool = True,
 ) -> Axes:
-    """Draw the table of `regard.analysis.heads`: a cell for each head, with marks on saturated and uniform heads.
+    """Draw how sharp every head of a model is: a cell for each head, with marks on saturated and uniform heads.
 
+    table: from `regard.analysis.heads`, or a recording, of which that table is made.
     column: "saturation", or "relative" for the entropy over its maximum; in both a dark cell is nearly one-hot.
     ax: axes to draw on; new ones if left out. cmap: a colour map of matplotlib.
     title, xlabel, ylabel: texts. label: the text beside the colours.
@@ -51,27 +52,14 @@ def heads(
     >>> x = torch.randn(3, 5, 8)
     >>> ax = plot.heads(analysis.heads(layer, x, x, x), xlabel="头", ylabel="层")
     """
-    if column not in COLOURS:
-        raise ChoiceError(f"column is one of {', '.join(COLOURS)}, not {column!r}")
-    if not len(table):
-        raise ShapeError("there is nothing to draw in a table without heads")
-    layers = table.layers
-    cells = head_cells(table, layers, column)
-    ax = new_axes(figure_size(cells.shape)) if ax is None else ax
-    image = ax.imshow(cells, cmap=cmap or COLOURS[column], norm=Normalize(0, 1), aspect="equal")
-    hide_frame(ax)
-    draw_cell_borders(ax, cells.shape)
-    label = NAMES[column] if label is None else label
-    bars = [add_colour_bar(ax, image, label)] if colorbar else []
-    legend = _mark(ax, table, names or {})
-    name_axes(ax, xlabel, ylabel, title)
-    set_upright_label(ax.yaxis.label, "left")
+    measured: HeadTable = table_of(table, HeadTable, analysis.heads)
+    cells, rows = head_cells(measured, column, COLOURS), [short_layer_name(layer) for layer in measured.layers]
+    texts = (xlabel, ylabel, title, NAMES[column] if label is None else label)
+    ax = draw_cells(cells, rows, ax, cmap or COLOURS[column], Normalize(0, 1), texts, colorbar=colorbar)
+    legend = _mark(ax, measured, names or {})
     if legend:
         ax.set_title(title, fontsize=10, color=INK, pad=3 * TICK_POINTS)  # above the legend
-    families = families_for([xlabel, ylabel, title, label, *legend, *layers])
-    label_positions(ax)
-    label_tokens(ax, None, [short_layer_name(layer) for layer in layers], families)
-    set_families([ax, *bars], families)
+    set_families([ax], families_for([*texts, *legend]))
     return ax
 
 

@@ -14,7 +14,7 @@ from regard.errors import ChoiceError, ShapeError
 from regard.plot._figure import GREY, Picture, hide_frame, name_axes, new_axes, to_array
 from regard.plot._fonts import families_for, set_families
 from regard.plot._labels import Tokens, label_positions, label_tokens
-from regard.plot._matrix_part import Head, MatrixPart, from_array, select_part
+from regard.plot._matrix_part import Head, MatrixPart, from_array, known_labels, select_part
 
 ALL = slice(None)
 MAX_ANNOTATED = 400  # cells with a legible number
@@ -98,7 +98,8 @@ def heatmap(
 
     weights: `regard.Weights`, or a matrix (queries, keys).
     tokens: a label for each key, and also for each query if there are as many. query_tokens: labels of the queries.
-    head: index of the matrix if weights have leading dimensions, e.g. (0, 3).
+    Axes without labels show the tokens that a recording knows of its weights, else positions.
+    head: index of the matrix if weights have leading dimensions, e.g. (0, 3); for a batch of one also 3.
     queries, keys: the part to draw, e.g. slice(40_000, 42_000). ax: axes to draw on; new ones if left out.
     bins, pool: up to 512 x 512 every cell is drawn; beyond, cells are pooled ("mean", "max" or "sum"), and the axes
     still count in tokens.
@@ -118,6 +119,9 @@ def heatmap(
     part = select_part(weights, head, queries, keys, bins, pool)
     if query_tokens is None and part.whole[0] == part.whole[1]:
         query_tokens = tokens
+    known = known_labels(weights, head)
+    tokens = known.key if tokens is None else tokens
+    query_tokens = known.query if query_tokens is None else query_tokens
     _check_tokens(part.whole, tokens, query_tokens)
     ax = new_axes((4.8, 4.2)) if ax is None else ax
     low, high = limits or _limits(part.cells, clip)

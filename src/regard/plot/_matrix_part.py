@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from regard.display.labels import Labels
 from regard.errors import ChoiceError, ShapeError
 from regard.plot._figure import to_array
 from regard.weights import Weights
@@ -36,6 +37,14 @@ def select_part(weights: Any, head: Head | None, queries: slice, keys: slice, bi
     array = to_array(weights)
     array = array[_head_index(array.shape, head)]
     return from_array(array, queries, keys)
+
+
+def known_labels(weights: Any, head: Head | None) -> Labels:
+    """Return the tokens of queries and keys that a recording knows of the matrix that is drawn."""
+    if not isinstance(weights, Weights):
+        return Labels()
+    index = _head_index(tuple(weights.shape), head)
+    return weights.select(batch=index[0]).labels if index and weights.shape[0] > 1 else weights.labels
 
 
 def from_array(array: np.ndarray, queries: slice = slice(None), keys: slice = slice(None)) -> MatrixPart:
@@ -72,6 +81,8 @@ def _head_index(shape: tuple[int, ...], head: Head | None) -> tuple[int, ...]:
     if head is None and set(leading) <= {1}:
         head = (0,) * len(leading)
     index = () if head is None else (head,) if isinstance(head, int) else tuple(head)
+    if isinstance(head, int) and len(leading) > 1 and set(leading[:-1]) <= {1}:
+        index = (*(0,) * (len(leading) - 1), head)  # one sequence: the number of a head is enough
     if len(shape) < 2 or 0 in shape or len(index) != len(leading):
         example = 0 if len(leading) == 1 else (0,) * len(leading)
         advice = f": choose one, e.g. head={example}" if leading and 0 not in shape else ""

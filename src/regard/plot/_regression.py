@@ -6,16 +6,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, LogNorm
 
 from regard.errors import ChoiceError, ShapeError
-from regard.plot._figure import BLUE, INK, RED, TICK_POINTS, name_axes, new_axes, open_frame, to_array
+from regard.plot._figure import BLUE, GREY, INK, RED, TICK_POINTS, name_axes, new_axes, open_frame, to_array
 from regard.plot._fonts import families_for, set_families
 
 Limits = tuple[float, float]
 CURVE_POINTS = 400  # of a curve over the data of an estimator
 MANY_DOTS = 2_000  # more dots are drawn smaller, so that they do not cover each other
+DENSE_DOTS = 20_000  # more dots would be one blue area: their density is drawn instead
+DENSITY_BINS = (160, 110)  # cells along x and y
+FEW_VALUES = 50  # of x, such as categories or numbers of rooms
 JITTER = 0.25  # largest horizontal shift of the dots of a category: on one line they would hide each other
-GOLDEN = (5**0.5 - 1) / 2  # golden ratio: its multiples modulo 1 fill [0, 1) evenly for any number of dots
+DENSITY_COLOURS = LinearSegmentedColormap.from_list("density", ["#dce8f5", BLUE, "#12325a"])
+GOLDEN_RATIO = (5**0.5 - 1) / 2  # golden ratio: its multiples modulo 1 fill [0, 1) evenly for any number of dots
 
 
 class Curve(NamedTuple):
@@ -55,6 +60,7 @@ def regression(
     train hold categories, and each category has a mark.
     levels: names of categories, if x holds their numbers 0, 1, ...; each has a mark, and no line joins them.
     labels: names of the two curves in the legend. xlim, ylim: limits of the axes; None shows everything.
+    More than 20,000 training points are drawn as their density: the bar says how many points a cell holds.
     title, xlabel, ylabel: texts. ax: axes to draw on; new ones if left out.
 
     Returns the axes.
@@ -211,10 +217,30 @@ def _draw_dots(ax: Axes, curve: Curve, *, jitter: bool) -> None:
     if curve.dots is None:
         return
     x, y = curve.dots
+    if len(x) > DENSE_DOTS:
+        _draw_density(ax, x, y)
+        return
     if jitter:
-        x = x + (np.arange(len(x)) * GOLDEN % 1 - 0.5) * 2 * JITTER
+        x = x + (np.arange(len(x)) * GOLDEN_RATIO % 1 - 0.5) * 2 * JITTER
     size, alpha = (4.0, 0.45) if len(x) <= MANY_DOTS else (1.5, 0.25)
     ax.plot(x, y, "o", color=BLUE, alpha=alpha, markersize=size, mew=0, rasterized=len(x) > MANY_DOTS)
+
+
+def _draw_density(ax: Axes, x: np.ndarray, y: np.ndarray) -> None:
+    """Draw the number of points in each cell, on a logarithmic scale; few values of x have a column of cells each."""
+    values, bins = np.unique(x), DENSITY_BINS
+    if 1 < len(values) <= FEW_VALUES:
+        half = JITTER * np.diff(values).min()  # the cells between two values stay empty
+        bins = (np.stack([values - half, values + half], 1).reshape(-1), DENSITY_BINS[1])
+    counts, x_edges, y_edges = np.histogram2d(x, y, bins)
+    norm = LogNorm(1, max(float(counts.max()), 2.0))
+    cells = np.ma.masked_equal(counts.T, 0)
+    mesh = ax.pcolormesh(x_edges, y_edges, cells, cmap=DENSITY_COLOURS, norm=norm, rasterized=True)
+    ax.use_sticky_edges = False
+    bar = ax.figure.colorbar(mesh, ax=ax, fraction=0.04, pad=0.02, aspect=30, format="{x:,.0f}")
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=TICK_POINTS, labelcolor=INK, color=GREY)
+    bar.ax.minorticks_off()
 
 
 def _line(name: str, values: Any, like: np.ndarray | None = None) -> np.ndarray:

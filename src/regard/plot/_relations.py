@@ -12,12 +12,12 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from regard.errors import ChoiceError
-from regard.plot._figure import INK, Picture, PictureAxes
+from regard.plot._figure import INK, new_axes
 from regard.plot._fonts import families_for, set_families
 from regard.relation import Relation
 
 COLOURS = ("#c0282d", "#2f6db3", "#3a8f4a", "#8a57a8", "#c9791b", "#16888a", "#a0522d", "#6b6b6b")
-LINE_POINTS = 16.0  # width of the line for a weight of 1
+WIDEST_LINE = 16.0  # points, for a weight of 1
 LINE_LETTERS = 32  # letters in a line of text; a Chinese character counts as two
 LEFT, RIGHT = 0.31, 0.66  # ends of the lines, as shares of the width
 MAX_NUMBER_COLUMNS = 4  # weights are written as numbers for up to this many questions
@@ -43,7 +43,7 @@ def relations(relation: Relation, *, head: int = 0, most: int = 40, title: str =
     questions = [_wrap(question) for question in relation.questions]
     high = max(_lines(segments), _lines(questions))
     if ax is None:
-        ax = Picture(figsize=(9, 0.7 + 0.21 * high), layout="constrained").add_subplot(axes_class=PictureAxes)
+        ax = new_axes((9, 0.7 + 0.21 * high), layout="constrained")
     ends, starts = _spread(segments, high), _spread(questions, high)
     for row, colour, start in zip(rows, _colours(len(rows)), starts, strict=True):
         for weight, end in zip(row, ends, strict=True):
@@ -82,7 +82,7 @@ def _line(ax: Axes, start: float, end: float, weight: float, colour: str) -> Non
         [(LEFT, start), (middle, start), (middle, end), (RIGHT, end)],
         [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4],
     )
-    style: Any = {"linewidth": max(0.3, LINE_POINTS * weight), "edgecolor": colour, "alpha": 0.25 + 0.5 * weight}
+    style: Any = {"linewidth": max(0.3, WIDEST_LINE * weight), "edgecolor": colour, "alpha": 0.25 + 0.5 * weight}
     ax.add_patch(PathPatch(curve, facecolor="none", capstyle="butt", **style))
 
 

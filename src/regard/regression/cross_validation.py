@@ -16,7 +16,6 @@ of rows behind sigma^2(x), less one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import torch
@@ -39,25 +38,14 @@ def select_bandwidth(
     rule: str, fit: LocalFit, *, verbose: bool | Callable[[search.Progress], None] = False
 ) -> tuple[Float[Tensor, " features"], Float[Tensor, "n outputs"] | None]:
     """Bandwidth by the rule "cv" or "scott", and the residuals if the rule has computed them."""
-    data, sample = fit.data, fit.data.sample
-    rows = merge_duplicates(sample, _categories(fit))
+    data = fit.data
+    rows = merge_duplicates(data.sample, _categories(fit))
     if rule == "scott":
-        return _in_column_order(data, _scott(rows, sample.kernel)), None
-    progress = None
+        return _in_column_order(data, _scott(rows)), None
+    listener = verbose
     if callable(verbose):
-        progress = lambda state: verbose(state._replace(bandwidth=_in_column_order(data, state.bandwidth)))  # noqa: E731
-    result = search.select(
-        rows.x,
-        rows.y,
-        sample.kernel,
-        fit.degree,
-        None if rows.weight is None else rows.weight.log(),
-        left_out=rows.left_out,
-        categories=rows.categories,
-        tol=data.tol,
-        verbose=verbose is True,
-        progress=progress,
-    )
+        listener = lambda state: verbose(state._replace(bandwidth=_in_column_order(data, state.bandwidth)))  # noqa: E731
+    result = search.select(rows, fit.degree, tol=data.tol, verbose=listener)
     return _in_column_order(data, result.bandwidth), None if rows.merged else result.residuals
 
 
@@ -70,12 +58,13 @@ def _in_column_order(data: Data, bandwidth: Float[Tensor, " features"]) -> Float
     return data.in_column_order(bandwidth) if isinstance(data, MixedData) else bandwidth
 
 
-def _scott(rows: Rows, kernel: str) -> Float[Tensor, " features"]:
+def _scott(rows: Rows) -> Float[Tensor, " features"]:
     """Scott's bandwidths; lambdas of categories shrink like their squares."""
-    width = rules.scott(rows.x, rows.weight, kernel, rows.total)
+    sample, weight = rows.sample, None if rows.sample.log_weight is None else rows.sample.log_weight.exp()
+    width = rules.scott(sample.x, weight, sample.kernel, rows.total)
     if rows.categories is None:
         return width
-    return torch.cat((width, rows.categories.max_smoothing * len(rows.x) ** (-2 / (len(width) + 4))))
+    return torch.cat((width, rows.categories.max_smoothing * len(sample.x) ** (-2 / (len(width) + 4))))
 
 
 def residuals(fit: LocalFit) -> Float[Tensor, "n outputs"]:
@@ -85,16 +74,14 @@ def residuals(fit: LocalFit) -> Float[Tensor, "n outputs"]:
     """
     sample, categories = fit.data.sample, _categories(fit)
     if sample.log_weight is None:
-        return objective.residuals(sample, degree=fit.degree, tol=fit.data.tol, categories=categories)
+        return objective.residuals(Rows(sample, None, categories), fit.degree, fit.data.tol)
     result = torch.empty_like(sample.values)
     counts = sample.log_weight > NEVER
-    weighted = replace(sample, x=sample.x[counts], values=sample.values[counts], log_weight=sample.log_weight[counts])
+    weighted = sample.subset(lambda rows: rows[counts])
     copies = as_counts(sample.log_weight[counts].exp())
     left_out = None if copies is None else torch.ones_like(copies)
     categories = None if categories is None else categories.at(counts)
-    result[counts] = objective.residuals(
-        weighted, degree=fit.degree, left_out=left_out, tol=fit.data.tol, categories=categories
-    )
+    result[counts] = objective.residuals(Rows(weighted, left_out, categories), fit.degree, fit.data.tol)
     if not bool(counts.all()):
         result[~counts] = sample.values[~counts] - fit.predict(fit.data.table()[~counts])
     return result

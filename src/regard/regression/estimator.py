@@ -14,13 +14,12 @@ import numpy as np
 import torch
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from regard.errors import ShapeError, UnsupportedError
 from regard.kernels import Kernel
-from regard.regression import cross_validation, encoding, validation
+from regard.regression import cross_validation, encoding, intervals, validation
 from regard.regression.cross_validation import LocalFit
 from regard.regression.kernel_sums import clamp, engine
 from regard.regression.kernel_sums.sample import Sample
@@ -32,10 +31,12 @@ from regard.regression.out_of_core import leave_one_out as out_of_core_leave_one
 from regard.regression.out_of_core import predict as out_of_core_predict
 from regard.regression.out_of_core.average import ChunkAverage
 from regard.regression.out_of_core.leave_one_out import LeaveOneOut
-from regard.regression.out_of_core.predict import OutOfCoreModel, Schema
-from regard.regression.out_of_core.source import Source, Summary
+from regard.regression.out_of_core.predict import FittedEstimator, OutOfCoreModel
+from regard.regression.out_of_core.source import Source
+from regard.regression.out_of_core.source import Summary as SourceSummary
 from regard.regression.pandas_output import PandasOutput, target_names
 from regard.regression.persistence import Persistence, is_learned
+from regard.regression.summary import Summary, summarise
 from regard.regression.validation import Range
 from regard.weights import Weights
 
@@ -107,7 +108,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
     flat_: bool  # y was given without an axis for its outputs
     outputs_: int
     blocks_: Source | None  # the training data, if out of core
-    summary_: Summary
+    summary_: SourceSummary
 
     _residuals: Tensor | None = None  # leave-one-out, computed when first needed
     _cv: float | None = None
@@ -241,7 +242,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         """
         check_is_fitted(self)
         if type(X) is not np.ndarray and not return_std and out_of_core_fit.is_out_of_core(X):
-            result = out_of_core_predict.predict(X, self._schema(), self._predict_rows, self._out_of_core_model())
+            result = out_of_core_predict.predict(X, self._for_out_of_core_queries())
             return self._as_output(result.reshape(len(result), -1), None) if isinstance(result, np.ndarray) else result
         query = self._query(X, memory_for="return_std" if return_std else None)
         mean = self._output(self._model().predict(query), X)
@@ -251,8 +252,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         """R² of the predictions for X; for files and Dask, y and sample_weight may be names of columns, as in `fit`."""
         if out_of_core_fit.is_out_of_core(X):
             check_is_fitted(self)
-            given = self._schema(), self._predict_rows, self._out_of_core_model()
-            return out_of_core_predict.score(X, y, sample_weight, *given)
+            return out_of_core_predict.score(X, y, sample_weight, self._for_out_of_core_queries())
         return super().score(X, y, sample_weight)
 
     def confidence_band(self, X: Any, level: float = 0.95) -> tuple[Any, Any]:
@@ -266,6 +266,20 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         query = self._query(X, memory_for="confidence_band")
         mean = self._local_fit().predict(query)
         half = cross_validation.half_width(self._noise(query), level)
+        return self._output(mean - half, X), self._output(mean + half, X)
+
+    def prediction_interval(self, X: Any, level: float = 0.95) -> tuple[Any, Any]:
+        """Lower and upper limit, shaped like `predict`, that hold a new y with probability `level`.
+
+        f(x) ± c sigma(x): sigma(x) is the root mean square of the leave-one-out residuals near x, and c the quantile of
+        |e_i| / sigma(x_i) over the rows, which assumes no distribution (see `regression.intervals`). The probability is
+        that of new rows like those of the data. Fewer rows than level / (1 - level) give infinite limits.
+        """
+        validation.check_level(level)
+        query = self._query(X, memory_for="prediction_interval")
+        fit = self._local_fit()
+        half = intervals.half_width(fit.data, query, self._scaled_residuals(query.device), level)
+        mean = fit.predict(query)
         return self._output(mean - half, X), self._output(mean + half, X)
 
     def derivative(self, X: Any) -> Any:
@@ -300,6 +314,20 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         """Effective degrees of freedom: the trace of the hat matrix, which for a linear model counts its parameters."""
         return float(self.leverage().sum())
 
+    def summary(self) -> Summary:
+        """Bandwidths and what they mean, leave-one-out R², effective degrees of freedom and plan, as one table.
+
+        >>> import numpy as np, regard as rg
+        >>> x = np.linspace(0, 6, 40)[:, None]
+        >>> summary = rg.NadarayaWatson(bandwidth=0.5).fit(x, np.sin(x[:, 0])).summary()
+        >>> round(summary.loo_score, 2), round(summary.effective_df, 1)
+        (0.96, 5.4)
+        >>> summary.features
+        (FeatureBandwidth(feature='x0', bandwidth=0.5, meaning=''),)
+        """
+        check_is_fitted(self)
+        return summarise(self)
+
     # Leave-one-out
 
     @property
@@ -318,6 +346,8 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         """R² of each row predicted from all other rows."""
         check_is_fitted(self)
         if self.blocks_ is None:
+            from sklearn.metrics import r2_score  # all metrics of scikit-learn, which a fit does not need
+
             return float(r2_score(self.y_, self.y_ - self.loo_residuals_, sample_weight=self.sample_weight_))
         variance = self.summary_.y.deviation().square()
         return 1 - self.cv_ / (len(variance) if len(variance) > 1 else float(variance) or 1.0)
@@ -418,10 +448,10 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         if self.blocks_ is not None:
             raise UnsupportedError(f"{what} needs the data in memory, but this estimator was fitted on blocks of it")
 
-    def _schema(self) -> Schema:
+    def _for_out_of_core_queries(self) -> FittedEstimator:
         names = list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        n_outputs = None if self.flat_ else self.outputs_
-        return Schema(self.n_features_in_, names, self.categories_, n_outputs, self.target_names_)
+        columns = self.n_features_in_, names, self.categories_, None if self.flat_ else self.outputs_
+        return FittedEstimator(*columns, self.target_names_, self._predict_rows, self._out_of_core_model())
 
     # Models
 
@@ -459,9 +489,12 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
 
     def _noise(self, query: Float[Tensor, "q features"]) -> Noise:
         """Noise near each query, in units of `_y_unit`."""
-        residuals = self._loo_residuals().to(query.device)
-        residuals = residuals if self._y_unit is None else residuals / self._tensor(self._y_unit)
-        return self._local_fit().noise(query, residuals.square())
+        return self._local_fit().noise(query, self._scaled_residuals(query.device).square())
+
+    def _scaled_residuals(self, device: torch.device) -> Float[Tensor, "n outputs"]:
+        """Leave-one-out residuals in units of `_y_unit`."""
+        residuals = self._loo_residuals().to(device)
+        return residuals if self._y_unit is None else residuals / self._tensor(self._y_unit)
 
     def _describe_plan(self) -> str:
         sample = self._local_fit().data.sample

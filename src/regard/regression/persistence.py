@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from regard import kernels
-from regard.engine.files import atomic_file
+from regard.engine.files import atomic_file, open_regular
 from regard.errors import ChoiceError, FormatError
 
 FORMAT, VERSION = "regard-fit", "1"
@@ -144,7 +145,7 @@ def write(path: str | Path, text: str, arrays: Mapping[str, np.ndarray]) -> None
 
 def read(path: str | Path) -> tuple[str, dict[str, np.ndarray]]:
     """Read a file of `write`; raise FormatError that says whether it is damaged, too new, or something else."""
-    with Path(path).open("rb") as file:
+    with os.fdopen(open_regular(Path(path)), "rb") as file:
         raw, header = _header(file, path)
         data = np.fromfile(file, dtype=np.uint8)
     about = header.pop("__metadata__")
@@ -191,11 +192,11 @@ def _header(file: BinaryIO, path: str | Path) -> tuple[bytes, dict[str, Any]]:
     try:
         header = json.loads(raw if len(raw) == length else b"")
         about = header["__metadata__"]
-        found, version = about["format"], about["version"]
+        file_format, version = about["format"], about["version"]
         _ = about["sha256"], about["model"]
     except (ValueError, KeyError, TypeError, RecursionError):
         raise FormatError(_not_a_fit(path)) from None
-    if found != FORMAT:
+    if file_format != FORMAT:
         raise FormatError(_not_a_fit(path))
     if version != VERSION:
         raise FormatError(f"{path} has version {version} of the format {FORMAT}, this regard reads version {VERSION}")

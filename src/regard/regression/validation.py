@@ -16,12 +16,13 @@ from sklearn.utils.validation import validate_data
 
 from regard import kernels
 from regard.errors import ChoiceError, DataError, ShapeError
+from regard.regression.kernel_sums.clamp import LARGEST
 
 BANDWIDTH_RULES = ("cv", "scott")
 OUTSIDE = ("nearest", "nan", "raise")
 LAMBDA_ROUNDING = 1e-12  # by which a lambda may exceed (c - 1) / c
 
-LARGEST, SMALLEST = 1e150, 1e-150  # float64 holds the squares of numbers in between
+SMALLEST = 1e-150  # float64 holds the squares of numbers between this and LARGEST
 LARGEST_SPREAD = {0: 1e150, 1: 1e70}  # range of a feature in bandwidths, by degree; lines need squares of squares
 ORDINARY_Y = 2.0**128  # y between this and its inverse needs no unit: products and squares of squares fit float64
 
@@ -92,8 +93,10 @@ def _try_device(device: torch.device) -> None:
     try:
         torch.zeros((), dtype=torch.float64, device=device).item()
     except Exception as error:
-        said = str(error).split(". ", 1)[0]
-        msg = f"device must be one that is there and holds float64, such as 'cpu', but on '{device}' torch says: {said}"
+        reason = str(error).split(". ", 1)[0]
+        msg = (
+            f"device must be one that is there and holds float64, such as 'cpu', but on '{device}' torch says: {reason}"
+        )
         raise ChoiceError(msg) from error
 
 

@@ -78,13 +78,15 @@ def relate(
     return Relation(weights, value, tuple(segments), tuple(question_texts), chosen.name, unknown, names)
 
 
-def _texts(given: str | Sequence[str], what: str) -> list[str]:
-    texts = split(given) if isinstance(given, str) else list(given)
+def _texts(value: str | Sequence[str], what: str) -> list[str]:
+    texts = split(value) if isinstance(value, str) else list(value)
     if not texts:
-        raise ChoiceError(f"there is nothing in the {what}: {given!r}")
+        raise ChoiceError(f"there is nothing in the {what}: {value!r}")
     for text in texts:
         if not isinstance(text, str):
             raise DtypeError(f"a {what} is text, not {type(text).__name__}: {text!r}")
         if not text.strip():
             raise ChoiceError(f"a {what} is empty: {texts!r}")
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise ChoiceError(f"a {what} has half a character (a surrogate) in it: {text!r}; decode it as UTF-8")
     return texts

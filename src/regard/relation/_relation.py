@@ -7,6 +7,7 @@ from typing import NamedTuple
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.display.labels import Labels, WeightLabels, labels_of_batch
 from regard.errors import ChoiceError
 from regard.weights import Weights
 
@@ -41,6 +42,7 @@ class Relation(Weights):
     ) -> None:
         spec = weights.spec
         super().__init__(weights.query, weights.key, spec.score, spec.mask, spec.normaliser)
+        self._labels = WeightLabels(labels_of_batch((Labels(questions, segments),)), 0)
         self.weights: Weights = weights
         self.value: Tensor = value
         self.segments: tuple[str, ...] = segments

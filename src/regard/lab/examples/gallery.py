@@ -30,11 +30,13 @@ def write_each(folder: str | Path) -> Iterator[Path]:
 
 
 def desk() -> plot.Picture:
+    """Weights on five objects without a query and with one."""
     names, query = datasets.desk().names, datasets.desk().query_text
     return _desk(names, ["no query", f'"{query}"'], title="The same five keys, two answers", xlabel="", ylabel="")
 
 
 def desk_in_chinese() -> plot.Picture:
+    """The picture `desk` with Chinese texts."""
     names, query = datasets.desk().names_zh, datasets.desk().query_text_zh
     return _desk(names, ["没有查询", f"“{query}”"], title="同样的五个键，两个答案", xlabel="键", ylabel="查询")
 
@@ -49,6 +51,7 @@ def _desk(names: Sequence[str], queries: Sequence[str], **texts: Any) -> plot.Pi
 
 
 def self_attention_by_hand() -> plot.Picture:
+    """The weights of the worked example, with every number."""
     tokens = [" ".join(f"{x:g}" for x in token) for token in datasets.worked_example().tokens.tolist()]
     figure, ax = _canvas(5.4, 4.4)
     plot.heatmap(attention.attend_by_hand().weights, tokens, ax=ax, annotate=".4f", title="Self-attention by hand")
@@ -56,6 +59,7 @@ def self_attention_by_hand() -> plot.Picture:
 
 
 def kernel_regression(draw: Draw, words: kernel_regression_plots.Words) -> plot.Picture:
+    """One picture of the comparison of three fits."""
     return draw(_comparison(), words)
 
 
@@ -73,24 +77,29 @@ def _kernel_regression_pictures(language: str) -> dict[str, Callable[[], plot.Pi
 
 
 def saturation() -> plot.Picture:
+    """Picture of softmax that saturates as vectors grow longer, with and without division by sqrt(d)."""
     return plot.saturation(analysis.saturation())
 
 
 def identity() -> plot.Picture:
+    """The identity matrix, as a test of axes and colours."""
     return plot.show_heatmaps(torch.eye(10).reshape(1, 1, 10, 10), xlabel="Keys", ylabel="Queries")
 
 
 def random_softmax() -> plot.Picture:
+    """Heatmaps of eight random heads in a grid."""
     logits = torch.randn(2, 4, 10, 10, generator=torch.Generator().manual_seed(0))
     titles = [f"Head {i}" for i in range(1, 5)]
     return plot.show_heatmaps(logits.softmax(-1), xlabel="Keys", ylabel="Queries", titles=titles, figsize=(7, 3.6))
 
 
 def masks_to_see() -> plot.Picture:
+    """The weights of six masks."""
     return _masks(attention.example_masks(12), rows=2, figsize=(10, 5.6))
 
 
 def copied_recipe() -> plot.Picture:
+    """Causal attention beside a widespread wrong recipe for it."""
     sees = attention.future_only_mask(12)
     shown = {
         "causal()": masks.causal(),
@@ -111,6 +120,7 @@ def _masks(shown: dict[str, masks.Mask], rows: int, figsize: tuple[float, float]
 
 
 def long_window(n: int = 20_000) -> plot.Picture:
+    """A window of 4,000 tokens over a long sequence, drawn from pooled blocks."""
     angle = torch.arange(n) * (2 * torch.pi / 1500)
     x = 3 * torch.stack([angle.cos(), angle.sin()], dim=-1)
     weights = Weights(x, x, score=scores.dot(), mask=masks.window(4000, 0) | masks.prefix(400))

@@ -24,16 +24,6 @@ class Fit(NamedTuple):
     weights: Weights
 
 
-def average(data: datasets.Sine) -> Fit:
-    """f(x) = mean(y): average pooling, which ignores the query."""
-    return pool(data, scores.uniform())
-
-
-def nadaraya_watson(data: datasets.Sine, w: float = 1.0) -> Fit:
-    """f(x) = sum_i softmax(-((x - x_i) w)^2 / 2) y_i: Nadaraya-Watson with bandwidth 1 / w."""
-    return pool(data, scores.gaussian(w))
-
-
 def pool(data: datasets.Sine, score: scores.Score) -> Fit:
     """f(x) = sum_i softmax(score(x, x_i)) y_i at the test inputs."""
     output, weights = attend(data.x_test[:, None], data.x_train[:, None], data.y_train[:, None], score=score)
@@ -48,7 +38,7 @@ def training_error(data: datasets.Sine, score: scores.Score, *, left_out: bool =
 
 
 class FitQuality(NamedTuple):
-    """How a fit follows the data. Errors are mean squares."""
+    """Quality of a fit. Errors are mean squares."""
 
     training: float  # each point predicted with itself among the points
     left_out: float  # each point predicted from all the others: the loss that w is learned by

@@ -21,9 +21,9 @@ class Page:
     train: Callable[[Any], Iterator[dict[str, Any]]] | None = None  # learning, step by step, where the lesson has it
     loads_model: bool = False  # True if `show` loads a language model, which takes seconds and memory
 
-    def read(self, given: str | bytes | Mapping[str, object]) -> Any:
+    def read(self, state: str | bytes | Mapping[str, object]) -> Any:
         """A state from JSON, as text or parsed; errors name the field."""
-        return _state.read(self.state, given)
+        return _state.read(self.state, state)
 
     def write(self, state: Any) -> dict[str, Any]:
         """A state as JSON."""

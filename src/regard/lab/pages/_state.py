@@ -173,29 +173,29 @@ class Part:
         return read_fields(self.cls, value, name)
 
 
-def read(cls: type[S], given: str | bytes | Mapping[str, object]) -> S:
+def read(cls: type[S], content: str | bytes | Mapping[str, object]) -> S:
     """A State from JSON, as text or parsed; fields that are missing have their defaults."""
-    if isinstance(given, str | bytes):
+    if isinstance(content, str | bytes):
         try:
-            given = cast("Mapping[str, object]", strict_json.loads(given))
+            content = cast("Mapping[str, object]", strict_json.loads(content))
         except ValueError as error:
             raise FormatError(f"the state must be JSON: {error}") from None
-    return read_fields(cls, given, "")
+    return read_fields(cls, content, "")
 
 
-def read_fields(cls: type[S], given: object, name: str) -> S:
+def read_fields(cls: type[S], content: object, name: str) -> S:
     """A dataclass of settings from a parsed JSON object; `name` is where it stands in the state, for errors."""
     types: dict[str, FieldType] = {entry.name: entry.metadata["type"] for entry in fields(cls)}  # pyright: ignore[reportArgumentType]
-    if not isinstance(given, Mapping):
+    if not isinstance(content, Mapping):
         owner = name or "the state"
-        raise DtypeError(f"{owner} must be an object with fields {', '.join(types)}, {described(given)} came")
-    for key in given:
+        raise DtypeError(f"{owner} must be an object with fields {', '.join(types)}, {described(content)} came")
+    for key in content:
         if key not in types:
             raise ChoiceError(
                 f"there is no field {described(key)}{f' in {name}' if name else ''}; there are {', '.join(types)}"
             )
     inside = f"{name}." if name else ""
-    return cls(**{key: types[key].read(value, f"{inside}{key}") for key, value in given.items()})
+    return cls(**{key: types[key].read(value, f"{inside}{key}") for key, value in content.items()})
 
 
 def write(state: Any) -> Any:

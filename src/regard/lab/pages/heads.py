@@ -38,8 +38,8 @@ from regard.recording import Recording
 from regard.relation import check_known
 
 LOADS_MODEL = True  # MiniLM
-LAYERS, HEADS = 6, 12
-MAX_TOKENS = 64
+LAYERS, HEADS = 6, 12  # of MiniLM
+MAX_TOKENS = 64  # more would not fit the picture of a head
 SHARES = ("first", "previous", "next", "itself", "separators")
 FAVOURITE_SHARE = 0.5  # of the weight: a head with more on one target is named for it
 TEXTS = {

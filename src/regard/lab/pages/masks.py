@@ -36,8 +36,8 @@ from regard.weights import Weights
 
 ALIGN = Maybe(Choice(("top-left", "bottom-right")))
 RULES = ("causal", "window", "prefix", "padding", "segments", "random")
-SIDE = (4, 16)
-COUNT = Whole(0, SIDE[1])
+SIDE = (4, 16)  # fewest and most queries or keys: more would not fit the picture
+COUNT = Whole(0, SIDE[1])  # of keys or queries that a rule names
 Queries = Float[Tensor, "1 queries dim"]
 Keys = Float[Tensor, "1 keys dim"]
 WIDTH = 4  # of the queries and keys that are drawn

@@ -41,7 +41,7 @@ from regard.weights import Weights
 
 NORMALISERS = ("softmax", "sparsemax", "entmax15", "sigmoid", "hard", "sample")
 VIEWS = ("weights", "gradient")
-MAX_KEYS = 12
+MAX_KEYS = 12  # bars that fit the picture
 
 
 @dataclass(frozen=True)

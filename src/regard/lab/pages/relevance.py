@@ -35,9 +35,9 @@ from regard.relation import Relation, relate, script_of, split
 
 LOADS_MODEL = True  # an encoder of sentences
 PRESETS = ("en-short", "zh-short", "en-whole", "zh-whole")
-MAX_SEGMENTS = 40
-LINE = Text(300)
-MATH, CLASS, APPLES = 1, 2, 3
+MAX_SEGMENTS = 40  # lines that fit the picture
+LINE = Text(300)  # characters of a question
+MATH, CLASS, APPLES = 1, 2, 3  # sentences of the short preset
 
 
 @dataclass(frozen=True)

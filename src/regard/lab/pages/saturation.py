@@ -39,11 +39,11 @@ from regard.lab.strict_json import plain
 from regard.weights import Weights
 
 DRAWN = 64  # number of queries, and of keys
-BINS = 40
+BINS = 40  # of the histogram of scores
 SPREAD = 4.0  # standard deviations
 NUDGE = 0.1  # standard deviation of a small change of the queries
-WIDTHS = tuple(4**i for i in range(6))  # of the curves
-QUERIES, TRIALS = 16, 8
+DIMENSIONS = tuple(4**i for i in range(6))  # values of d on the x axis of the curves
+QUERIES, TRIALS = 16, 8  # for each point of the curves
 COLUMNS = ("d_k", "variance", "error", "entropy", "saturation", "jacobian", "gradient")
 
 
@@ -116,7 +116,7 @@ def _nudge(before: Float[Tensor, "queries keys"], after: Float[Tensor, "queries 
 
 @lru_cache(maxsize=DRAWN)
 def _curves(keys: int) -> dict[str, Any]:
-    table = analysis.saturation(WIDTHS, keys=keys, queries=QUERIES, trials=TRIALS)
+    table = analysis.saturation(DIMENSIONS, keys=keys, queries=QUERIES, trials=TRIALS)
     halves = {"scaled": table.scaled, "unscaled": table.unscaled}
     return {name: {column: list(half.column(column)) for column in COLUMNS} for name, half in halves.items()}
 

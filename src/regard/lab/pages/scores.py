@@ -29,8 +29,8 @@ from regard.lab.pages._state import Choice, Grid, Many, Real, Whole, setting
 from regard.lab.strict_json import plain
 
 SCORES = ("dot", "scaled_dot", "general", "additive", "concat", "location", "gaussian", "cosine")
-KEYS = (2, 8)
-COORDINATE = Real(-10, 10)
+KEYS = (2, 8)  # fewest and most keys: more would overlap in the plane
+COORDINATE = Real(-10, 10)  # of a point that can be dragged in the plane
 
 
 def _matrix(*rows: tuple[float, ...]) -> Any:

@@ -14,8 +14,9 @@ from regard.regression.bandwidth.leave_one_out.problem import Problem
 
 LOOSE, TIGHT = 1e-5, 1e-10  # relative gain of a step below which a descent ends: on the way, and at the end
 LBFGS_STEPS = {LOOSE: 30, TIGHT: 100}  # largest number of iterations
+CALLS_PER_STEP = 2  # evaluations allowed for an iteration, of which most need 1: at an edge of CV no step gains
 COMPASS_STEPS = (0.5, 0.25, 0.12, 0.06, 0.03, 0.015)  # in log h: from a factor of 1.6 to 1.5 %
-LOOSE_COMPASS_STEPS = COMPASS_STEPS[:3]
+LOOSE_COMPASS_STEPS = COMPASS_STEPS[:3]  # on the way
 
 Function = Callable[..., tuple[float, Tensor]]  # of log widths: value and, if wanted, gradient
 LogWidths = Float[Tensor, " moving"]
@@ -37,7 +38,7 @@ class Parametrisation(NamedTuple):
     @classmethod
     def of(cls, problem: Problem, moving: Bool[Tensor, " features"]) -> Parametrisation:
         largest = problem.irrelevant
-        canonical = kernels.get(problem.kernel).canonical_bandwidth
+        canonical = kernels.get(problem.data.kernel).canonical_bandwidth
         unit = torch.where(torch.isinf(largest), canonical, largest / (1 - largest))
         is_width = torch.isinf(largest)[moving]
         return cls(moving, is_width, unit[moving], bool(is_width.all()))
@@ -92,7 +93,12 @@ def descend_by_gradient(
         jac=True,
         method="L-BFGS-B",
         bounds=list(zip(_to_t(high).tolist(), _to_t(low).tolist(), strict=True)),
-        options={"maxiter": LBFGS_STEPS[tolerance], "ftol": tolerance, "gtol": tolerance**0.5 / 100},
+        options={
+            "maxiter": LBFGS_STEPS[tolerance],
+            "maxfun": CALLS_PER_STEP * LBFGS_STEPS[tolerance],
+            "ftol": tolerance,
+            "gtol": tolerance**0.5 / 100,
+        },
     )
 
 

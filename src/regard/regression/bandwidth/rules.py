@@ -26,7 +26,13 @@ def scott(
     """
     share = x.new_ones(len(x)) if weight is None else weight
     share = share / share.sum()
-    concentration = float(share.square().sum()) if count is None else 1 / count
-    factor = kernels.get(kernel).canonical_bandwidth * concentration ** (1 / (x.shape[1] + 4))
-    variance = share @ (x - share @ x).square() / max(1 - concentration, math.ulp(1.0))
-    return torch.where((x.amax(0) > x.amin(0)) & (variance > 0), variance.sqrt() * factor, math.inf)
+    rows = 1 / float(share.square().sum()) if count is None else count
+    deviation = (share @ (x - share @ x).square()).sqrt()
+    return scott_of_deviation(torch.where(x.amax(0) > x.amin(0), deviation, 0.0), rows, kernel)
+
+
+def scott_of_deviation(deviation: Float[Tensor, " dim"], rows: float, kernel: str) -> Float[Tensor, " dim"]:
+    """Scott's rule from standard deviations with n in their denominator; a deviation of 0 has an infinite bandwidth."""
+    unbiased = deviation / math.sqrt(max(1 - 1 / rows, math.ulp(1.0)))
+    width = kernels.get(kernel).canonical_bandwidth * unbiased * rows ** (-1 / (len(deviation) + 4))
+    return torch.where(width > 0, width, math.inf)

@@ -36,10 +36,11 @@ LEAST_ROBUST = 0.5  # of the standard deviation: where the middle half says less
 SCAN_FACTORS = tuple(2.0 ** (k / 2) for k in range(6, -12, -1))  # half octaves: a width of the scan is cheap
 SCAN_NARROWEST = 0.02  # of the rule of thumb for the middle half of the points
 SCAN_FROM = 300  # rows: with fewer, all pairs are as fast
-SCAN_MINIMA, SCAN_SLACK = 2, 1.05  # starts from a scan, and their largest value relative to its minimum
-BINS, MOST_BINS = 2**11, 2**16
+SCAN_MINIMA = 2  # starts from a scan
+SCAN_SLACK = 1.05  # x the lowest value: a descent does not start from a higher minimum of a scan
+BINS, MOST_BINS = 2**11, 2**16  # of a scan, at least and at most; between them two bins for the narrowest width
 SCAN_BLOCK = 2**19  # bins x widths, 4 MB: convolved at a time
-LEAST_OTHERS = 1e-3  # of a row's own weight: the weight of the others in a bin is taken as at least that
+LEAST_OTHERS_IN_BIN = 1e-3  # of a row's own weight: the weight of the others in a bin is taken as at least that
 
 
 class Bounds(NamedTuple):
@@ -53,8 +54,8 @@ class Bounds(NamedTuple):
 def bounds(problem: Problem) -> Bounds:
     """Bounds of a search: below `low` a row sees its nearest points alone, above `high` all points alike."""
     free = problem.extent > 0
-    canonical = kernels.get(problem.kernel).canonical_bandwidth
-    low = NARROWEST * canonical * _robust_deviation(problem) / len(problem.x)
+    canonical = kernels.get(problem.data.kernel).canonical_bandwidth
+    low = NARROWEST * canonical * _robust_deviation(problem) / len(problem.data.x)
     high = WIDEST * canonical * problem.extent
     widths = Bounds(torch.where(free, low, 1.0), torch.where(free, high, 1.0), free)
     if problem.categories is None:
@@ -67,7 +68,7 @@ def bounds(problem: Problem) -> Bounds:
 
 def starts(problem: Problem, limits: Bounds) -> list[Float[Tensor, " features"]]:
     """Bandwidths from which a search starts, in a fixed order."""
-    dim = problem.x.shape[1]
+    dim = len(problem.extent)
     widths = _width_starts(problem, Bounds(*(part[:dim] for part in limits)))
     if problem.categories is None:
         return widths
@@ -76,11 +77,11 @@ def starts(problem: Problem, limits: Bounds) -> list[Float[Tensor, " features"]]
 
 def _width_starts(problem: Problem, limits: Bounds) -> list[Float[Tensor, " dim"]]:
     """Starts of the numeric features; constant ones have an infinite bandwidth."""
-    dim, n = int(limits.free.sum()), len(problem.x)
-    canonical = kernels.get(problem.kernel).canonical_bandwidth
+    dim, n = int(limits.free.sum()), len(problem.data.x)
+    canonical = kernels.get(problem.data.kernel).canonical_bandwidth
     rule = torch.where(limits.free, canonical * n ** (-1 / (dim + 4)), math.inf)
     robust = torch.where(limits.free, rule * _robust_deviation(problem), math.inf)
-    can_scan = problem.kernel == "gaussian" and not problem.degree and problem.categories is None
+    can_scan = problem.data.kernel == "gaussian" and not problem.degree and problem.categories is None
     if dim == 1 and can_scan and n >= SCAN_FROM:
         return _scan_minima(problem, limits, rule)
     if not dim:
@@ -101,7 +102,7 @@ def _width_starts(problem: Problem, limits: Bounds) -> list[Float[Tensor, " dim"
 
 def _lambda_starts(problem: Problem, free: Bool[Tensor, " categories"]) -> list[Float[Tensor, " categories"]]:
     """Lambdas at which all categories matter much, some, and not at all; and each one alone."""
-    largest = problem.irrelevant[problem.x.shape[1] :]
+    largest = problem.irrelevant[len(problem.extent) :]
     lambdas = [torch.where(free, largest * part, largest) for part in LAMBDA_STARTS]
     which = free.nonzero().flatten().tolist()
     if 1 < len(which) <= MOST_SINGLED_OUT:
@@ -114,27 +115,22 @@ def _lambda_starts(problem: Problem, free: Bool[Tensor, " categories"]) -> list[
 
 def extrapolate(problem: Problem, bandwidth: Float[Tensor, " features"], share: float) -> Float[Tensor, " features"]:
     """Bandwidth for all rows from the best one for a share of them: h as n^(-1 / (dim + 4)), lambda as h^2."""
-    dim = problem.x.shape[1]
+    dim = len(problem.extent)
     shrink = share ** (1 / (int(torch.isfinite(bandwidth[:dim]).sum()) + 4))
     result = bandwidth * shrink
     result[dim:] *= shrink
     return torch.where(bandwidth == problem.irrelevant, bandwidth, result)
 
 
-def informative_width(problem: Problem) -> float:
-    """Bandwidth at which a feature still says something."""
-    return STILL_INFORMATIVE * kernels.get(problem.kernel).canonical_bandwidth
-
-
 def informative(problem: Problem) -> Float[Tensor, " features"]:
     """Bandwidth and lambdas at which each feature still says something."""
-    dim, largest = problem.x.shape[1], problem.irrelevant
-    return torch.cat((torch.full_like(largest[:dim], informative_width(problem)), largest[dim:] * LAMBDA_STARTS[-1]))
+    width = STILL_INFORMATIVE * kernels.get(problem.data.kernel).canonical_bandwidth
+    return torch.where(torch.isinf(problem.irrelevant), width, problem.irrelevant * LAMBDA_STARTS[-1])
 
 
 def _robust_deviation(problem: Problem) -> Float[Tensor, " dim"]:
     """Standard deviation of a normal distribution with the quartiles of each feature, at most the true one."""
-    x = problem.x[:: max(1, len(problem.x) // 2**16)].sort(0).values
+    x = problem.data.x[:: max(1, len(problem.data.x) // 2**16)].sort(0).values
     deviation = (x[(3 * len(x)) // 4] - x[len(x) // 4]) / 1.349
     return torch.where(deviation > 0, deviation, 1.0).clamp_max(1.0)
 
@@ -151,10 +147,15 @@ def _scan_minima(problem: Problem, limits: Bounds, rule: Float[Tensor, " dim"]) 
     while widths[-1] > narrowest:  # far points make the rule too wide
         widths.append(widths[-1] / math.sqrt(2))
     values = binned_scan(problem, axis, widths)
-    padded = [math.inf, *values, math.inf]
-    minima = sorted((v, i) for i, v in enumerate(values) if padded[i] >= v <= padded[i + 2])[:SCAN_MINIMA]
-    good = [index for value, index in minima if value <= minima[0][0] * SCAN_SLACK]
+    minima = local_minima(values)[:SCAN_MINIMA]
+    good = [index for index in minima if values[index] <= values[minima[0]] * SCAN_SLACK]
     return [torch.where(limits.free, widths[index], math.inf) for index in good]
+
+
+def local_minima(values: list[float]) -> list[int]:
+    """Positions of the values that are not above their neighbours, the lowest first."""
+    padded = [math.inf, *values, math.inf]
+    return sorted((i for i, v in enumerate(values) if padded[i] >= v <= padded[i + 2]), key=values.__getitem__)
 
 
 def binned_scan(problem: Problem, axis: int, widths: list[float]) -> list[float]:
@@ -163,7 +164,7 @@ def binned_scan(problem: Problem, axis: int, widths: list[float]) -> list[float]
     Within a bin all points have the same fit f. Leaving out a point of weight s from the weight Z around it turns y - f
     into (y - f) Z / (Z - s), so the sums of s, s y and s y^2 in each bin are enough.
     """
-    x, y = problem.x[:, axis], problem.y
+    x, y = problem.data.x[:, axis], problem.data.values
     span = float(problem.extent[axis])
     bins = min(MOST_BINS, max(BINS, 2 ** math.ceil(math.log2(2 * span / min(widths)))))
     side = span / (bins - 1)
@@ -186,7 +187,7 @@ def binned_scan(problem: Problem, axis: int, widths: list[float]) -> list[float]
         weight = pooled[..., :1].clamp_min(own)
         fit = pooled[..., 1:] / weight
         squared_residuals = squares - 2 * fit * first_moment + fit.square() * total
-        others = (weight - own).clamp_min(LEAST_OTHERS * own)
+        others = (weight - own).clamp_min(LEAST_OTHERS_IN_BIN * own)
         by_output = (squared_residuals.clamp_min(0.0) * (weight / others).square()).sum(1)
         values += (by_output @ problem.output_weight).tolist()
     return values

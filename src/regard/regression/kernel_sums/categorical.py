@@ -55,7 +55,7 @@ class Categories(NamedTuple):
 
 def by_category(
     sample: Sample,
-    categories: Categories,
+    categories: Categories | None,
     codes: Float[Tensor, "q features"],
     function: Callable[[Sample, Int[Tensor, " rows"]], tuple[Tensor, ...]],
 ) -> tuple[Tensor, ...]:
@@ -63,9 +63,10 @@ def by_category(
 
     `function` is given a sample whose weights include the categorical kernel, and the rows of its queries. The first of
     its results is the log of the total weight; where that is -inf, the points that differ in more categories are tried.
+    Without categories all queries are one group.
     """
-    if not len(codes):
-        return function(sample, torch.arange(0, device=codes.device))
+    if categories is None or not len(codes):
+        return function(sample, torch.arange(len(codes), device=codes.device))
     results: tuple[Tensor, ...] = ()
     combinations, group = torch.unique(codes, dim=0, return_inverse=True)
     for number, combination in enumerate(combinations):
@@ -86,7 +87,7 @@ def _log_weights(
 ) -> Iterator[Float[Tensor, " n"]]:
     """Log weights of the points for one combination of categories, and then for queries left without any point."""
     log_other = categories.log_other
-    own = torch.zeros_like(sample.values[:, 0]) if sample.log_weight is None else sample.log_weight
+    own = sample.log_weights
     weight = own + torch.where(differs & (log_other > NEVER), log_other, 0.0).sum(1)
     steps = (differs & (log_other == NEVER)).sum(1)  # categories of lambda 0 in which a point differs
     for step in torch.unique(steps[own > NEVER]):

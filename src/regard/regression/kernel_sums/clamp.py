@@ -19,7 +19,7 @@ LARGEST = 1e150  # its square is finite
 
 
 class Limits(NamedTuple):
-    """How far outside the box a query may be, and the distance below which a feature is not changed."""
+    """Largest distance of a query outside the box, and the distance below which a feature is not changed."""
 
     far: float
     unchanged: float

@@ -41,14 +41,15 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, pl
     """
     with threads.one_thread():
         name = plan_for(sample, query, tol=tol, forced=plan).name
-        if name == "cells":  # it has workers, and a second thread of torch would spin beside them
-            data = standardise(sample, query)
-            return _repair_far_queries(sample, query, restored(data, pool_pairs(data, tol, prune=True)), tol)
         data = None if name == "fast" else standardise(sample, query)
+        # "cells" has workers, and a second thread of torch would spin beside them.
+        state = pool_pairs(data, tol, prune=True) if name == "cells" and data is not None else None
     if data is None:
         data = standardise_by_axis(sample, query)
-        return _repair_far_queries(sample, query, restored(data, pool_fourier(data, tol)), tol)
-    return _repair_far_queries(sample, query, restored(data, pool_pairs(data, tol)), tol)
+        state = pool_fourier(data, tol)
+    elif state is None:
+        state = pool_pairs(data, tol)
+    return _repair_far_queries(sample, query, restored(data, state), tol)
 
 
 def restored(data: Standardised, state: Pooled) -> Pooled:

@@ -30,7 +30,7 @@ from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
 from regard.regression.kernel_sums import nufft
-from regard.regression.kernel_sums.sample import Sample, Standardised, extent, standardise_by_axis
+from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF, Sample, Standardised, extent, standardise_by_axis
 from regard.regression.kernel_sums.state import Pooled, empty
 
 EPS_SHARE = 1e-7  # eps as a share of tol: certain where a few points of 10^6 are near
@@ -102,7 +102,7 @@ class Series(NamedTuple):
                 exchanged = max((1 + exchanged) ** 2 - 1, *(_truncation(*side, self.eps, 2) for side in sides))
             truncation = (1 + exchanged) * (1 + truncation) - 1
         transforms = 2 * nufft.error_bound(self.eps, points, len(self.modes))
-        coordinates = (8 if order else 5) * nufft.UNIT_ROUNDOFF * sum(self.periods)  # where a point lies is rounded too
+        coordinates = (8 if order else 5) * UNIT_ROUNDOFF * sum(self.periods)  # where a point lies is rounded too
         return (1 + truncation) * transforms + truncation + coordinates
 
 

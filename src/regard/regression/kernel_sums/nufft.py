@@ -21,13 +21,13 @@ from jaxtyping import Complex, Float
 from torch import Tensor
 
 from regard.engine import threads
+from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF
 
 Modes = tuple[int, ...]
 Radians = Float[Tensor, "dim n"]  # points, a row for each axis
 Strengths = Complex[Tensor, "rows n"]
 Coefficients = Complex[Tensor, "rows *modes"]
 
-UNIT_ROUNDOFF = torch.finfo(torch.float64).eps / 2  # the relative error of one operation in float64
 # A cell of the grid adds at most this many points before its sum is added to the rest: the rounding error then grows
 # with this number and not with n.
 RUN_LENGTH = 2_000

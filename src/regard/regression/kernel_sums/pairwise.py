@@ -18,17 +18,14 @@ from torch.nn.functional import pad
 
 from regard.attention import attend
 from regard.engine.fused import kernel
-from regard.operands import NEVER
 from regard.regression.kernel_sums import pruned_sum
-from regard.regression.kernel_sums.sample import Standardised, kernel_score, log_kernel, squared_distance
+from regard.regression.kernel_sums.sample import TILE_PAIRS, Standardised, log_kernel, squared_distance_by_feature
 from regard.regression.kernel_sums.state import Pooled, concatenate, empty, merge
 
-TILE_PAIRS = 1 << 18  # pairs of a tile: a few buffers of them stay in the cache
 TILE_POINTS = 1 << 15  # points of a tile
 MIN_FUSED_POINTS = 16  # the fused kernel wants as many
 # Bandwidths from the centre of a block to its corner. Up to here squares lose at most 12 of float64's 53 bits.
 MAX_BLOCK_RADIUS = 32.0
-UNBIASED = kernel.Bias(None, None)
 
 
 def pool(data: Standardised) -> Pooled:
@@ -47,20 +44,15 @@ def pool(data: Standardised) -> Pooled:
 
 
 def _pool_tile(query: Float[Tensor, "q dim"], data: Standardised, points: slice) -> Pooled:
-    logits = log_kernel(squared_distance(query, data.x[points]), data.kernel)
+    logits = log_kernel(squared_distance_by_feature(query, data.x[points]), data.kernel)
     if data.log_weight is not None:
         logits = logits + data.log_weight[points]
-    top = logits.amax(-1, keepdim=True)
-    weights = torch.exp(logits - torch.where(top == NEVER, 0.0, top))
-    total = weights.sum(-1, keepdim=True)
-    mean = (weights @ data.values[points]) / torch.where(total == 0, 1.0, total)
-    lse = (top + torch.log(total)).squeeze(-1)
-    return Pooled(torch.where(top.squeeze(-1) == NEVER, NEVER, lse), mean, lse.new_zeros(len(lse)))
+    return Pooled.of(logits, data.values[points])
 
 
 def pool_by_attention(data: Standardised) -> Pooled:
     """The average over all pairs by one call of `attend`."""
-    answer = attend(data.query, data.x, data.values, score=kernel_score(data.kernel, data.log_weight))
+    answer = attend(data.query, data.x, data.values, score=data.score())
     lse = answer.weights.logsumexp()
     return Pooled(lse, answer.output, torch.zeros_like(lse))
 
@@ -102,7 +94,7 @@ def _pool_by_inner_products(
     left = torch.cat([query, query.new_ones(len(query), 1), query.new_zeros(len(query), width - dim - 1)], 1)
     right = torch.cat([x, bias, x.new_zeros(len(x), width - dim - 1)], 1)
     mean, lse = kernel.call_kernel(
-        left, right, pad(values, (0, width - columns)), (), causal=False, scale=1.0, bias=UNBIASED
+        left, right, pad(values, (0, width - columns)), (), causal=False, scale=1.0, bias=None
     )
     return Pooled(lse - query.square().sum(1) * 0.5, mean[:, :columns], lse.new_zeros(len(lse)))
 
@@ -117,7 +109,7 @@ class DoublePoints(NamedTuple):
     ) -> Float[Tensor, "tiles n"]:
         return pruned_sum.log_contribution_bound(self.data, low, high)
 
-    def pool_tiles(self, tiles: Sequence[pruned_sum.Rows], kept: Sequence[Int[Tensor, " kept"] | None]) -> Pooled:
+    def pool_tiles(self, tiles: Sequence[pruned_sum.Rows], kept: Sequence[Int[Tensor, " _"] | None]) -> Pooled:
         data, parts = self.data, []
         for rows, points in zip(tiles, kept, strict=True):
             block = data if points is None else data.subset(lambda tensor, points=points: tensor[points])

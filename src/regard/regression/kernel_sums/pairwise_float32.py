@@ -32,9 +32,9 @@ from regard.regression.kernel_sums import pruned_sum
 from regard.regression.kernel_sums.sample import Standardised
 from regard.regression.kernel_sums.state import Pooled
 
-QUERIES = 8192  # of a region around one centre: fewer are slower, more lose more digits
+REGION_QUERIES = 8192  # of a region around one centre: fewer are slower, more lose more digits
 WIDTH = 16  # features and values are padded to a multiple of this: the kernel is fastest and most accurate there
-UNIT_ROUNDOFF = 2.0**-24  # of float32: the unit of the errors below
+FLOAT32_ROUNDOFF = 2.0**-24  # the relative error of one operation in float32: the unit of the errors below
 SUM_ERROR = 50.0  # of the kernel's sums, in units of roundoff
 EXP_ERROR = 8.0  # of the kernel's exponential, in units of roundoff
 FARTHEST = 1e18  # its square fits into single precision
@@ -46,7 +46,7 @@ def pool(data: Standardised, tol: float) -> Pooled:
 
     At most `tol` of it comes from points that are pruned; with 0, only points without any weight are.
     """
-    queries = min(QUERIES, math.ceil(len(data.query) / threads.n_threads()))  # every thread has work
+    queries = min(REGION_QUERIES, math.ceil(len(data.query) / threads.n_threads()))  # every thread has work
     return pruned_sum.pool(data, tol, queries, SinglePoints.of, finish=with_rounding_error, by_point=tol > 0)
 
 
@@ -86,11 +86,11 @@ class SinglePoints(NamedTuple):
         dim = low.shape[1]
         x = self.right[0, 0, :, :dim].T.contiguous().T
         square = pruned_sum.squared_distance_to_boxes(x, low.float(), high.float())
-        loss = 16 * UNIT_ROUNDOFF * math.sqrt(dim)
+        loss = 16 * FLOAT32_ROUNDOFF * math.sqrt(dim)
         bound = square.mul_(1 - loss).sub_(farthest * loss).clamp_min_(0).mul_(-0.5)
         return bound if self.log_weight is None else bound.add_(self.log_weight.float())
 
-    def pool_tiles(self, tiles: Sequence[pruned_sum.Rows], kept: Sequence[Int[Tensor, " kept"] | None]) -> Pooled:
+    def pool_tiles(self, tiles: Sequence[pruned_sum.Rows], kept: Sequence[Int[Tensor, " _"] | None]) -> Pooled:
         """A call of the fused kernel for each tile; the error columns stay until `with_rounding_error`."""
         parts = []
         for rows, points in zip(tiles, kept, strict=True):
@@ -109,7 +109,7 @@ def with_rounding_error(query: Float[Tensor, "q dim"], state: Pooled) -> Pooled:
     spread = (values - mean.square().sum(1)).clamp_min(0).sqrt()
     products = query.shape[1] + 2
     score = min(products, 2 * math.sqrt(products)) * ((2 * half_square * square).sqrt() + size.sqrt()) + EXP_ERROR
-    score, sums = UNIT_ROUNDOFF * score, UNIT_ROUNDOFF * SUM_ERROR
+    score, sums = FLOAT32_ROUNDOFF * score, FLOAT32_ROUNDOFF * SUM_ERROR
     return Pooled(state.lse, mean, torch.maximum(score * spread + sums * values.sqrt(), score + sums))
 
 

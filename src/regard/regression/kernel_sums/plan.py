@@ -1,4 +1,4 @@
-"""How a kernel average is computed, and why: the one cost model of kernel regression.
+"""The plan of a kernel average and the reason for it: the one cost model of kernel regression.
 
 `choose` is a pure function of a few numbers; `plan_for` takes them from the data.
 """
@@ -24,7 +24,7 @@ from regard.regression.kernel_sums.sample import (
     extent,
     log_kernel,
     relevant,
-    squared_distance,
+    squared_distance_by_feature,
     standardise,
 )
 
@@ -168,6 +168,16 @@ def transform_seconds(series: Series, points: int, larger_grid: float = 1.0) -> 
     return SPREAD_POINT * points * width ** len(series.modes) + GRID_CELL * series.cells * larger_grid
 
 
+def pairwise_leave_one_out_seconds(rows: int, dim: int, degree: int) -> float:
+    """The cost of one leave-one-out evaluation over all pairs; lines need moments of each feature."""
+    return LEAVE_ONE_OUT_PAIR * rows**2 * (1 + degree * dim / 2)
+
+
+def fourier_leave_one_out_seconds(series: Series, rows: int, outputs: int, larger_grid: float) -> float:
+    """The cost of one leave-one-out evaluation by transforms: to the points, and back for the gradient."""
+    return LEAVE_ONE_OUT_CALLS + (outputs + 2) // 2 * 2 * transform_seconds(series, rows, larger_grid)
+
+
 def _reason(name: Name, workload: Workload, costs: dict[Name, float]) -> str:
     others = ", ".join(f"{other} {_duration(cost)}" for other, cost in costs.items() if other != name)
     against = f", against {others}" if others else ""
@@ -189,11 +199,8 @@ def _sizes(workload: Workload) -> str:
 
 def estimate_share_in_reach(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> float:
     """The selectivity of pruning: the share of all pairs that is left, estimated from a few tiles of queries."""
-    sample, query = relevant(sample, query)
-    n = len(sample.x)
-    few = replace(sample, x=_every(sample.x, ESTIMATE_POINTS), values=_every(sample.values, ESTIMATE_POINTS))
-    weight = torch.zeros_like(few.x[:, 0]) if sample.log_weight is None else _every(sample.log_weight, ESTIMATE_POINTS)
-    few = replace(few, log_weight=weight + math.log(n / len(few.x)))  # with the weight of all
+    n, few = len(sample.x), sample.subset(lambda rows: _every(rows, ESTIMATE_POINTS))
+    few = replace(few, log_weight=few.log_weights + math.log(n / len(few.x)))  # with the weight of all
     data = standardise(few, _every(query, ESTIMATE_QUERIES))
     members = max(1, min(len(data.query), round(pruned_sum.QUERIES / len(query) * len(data.query))))
     centres = _every(data.query, ESTIMATE_TILES)
@@ -211,13 +218,13 @@ def _every(rows: Float[Tensor, "n ..."], count: int) -> Float[Tensor, "some ..."
 
 
 def _mean_points_kept(data: Standardised, tiles: Float[Tensor, "tiles members dim"], tol: float) -> float:
-    """How many points are kept for a tile of queries, on average."""
+    """Mean number of points that are kept for a tile of queries."""
     low, high = tiles.amin(1), tiles.amax(1)
     if kernels.get(data.kernel).compact:
         square = pruned_sum.squared_distance_to_boxes(data.x, low, high)
         return float((square <= pruned_sum.COMPACT_REACH).double().sum(1).mean())
     few = tiles[:, :: max(1, tiles.shape[1] // pruned_sum.QUERIES_FOR_FLOOR)]
-    logits = log_kernel(squared_distance(few.flatten(0, 1), data.x), data.kernel)
+    logits = log_kernel(squared_distance_by_feature(few.flatten(0, 1), data.x), data.kernel)
     logits = logits if data.log_weight is None else logits + data.log_weight
     log_floor = logits.logsumexp(1).view(few.shape[:2]).amin(1)
     log_bound = pruned_sum.log_contribution_bound(data, low, high)

@@ -33,13 +33,13 @@ from torch import Tensor
 
 from regard import kernels
 from regard.engine import threads
-from regard.regression.kernel_sums.sample import Standardised, log_kernel
+from regard.regression.kernel_sums.sample import Standardised, in_original_order, log_kernel
 from regard.regression.kernel_sums.state import Pooled, concatenate, empty, merge
 
 POINTS = 256  # in a tile
 QUERIES = 256  # in a tile: fewer need fewer points, and more comparisons of boxes
 KERNEL_ROWS = 64  # queries that the fused kernel takes at once: large halves are multiples of it
-TILE_PAIRS = 1 << 18  # pairs of tiles whose boxes are compared together
+PAIRS_OF_BOXES = 2**18  # of query tiles and point tiles, compared together
 PREPARED_POINTS = 1 << 14  # points that are prepared at once
 POINTS_FOR_THRESHOLD = 1024  # points that are sorted to choose a threshold of pruning
 QUERIES_FOR_FLOOR = 2  # queries of a tile at which the smallest sum is estimated
@@ -72,9 +72,7 @@ class Tiles(NamedTuple):
 
     def original_order(self, rows: Tensor) -> Tensor:
         """Rows in this order, put back into the order in which the points came."""
-        result = torch.empty_like(rows)
-        result[self.order] = rows
-        return result
+        return in_original_order(rows, self.order)
 
 
 def tiles(points: Float[Tensor, "n dim"], largest: int) -> Tiles:
@@ -124,7 +122,7 @@ class PreparedPoints(Protocol):
         """Upper bound on log(s_j K) of each point, for any query in each box."""
         ...
 
-    def pool_tiles(self, tiles: Sequence[Rows], kept: Sequence[Int[Tensor, " kept"] | None]) -> Pooled:
+    def pool_tiles(self, tiles: Sequence[Rows], kept: Sequence[Int[Tensor, " _"] | None]) -> Pooled:
         """States of the queries of each tile from the points kept for it (None: all), one tile after the other."""
         ...
 
@@ -168,7 +166,7 @@ class KeptTiles(NamedTuple):
 class KeptPoints(NamedTuple):
     """Points that are kept for each tile (None: all), and the log of what the others add at most."""
 
-    kept: list[Int[Tensor, " kept"] | None]
+    kept: list[Int[Tensor, " _"] | None]
     log_pruned: Float[Tensor, " tiles"]
 
 
@@ -229,7 +227,7 @@ def tiles_in_reach(
     else:
         ordered = log_weight[points.order]
         log_weights = torch.stack([ordered[points.rows(tile)].logsumexp(0) for tile in range(len(points))])
-    size = max(1, TILE_PAIRS // len(points))
+    size = max(1, PAIRS_OF_BOXES // len(points))
     for start in range(0, len(queries), size):
         group = range(start, min(start + size, len(queries)))
         yield group, _kept_tiles(queries, group, points, log_weights, kernel, delta)

@@ -21,18 +21,25 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF, Sample, Standardised
+from regard.engine import threads
+from regard.regression.kernel_sums.sample import (
+    BLOCK_PAIRS,
+    TILE_PAIRS,
+    UNIT_ROUNDOFF,
+    Sample,
+    Standardised,
+    relevant,
+    squared_distance_by_feature,
+)
 from regard.regression.kernel_sums.state import Pooled, empty
 
-PRUNED_SHARE = 0.1  # of `tol`, for the points outside the radius: a smaller one costs only a logarithm
+MOVED_SHARE = 0.1  # of `tol`, for the points outside the radius: a smaller one costs only a logarithm
 MAX_CELL_RADIUS = 14.0  # bandwidths; a wider ball would cover many empty cells
-BLOCK_PAIRS = 2**18  # pairs evaluated at once: a handful of arrays of this length stays near the cache
 CELLS_PER_RADIUS = 2  # cells to each side of a query
 LAST_AXIS_CELLS = 8  # times as many along the last axis: points there stand in a row anyway
 RADIUS_SLACK = 1 + 1e-9  # a point on the edge of a cell may be counted to either
 MAX_CELL_KEY = 2.0**62  # cells are numbered by int64
 MAX_COARSE_CELLS = 2**22  # of the coarse grid that tells which points are near any query
-NEAREST_TILE = 2**20  # distances held at a time while the nearest points are searched
 TIE_ERROR = 2.0**-50  # relative rounding error of a sum of products: points that differ by less are equally near
 
 
@@ -63,22 +70,22 @@ def runs_to_lists(
 
 
 def _split_long_runs(query: Tensor, start: Tensor, stop: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Runs of at most BLOCK_PAIRS points."""
-    pieces = torch.div(stop - start - 1, BLOCK_PAIRS, rounding_mode="floor") + 1
+    """Runs of at most TILE_PAIRS points."""
+    pieces = torch.div(stop - start - 1, TILE_PAIRS, rounding_mode="floor") + 1
     if bool((pieces == 1).all()):
         return query, start, stop
     query, first, last = (torch.repeat_interleave(t, pieces) for t in (query, start, stop))
     number = torch.arange(len(query)) - torch.repeat_interleave(pieces.cumsum(0) - pieces, pieces)
-    start = first + number * BLOCK_PAIRS
-    return query, start, torch.minimum(start + BLOCK_PAIRS, last)
+    start = first + number * TILE_PAIRS
+    return query, start, torch.minimum(start + TILE_PAIRS, last)
 
 
 def blocks_of_lists(length: Int[Tensor, " lists"]) -> Iterator[slice]:
-    """Slices of lists with about BLOCK_PAIRS pairs each."""
+    """Slices of lists with about TILE_PAIRS pairs each."""
     ends = length.cumsum(0)
     first, done = 0, 0
     while first < len(length):
-        last = max(first + 1, int(torch.searchsorted(ends, done + BLOCK_PAIRS, right=True)))
+        last = max(first + 1, int(torch.searchsorted(ends, done + TILE_PAIRS, right=True)))
         yield slice(first, last)
         first, done = last, int(ends[last - 1])
 
@@ -206,7 +213,7 @@ class KdTree:
         # A balanced tree takes twice as long to build and answers no faster here.
         self.tree: Any = KDTree(x.contiguous().numpy(), balanced_tree=False, compact_nodes=False)
         self.order: None = None  # the points are not sorted
-        self.workers: int = torch.get_num_threads()
+        self.workers: int = threads.n_threads()
 
     def nearest(self, query: Float[Tensor, "q dim"]) -> tuple[Float[Tensor, " q"], Int[Tensor, " q"]]:
         """The distance to the nearest point of each query, and its row."""
@@ -230,22 +237,36 @@ def search_index(x: Float[Tensor, "n dim"]) -> SortedAxis | KdTree:
     return SortedAxis(x) if x.shape[1] == 1 else KdTree(x)
 
 
+def radius_for(log_influence: float, tol: float, log_floor: Float[Tensor, " q"]) -> Float[Tensor, " q"]:
+    """Radius beyond which all points together move an average by less than a share of `tol`.
+
+    `log_floor` is the log of a weight that each query certainly has.
+    """
+    # Less than rounding cannot be seen: a tol of 0 means what float64 can hold.
+    log_needed = log_influence - math.log(MOVED_SHARE * max(tol, UNIT_ROUNDOFF))
+    return torch.sqrt(2 * (log_needed - log_floor).clamp_min(0.0))
+
+
+def log_influence(data: Standardised) -> float:
+    """log(S range), with S the sum of all weights and the range the largest difference of two values."""
+    log_mass = math.log(len(data.x)) if data.log_weight is None else float(torch.logsumexp(data.log_weight, 0))
+    return log_mass + math.log(data.value_range)
+
+
 def pool(data: Standardised, tol: float, log_floor: Float[Tensor, " q"] | None = None) -> Pooled:
     """The Gaussian average at each query over the points that matter; `data` is standardised by axis.
 
     `log_floor` is the log of a weight that each query certainly has, or -inf where none is known.
     """
-    state, index, value_range = empty(len(data.query), data.values.shape[1], data.query), None, data.value_range
+    state, index = empty(len(data.query), data.values.shape[1], data.query), None
     floor = state.lse.clone() if log_floor is None else log_floor.clone()
-    log_mass = math.log(len(data.x)) if data.log_weight is None else float(torch.logsumexp(data.log_weight, 0))
     unknown = torch.nonzero(floor == -math.inf).squeeze(-1)
     if len(unknown):
         index = search_index(data.x)
         distance, row = index.nearest(data.query.T[:, unknown].T)
         floor[unknown] = (0.0 if data.log_weight is None else data.log_weight[row]) - distance.square() / 2
-    # Less than rounding cannot be seen: a tol of 0 means what float64 can hold.
-    log_needed = log_mass + math.log(value_range / (PRUNED_SHARE * max(tol, UNIT_ROUNDOFF)))
-    radius = torch.sqrt(2 * (log_needed - floor))
+    log_moved = log_influence(data)
+    radius = radius_for(log_moved, tol, floor)
     near = radius <= MAX_CELL_RADIUS
     by_cells = bool(near.any()) and fits_cells(data.low, data.high, float(radius[near].max()))
     for chosen in (near, ~near) if by_cells else (torch.ones_like(near),):
@@ -261,7 +282,7 @@ def pool(data: Standardised, tol: float, log_floor: Float[Tensor, " q"] | None =
         if order is not None:
             part = part.subset(lambda rows, order=order: rows.T[:, order].T if rows.dim() == 2 else rows[order])
         weight, total = _weighted_sums(part, floor[rows], lists)
-        error = torch.exp(log_mass - reach.square() / 2 - floor[rows]) / weight * value_range
+        error = torch.exp(log_moved - reach.square() / 2 - floor[rows]) / weight
         state.put(rows, Pooled(weight.log() + floor[rows], total / weight.unsqueeze(-1), error))
     return state
 
@@ -326,23 +347,13 @@ class Nearest(NamedTuple):
 
 def nearest_points(sample: Sample, query: Float[Tensor, "q dim"], rows: Int[Tensor, " rows"]) -> Nearest:
     """The points of a sample nearest to some of the queries; the other queries have an empty state."""
-    finite = torch.isfinite(sample.bandwidth)
-    bandwidth = sample.bandwidth[finite]
-    x, at = sample.x[:, finite] / bandwidth, query[rows][:, finite] / bandwidth
-    weight = None if sample.log_weight is None else sample.log_weight.exp()
-    tiles = at.split(max(1, NEAREST_TILE // (len(x) + 1)))
-    parts = [Nearest.of(_squares(tile, x, weight), weight, sample.values) for tile in tiles]
+    counted, at = relevant(sample, query[rows])
+    x, tiles = counted.scaled(counted.x), counted.scaled(at).split(max(1, BLOCK_PAIRS // (len(counted.x) + 1)))
+    weight = None if counted.log_weight is None else counted.log_weight.exp()
+    parts = [Nearest.of(squared_distance_by_feature(tile, x), weight, counted.values) for tile in tiles]
     nearest = Nearest(*(torch.cat(part) for part in zip(*parts, strict=True)))
     whole = Nearest.empty(len(query), sample.values.shape[1], query)
     return Nearest(*(part.index_copy(0, rows, new) for part, new in zip(whole, nearest, strict=True)))
-
-
-def _squares(query: Tensor, x: Tensor, weight: Tensor | None) -> Tensor:
-    # Not |a|^2 + |b|^2 - 2 ab, whose rounding far away is larger than the differences between points.
-    square = query.new_zeros(len(query), len(x))
-    for a, b in zip(query.unbind(1), x.unbind(1), strict=True):
-        square += (a.unsqueeze(1) - b).square()
-    return square if weight is None else square.masked_fill(weight == 0, math.inf)
 
 
 def is_nearest(
@@ -353,7 +364,7 @@ def is_nearest(
     Far away all squares are rounded to the same number, and the first point is as good a start as any. The point that
     is nearer by most replaces it, until there is none: features that are farther are decided first.
     """
-    first = _squares(query / bandwidth, x / bandwidth, None).argmin(1)
+    first = squared_distance_by_feature(query / bandwidth, x / bandwidth).argmin(1)
     nearer, error = _nearer_than(query, x, bandwidth, first)
     for _ in range(x.shape[1]):
         best = (nearer - error).argmax(1)
@@ -368,7 +379,7 @@ def is_nearest(
 def _nearer_than(
     query: Tensor, x: Tensor, bandwidth: Tensor, reference: Int[Tensor, " q"]
 ) -> tuple[Float[Tensor, "q n"], Float[Tensor, "q n"]]:
-    """By how much half the squared distance of each point is below that of the reference, and its rounding error."""
+    """Half the squared distance of the reference less that of each point, and the rounding error of the difference."""
     nearer, size = query.new_zeros(len(query), len(x)), query.new_zeros(len(query), len(x))
     for a, b, h in zip(query.unbind(1), x.unbind(1), bandwidth.unbind(), strict=True):
         at = b[reference].unsqueeze(1)

@@ -24,13 +24,12 @@ from regard.engine import threads
 from regard.operands import NEVER
 from regard.regression.kernel_sums import pruned_sum
 from regard.regression.kernel_sums.pruned_sum import Tiles, tiles
-from regard.regression.kernel_sums.sample import EXACT_PAIRS, Sample, scale_of, standardise
+from regard.regression.kernel_sums.sample import EXACT_PAIRS, TILE_PAIRS, Sample, scale_of, standardise
 from regard.regression.kernel_sums.state import Pooled
 
-TILE_PAIRS = 1 << 18  # pairs at a time
 MAX_TILE_QUERIES = 256  # where queries are few, they are seldom neighbours, and each has a tile of its own
 PRUNED_SHARE = 2.0**-100  # of the weight; so small because a caller may divide by a spread of nearly nothing
-LARGEST = torch.finfo(torch.float64).max
+MAX_FLOAT64 = torch.finfo(torch.float64).max
 
 
 class Neighbourhood(NamedTuple):
@@ -180,7 +179,7 @@ def _neighbourhood(
     weights = logits.sub_(torch.where(top == NEVER, 0.0, top)).exp_()
     total = weights.sum(1, keepdim=True)
     lse = (top + total.log()).squeeze(1)
-    lse = torch.where(lse == NEVER, NEVER, (lse + log_nearest).clamp_min(-LARGEST))
+    lse = torch.where(lse == NEVER, NEVER, (lse + log_nearest).clamp_min(-MAX_FLOAT64))
     weights /= torch.where(total > 0, total, 1.0)
     return Neighbourhood(rows, points, weights, offset, query_offset, square, log_weight, lse)
 

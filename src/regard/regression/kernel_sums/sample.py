@@ -4,22 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard import kernels, scores
 from regard.operands import NEVER
 from regard.scores import Score
 
+Points = TypeVar("Points", bound="WeightedPoints")
+
 EXACT_PAIRS = 10**7  # up to this many pairs of query and point every pair is summed in float64: documented
 UNIT_ROUNDOFF = 2.0**-53  # the relative error of one operation in float64
+TILE_PAIRS = 2**18  # pairs of query and point at a time, 2 MB a buffer: a few buffers stay in the cache
+BLOCK_PAIRS = 2**20  # pairs at a time where each is needed once, 8 MB a buffer: calls cost nothing beside the work
 ROWS_FOR_CENTRE = 512  # the median of so many rows: it need not be exact, it must be near most points
 
 
+class WeightedPoints:
+    """Points with values and weights s, under a kernel: what `Sample` and `Standardised` have in common."""
+
+    x: Float[Tensor, "n dim"]
+    values: Float[Tensor, "n columns"]
+    log_weight: Float[Tensor, " n"] | None
+    kernel: str
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # both are dataclasses, each with its own order of fields
+
+    def subset(self: Points, take: Callable[[Tensor], Tensor]) -> Points:  # noqa: PYI019  jaxtyping does not know Self
+        """Some of the points; `take` selects rows of a tensor."""
+        weight = None if self.log_weight is None else take(self.log_weight)
+        return replace(self, x=take(self.x), values=take(self.values), log_weight=weight)
+
+    @property
+    def log_weights(self) -> Float[Tensor, " n"]:
+        """log s of each point; 0 where no weights were given."""
+        return torch.zeros_like(self.values[:, 0]) if self.log_weight is None else self.log_weight
+
+    def score(self) -> Score:
+        """log K + log s between points in bandwidths, as a score of attention."""
+        score = scores.kernel(self.kernel)
+        return score if self.log_weight is None else score + scores.bias(self.log_weight.unsqueeze(0))
+
+
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(WeightedPoints):
     """Data of a kernel average: sum_i s_i K(|(x - x_i) / h|) v_i over the same sum without v. All in float64."""
 
     x: Float[Tensor, "n dim"]
@@ -37,13 +67,9 @@ class Sample:
         one = self.values.new_ones(len(self.values))
         return one / len(one) if self.log_weight is None else torch.softmax(self.log_weight, 0)
 
-    def score(self) -> Score:
-        """log K + log s between scaled points, as a score of attention."""
-        return kernel_score(self.kernel, self.log_weight)
-
 
 @dataclass(frozen=True, eq=False)
-class Standardised:
+class Standardised(WeightedPoints):
     """A sample and queries in bandwidths from a centre, its values in standard deviations from their mean.
 
     Only features of finite bandwidth and points of positive weight are left.
@@ -71,11 +97,6 @@ class Standardised:
         """This sample with other queries."""
         return replace(self, query=query)
 
-    def subset(self, take: Callable[[Tensor], Tensor]) -> Standardised:
-        """Some of the points; `take` selects rows of a tensor."""
-        weight = None if self.log_weight is None else take(self.log_weight)
-        return replace(self, x=take(self.x), values=take(self.values), log_weight=weight)
-
 
 def relevant(sample: Sample, query: Float[Tensor, "q dim"]) -> tuple[Sample, Float[Tensor, "q finite"]]:
     """The sample and queries without features of infinite bandwidth, and without points of weight 0."""
@@ -83,7 +104,7 @@ def relevant(sample: Sample, query: Float[Tensor, "q dim"]) -> tuple[Sample, Flo
     if not bool(finite.all()):
         sample, query = replace(sample, x=sample.x[:, finite], bandwidth=sample.bandwidth[finite]), query[:, finite]
     if weight is not None and not bool((counts := weight > NEVER).all()):
-        sample = replace(sample, x=sample.x[counts], values=sample.values[counts], log_weight=weight[counts])
+        sample = sample.subset(lambda rows: rows[counts])
     return sample, query
 
 
@@ -144,12 +165,19 @@ def scale_of(values: Float[Tensor, "n columns"]) -> Float[Tensor, " columns"]:
     return torch.where(deviation > 0, deviation, 1.0)
 
 
+def in_original_order(rows: Float[Tensor, "n ..."], order: Int[Tensor, " n"]) -> Float[Tensor, "n ..."]:
+    """Rows that were sorted by `order`, put back into the order in which they came."""
+    result = torch.empty_like(rows)
+    result[order] = rows
+    return result
+
+
 def log_kernel(square: Tensor, kernel: str) -> Tensor:
     """log K of squared distances in bandwidths."""
     return kernels.get(kernel).log_kernel(square)
 
 
-def squared_distance(query: Float[Tensor, "q dim"], x: Float[Tensor, "n dim"]) -> Float[Tensor, "q n"]:
+def squared_distance_by_feature(query: Float[Tensor, "q dim"], x: Float[Tensor, "n dim"]) -> Float[Tensor, "q n"]:
     """|query_i - x_j|^2, feature by feature: |q|^2 + |x|^2 - 2 q.x would lose the distance between close points."""
     total = query.new_zeros(len(query), len(x))
     difference = torch.empty_like(total)
@@ -157,9 +185,3 @@ def squared_distance(query: Float[Tensor, "q dim"], x: Float[Tensor, "n dim"]) -
         torch.sub(a.unsqueeze(1), b, out=difference)
         total.addcmul_(difference, difference)
     return total
-
-
-def kernel_score(kernel: str, log_weight: Float[Tensor, " n"] | None) -> Score:
-    """log K + log s between scaled points, as a score of attention."""
-    score = scores.kernel(kernel)
-    return score if log_weight is None else score + scores.bias(log_weight.unsqueeze(0))

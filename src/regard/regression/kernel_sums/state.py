@@ -21,6 +21,15 @@ class Pooled(NamedTuple):
     # 0 stands for "nothing but rounding in float64".
     error: Float[Tensor, " q"]
 
+    @staticmethod
+    def of(log_weights: Float[Tensor, "q n"], values: Float[Tensor, "n columns"]) -> Pooled:
+        """The exact state from the log weight of every pair of query and point, shifted by the largest of a row."""
+        top = log_weights.amax(1, keepdim=True) if len(values) else log_weights.new_full((len(log_weights), 1), NEVER)
+        weights = torch.exp(log_weights - torch.where(top == NEVER, 0.0, top))
+        total = weights.sum(1, keepdim=True)
+        lse = (top + total.log()).squeeze(1)
+        return Pooled(lse, weights @ values / torch.where(total > 0, total, 1.0), torch.zeros_like(lse))
+
     def put(self, rows: Tensor, part: Pooled) -> None:
         """Overwrite the state of some queries, in place."""
         for whole, new in zip(self, part, strict=True):

@@ -20,12 +20,11 @@ from regard.regression.kernel_sums import clamp, engine, relative_weights
 from regard.regression.kernel_sums.categorical import Categories, by_category
 from regard.regression.kernel_sums.fourier import Gradient
 from regard.regression.kernel_sums.relative_weights import Statistic
-from regard.regression.kernel_sums.sample import Sample, extent
+from regard.regression.kernel_sums.sample import BLOCK_PAIRS, Sample, extent
 from regard.regression.kernel_sums.state import Pooled
 from regard.scores import Score
 from regard.weights import Weights
 
-SQUARED_BLOCK = 2**20  # weights, 8 MB: squared this many at a time, for kernels whose square is no kernel
 LARGEST_LOG_WEIGHT = 1e6  # |lse| above which lse2 - 2 lse has lost 6 of 16 digits
 DIFFERENT_CATEGORY = -1e6  # score instead of -inf: a weight of 0 up to 10^3 bandwidths, and 10 digits are left
 
@@ -138,7 +137,7 @@ class Data:
     def _pool_squared_weights(self, query: Tensor, values: Tensor) -> Pooled:
         weights, log_weight = self.weights(query), self.sample.log_weight
         per_weight = None if log_weight is None else torch.where(log_weight == NEVER, 0.0, torch.exp(-log_weight))
-        step = max(1, SQUARED_BLOCK // weights.shape[1])
+        step = max(1, BLOCK_PAIRS // weights.shape[1])
         lse, mean = values.new_empty(len(query)), values.new_empty(len(query), values.shape[1])
         for low in range(0, len(query), step):
             rows = slice(low, low + step)
@@ -176,7 +175,7 @@ class MixedData(Data):
 
     @classmethod
     def of(cls, data: Data, columns: tuple[int, ...], counts: Float[Tensor, " categories"]) -> MixedData:
-        """Data of which some columns are categories, numbered from 0; their bandwidths are lambdas."""
+        """Data with some columns as categories, numbered from 0; their bandwidths are lambdas."""
         sample = data.sample
         numeric = tuple(i for i in range(sample.x.shape[1]) if i not in columns)
         own, width = list(numeric), sample.bandwidth
@@ -223,7 +222,7 @@ class MixedData(Data):
         return Pooled(*by_category(sample, self.categories, codes, average))
 
     def gradient(self, query: Float[Tensor, "q features"]) -> None:
-        """None: a Fourier series knows no categories."""
+        """Return None: a Fourier series knows no categories."""
 
     def from_points(self, query: Float[Tensor, "q features"], statistic: Statistic) -> tuple[Tensor, ...]:
         points, codes = self.numeric(query), query[:, list(self.category_columns)]

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from jaxtyping import Float, Int
@@ -15,21 +17,15 @@ from torch import Tensor
 from regard.errors import OutsideError
 from regard.operands import NEVER
 from regard.regression.kernel_sums.radius_search import is_nearest
+from regard.regression.kernel_sums.sample import BLOCK_PAIRS, relevant
 from regard.regression.local.data import Data, Noise
-
-DISTANCE_BLOCK = 2**20  # distances, 8 MB: computed this many at a time
 
 
 def answer(
     data: Data, query: Float[Tensor, "q features"], lse: Float[Tensor, " q"], inside: Float[Tensor, "q outputs"]
 ) -> Float[Tensor, "q outputs"]:
     """Predictions, with an answer for queries out of reach."""
-    rows = _out_of_reach(data, lse)
-    if not len(rows):
-        return inside
-    result = inside.clone()
-    result[rows] = nearest(data, query[rows], data.sample.values)[0] if data.outside == "nearest" else math.nan
-    return result
+    return _answered(data, lse, inside, lambda rows: nearest(data, query[rows], data.sample.values)[0])
 
 
 def noise(
@@ -40,7 +36,7 @@ def noise(
     inside: Noise,
 ) -> Noise:
     """Noise of predictions, with an answer for queries out of reach: a mean of the nearest points has their noise."""
-    rows = _out_of_reach(data, lse)
+    rows = rows_out_of_reach(lse, data.sample.kernel, data.outside)
     if not len(rows):
         return inside
     result = Noise(*(part.clone() for part in inside))
@@ -57,21 +53,28 @@ def slope(
     data: Data, lse: Float[Tensor, " q"], inside: Float[Tensor, "q dim outputs"]
 ) -> Float[Tensor, "q dim outputs"]:
     """Derivatives, with an answer for queries out of reach: a mean of the nearest points is flat."""
-    rows = _out_of_reach(data, lse)
+    return _answered(data, lse, inside, lambda rows: torch.zeros_like(inside[rows]))
+
+
+def _answered(
+    data: Data, lse: Float[Tensor, " q"], inside: Float[Tensor, "q ..."], by_nearest: Callable[[Tensor], Tensor]
+) -> Float[Tensor, "q ..."]:
+    """Results in which rows out of reach have the answer of the nearest points, or NaN."""
+    rows = rows_out_of_reach(lse, data.sample.kernel, data.outside)
     if not len(rows):
         return inside
     result = inside.clone()
-    result[rows] = 0.0 if data.outside == "nearest" else math.nan
+    result[rows] = by_nearest(rows) if data.outside == "nearest" else math.nan
     return result
 
 
-def _out_of_reach(data: Data, lse: Float[Tensor, " q"]) -> Int[Tensor, " far"]:
-    """Rows whose log total weight says that they are out of reach; an error where the caller wants one."""
+def rows_out_of_reach(lse: Float[Tensor, " q"], kernel: str, outside: str) -> Int[Tensor, " far"]:
+    """Rows whose log total weight says that no point reaches them; OutsideError if `outside` is "raise"."""
     rows = (lse == NEVER).nonzero().squeeze(-1)
-    if len(rows) and data.outside == "raise":
+    if len(rows) and outside == "raise":
         msg = (
             f"no point of the data is within reach of row {int(rows[0])} ({len(rows)} of {len(lse)} rows): the "
-            f"{data.sample.kernel} kernel ends at one bandwidth; a wider bandwidth, a kernel without an end (gaussian, "
+            f"{kernel} kernel ends at one bandwidth; a wider bandwidth, a kernel without an end (gaussian, "
             "laplace) or outside='nearest' would answer"
         )
         raise OutsideError(msg)
@@ -82,14 +85,11 @@ def nearest(
     data: Data, query: Float[Tensor, "q features"], values: Float[Tensor, "n columns"]
 ) -> tuple[Float[Tensor, "q columns"], Float[Tensor, " q"]]:
     """Mean of the values of the nearest points, and the sum of their weights."""
-    sample = data.sample
-    weight = torch.ones_like(values[:, 0]) if sample.log_weight is None else sample.log_weight.exp()
-    keep = weight > 0
-    x, values, weight = sample.x[keep], values[keep], weight[keep]
-    parts = []
-    for block in data.numeric(query).split(max(1, DISTANCE_BLOCK // len(x))):
-        near = torch.where(is_nearest(block, x, sample.bandwidth), weight, 0.0)
+    sample, at = relevant(replace(data.sample, values=values), data.numeric(query))
+    weight, parts = sample.log_weights.exp(), []
+    for block in at.split(max(1, BLOCK_PAIRS // len(sample.x))):
+        near = torch.where(is_nearest(block, sample.x, sample.bandwidth), weight, 0.0)
         total = near.sum(1)
-        parts.append((near @ values / total.unsqueeze(1), total))
+        parts.append((near @ sample.values / total.unsqueeze(1), total))
     mean, total = zip(*parts, strict=True)
     return torch.cat(mean), torch.cat(total)

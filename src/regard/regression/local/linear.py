@@ -27,14 +27,12 @@ from torch import Tensor
 from regard.errors import TooLargeError
 from regard.regression.kernel_sums.plan import plan_for
 from regard.regression.kernel_sums.relative_weights import Statistic
-from regard.regression.kernel_sums.sample import EXACT_PAIRS
+from regard.regression.kernel_sums.sample import BLOCK_PAIRS, EXACT_PAIRS
 from regard.regression.local import extrapolation, linear_statistics
 from regard.regression.local.data import Data, MixedData, Noise
 from regard.regression.local.linear_fourier import FourierLines, lines_if_cheapest
 from regard.regression.local.linear_statistics import Results
 from regard.weights import DENSE_LIMIT
-
-SMOOTHER_BLOCK = 2**20  # weights, 8 MB: rows of a smoother are computed this many at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +155,7 @@ class LinearSmoother:
         self._check_size("this block", rows.numel(), DENSE_LIMIT)
         needed, place = torch.unique(rows, return_inverse=True)
         block = self._query.new_zeros(rows.shape)
-        step = max(1, SMOOTHER_BLOCK // max(1, points))
+        step = max(1, BLOCK_PAIRS // max(1, points))
         for low in range(0, len(needed), step):
             part = (place >= low) & (place < low + step)
             block[part] = self._rows(needed[low : low + step])[place[part] - low, columns[part]]

@@ -21,7 +21,7 @@ from torch import Tensor
 from regard.regression.kernel_sums import nufft
 from regard.regression.kernel_sums.fourier import Series, series_in_box, spectrum
 from regard.regression.kernel_sums.plan import plan_for
-from regard.regression.kernel_sums.sample import Sample, Standardised, standardise_by_axis
+from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF, Sample, Standardised, standardise_by_axis
 from regard.regression.local.least_squares import gauss_jordan_inverse
 
 QUERY_BLOCK = 2**14  # queries solved at a time: their matrices stay in the cache
@@ -120,7 +120,7 @@ def _equations(data: Standardised, series: Series) -> tuple[Equations, float]:
     error_by_order = [series.error(len(data.x), order) for order in range(3)]
     result = Equations(new(k, k, queries), new(k, outputs, queries), new(k, k, 1), new(k, outputs, 1))
     for (a, b), multiplier in _multipliers(series).items():
-        error = [(error_by_order[(a > 0) + (b > 0)] + SOLVER_ROUNDINGS * nufft.UNIT_ROUNDOFF) * one for one in mass]
+        error = [(error_by_order[(a > 0) + (b > 0)] + SOLVER_ROUNDINGS * UNIT_ROUNDOFF) * one for one in mass]
         result.matrix_error[a, b] = result.matrix_error[b, a] = error[0]
         for row, coefficients in enumerate(modes if a == 0 else modes[:1]):
             sums = torch.view_as_real(to_queries((coefficients * multiplier).unsqueeze(0))[0])

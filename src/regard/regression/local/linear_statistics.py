@@ -36,7 +36,7 @@ from regard.regression.local.least_squares import (
 )
 
 SUM_ROUNDING = 2.0**-46  # relative rounding of an average: 128 x that of one number
-LEAST_OTHERS = 1e-3  # share of the other points at a row: below, leaving the row out has lost 3 digits
+LEAST_OTHERS_FOR_MOMENTS = 1e-3  # share of the other points at a row: below, leaving the row out has lost 3 digits
 FLAT_MARGIN = 16.0  # a direction is surely not flat if its variance is 16 x (RANK_TOLERANCE + its error)
 
 Pool = Callable[[Float[Tensor, "n columns"], float], Pooled]  # averages of columns at all queries, within an error
@@ -175,7 +175,7 @@ def fast_leave_one_out_value(
 
     def pool_others(columns: Tensor, tol: float) -> Pooled:
         lse, mean, error = pool(columns, tol)
-        own = torch.exp(log_left_out - lse).clamp_max(1.0 - LEAST_OTHERS)
+        own = torch.exp(log_left_out - lse).clamp_max(1.0 - LEAST_OTHERS_FOR_MOMENTS)
         torch.sub(1, own, out=others)
         # An error of the total weight is an error of a point's own share in it.
         distance = ((columns - mean).abs() / scale_of(columns)).amax(1)
@@ -185,7 +185,7 @@ def fast_leave_one_out_value(
     around, frame = Averages.of(sample, sample.x, pool_others, tol)
     around = replace(around, errors=around.errors / others.unsqueeze(1))
     line, doubt = around.value(tol * scale_of(sample.values))
-    return frame.level + line, doubt | (others < 2 * LEAST_OTHERS)
+    return frame.level + line, doubt | (others < 2 * LEAST_OTHERS_FOR_MOMENTS)
 
 
 def fast_mahalanobis(sample: Sample, query: Float[Tensor, "q dim"], pool: Pool, tol: float) -> Results:

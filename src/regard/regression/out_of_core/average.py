@@ -31,11 +31,18 @@ from regard.regression.out_of_core.source import Chunk, Source, Summary
 LINES_RANGE = 25.0  # largest difference of two chunks' averages, as seen from a query that the Fourier sum answers
 
 
-class PartialAverage(NamedTuple):
-    """Average over some chunks at each query, and the nearest points for queries that no point reaches."""
+class PartialState(NamedTuple):
+    """Averages over some points at each query, which merge with those over other points."""
 
-    pooled: Pooled
-    nearest: Nearest | None
+    average: Pooled
+    nearest: Nearest | None = None  # for queries that no point reaches
+    slope: Pooled | None = None  # under g = -2 dK / d(u^2), where leave-one-out needs it and it is not K
+
+    def merge(self, other: PartialState, scale: Float[Tensor, " columns"] | None = None) -> PartialState:
+        """The state of both parts of the data; `scale` is the unit of each column (see `state.merge`)."""
+        nearest = None if self.nearest is None or other.nearest is None else self.nearest.merge(other.nearest)
+        slope = None if self.slope is None or other.slope is None else merge(self.slope, other.slope)
+        return PartialState(merge(self.average, other.average, scale), nearest, slope)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,17 +57,17 @@ class ChunkAverage:
     find_nearest: bool = False  # for queries that no point reaches
     lines: LinearAverages | None = None  # for degree 1; degree 0 averages y
 
-    def chunk_state(self, query: Float[Tensor, "q dim"], chunk: Chunk) -> PartialAverage:
+    def chunk_state(self, query: Float[Tensor, "q dim"], chunk: Chunk) -> PartialState:
         """Average of one chunk at each query, with an error in units of the whole data."""
         sample = self.sample(chunk, query.device)
         if not len(sample.x):
             shape = len(query), sample.values.shape[1]
-            return PartialAverage(empty(*shape, query), Nearest.empty(*shape, query) if self.find_nearest else None)
+            return PartialState(empty(*shape, query), Nearest.empty(*shape, query) if self.find_nearest else None)
         pooled = self._average(sample, query)
         if not self.find_nearest:
-            return PartialAverage(pooled, None)
+            return PartialState(pooled)
         # A query that another chunk reaches needs no nearest points; one that no chunk reaches gets them from all.
-        return PartialAverage(pooled, nearest_points(sample, query, (pooled.lse == NEVER).nonzero().squeeze(1)))
+        return PartialState(pooled, nearest_points(sample, query, (pooled.lse == NEVER).nonzero().squeeze(1)))
 
     def _average(self, sample: Sample, query: Float[Tensor, "q dim"]) -> Pooled:
         if self.lines is not None:
@@ -76,35 +83,34 @@ class ChunkAverage:
         weight = None if chunk.log_weight is None else chunk.log_weight.to(device)
         return Sample(chunk.x.to(device), columns.to(device), self.bandwidth, self.kernel, weight)
 
-    def merge(self, one: PartialAverage, two: PartialAverage) -> PartialAverage:
-        known = None if one.nearest is None or two.nearest is None else one.nearest.merge(two.nearest)
-        return PartialAverage(merge(one.pooled, two.pooled, self.scale), known)
+    def merge(self, one: PartialState, two: PartialState) -> PartialState:
+        return one.merge(two, self.scale)
 
     def inaccurate(self, query: Float[Tensor, "q dim"], pooled: Pooled) -> Bool[Tensor, " q"]:
         """Queries whose average, or whose line, may have an error above `tol`."""
         too_large = pooled.error > self.tol
         return too_large if self.lines is None else too_large | self.lines.uncertain(query, pooled, self.tol)
 
-    def predictions(self, query: Float[Tensor, "q dim"], state: PartialAverage) -> Float[Tensor, "q outputs"]:
+    def predictions(self, query: Float[Tensor, "q dim"], state: PartialState) -> Float[Tensor, "q outputs"]:
         """Predictions from averages of all chunks: the mean of the nearest points, or NaN, where no point reaches."""
-        mean, nearest = state.pooled.mean, None if state.nearest is None else state.nearest.mean
+        mean, nearest = state.average.mean, None if state.nearest is None else state.nearest.mean
         if self.lines is not None:
             mean = self.lines.values(query, mean)
             nearest = None if nearest is None else self.lines.frame.level + nearest[:, self.lines.outputs]
-        return torch.where(state.pooled.lse.unsqueeze(1) == NEVER, math.nan if nearest is None else nearest, mean)
+        return torch.where(state.average.lse.unsqueeze(1) == NEVER, math.nan if nearest is None else nearest, mean)
 
 
-def average(source: Source, query: Float[Tensor, "q dim"], settings: ChunkAverage) -> PartialAverage:
+def average(source: Source, query: Float[Tensor, "q dim"], settings: ChunkAverage) -> PartialState:
     """Average of all chunks at each query, with an error of at most `settings.tol`."""
     # Half of the tolerance is for the chunks; merging chunks that differ adds to their errors.
     state = source.fold(partial(replace(settings, tol=settings.tol / 2).chunk_state, query), settings.merge)
-    rows = settings.inaccurate(query, state.pooled).nonzero().squeeze(1)
+    rows = settings.inaccurate(query, state.average).nonzero().squeeze(1)
     if not len(rows):
         return state
     # With tol = 0 only weights below rounding are left out: merging adds no error, however much chunks differ.
     exact = replace(settings, tol=0.0, find_nearest=False)
-    better = source.fold(partial(exact.chunk_state, query[rows]), exact.merge).pooled
-    return PartialAverage(state.pooled.replaced(rows, better), state.nearest)
+    better = source.fold(partial(exact.chunk_state, query[rows]), exact.merge).average
+    return PartialState(state.average.replaced(rows, better), state.nearest)
 
 
 @dataclass(frozen=True, eq=False)

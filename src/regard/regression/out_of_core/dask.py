@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from numbers import Number
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -44,11 +44,11 @@ class DaskSource(Source):
         self.n_features: int = x.shape[1]
         self.y_is_1d: bool = y.ndim == 1
         self.n_outputs: int = 1 if self.y_is_1d else y.shape[1]
-        features = Rows.of(x, "X")
-        target = Rows.of(y, "y").aligned_with(features)
+        features = RowParts.of(x, "X")
+        target = RowParts.of(y, "y").aligned_with(features)
         weights = [None] * len(features.parts)
         if weight is not None:
-            weights = Rows.of(weight, "sample_weight").aligned_with(features).parts
+            weights = RowParts.of(weight, "sample_weight").aligned_with(features).parts
         parts = enumerate(zip(features.parts, target.parts, weights, strict=True))
         self.parts: list[Delayed] = [task(_chunk, number, *part) for number, part in parts]
 
@@ -131,7 +131,7 @@ def delayed_predictions(
     `predict` turns one chunk of queries and its name into a task. n_outputs None means that predictions have no axis
     for outputs. Columns listed in `categories` may hold texts.
     """
-    rows = Rows.of(queries, "X", categories)
+    rows = RowParts.of(queries, "X", categories)
     answers = [predict(part, _chunk_name(number)) for number, part in enumerate(rows.parts)]
     tail = () if n_outputs is None else (n_outputs,)
     if hasattr(queries, "divisions"):
@@ -150,29 +150,28 @@ def delayed_predictions(
 # Collections cut along their rows
 
 
-class Rows:
+class RowParts(NamedTuple):
     """A collection cut along its rows: one delayed part for each chunk, and their lengths (NaN where unknown)."""
 
-    def __init__(self, parts: Sequence[Delayed], lengths: Sequence[float], name: str, collection: Any) -> None:
-        self.parts: list[Delayed] = list(parts)
-        self.lengths: tuple[float, ...] = tuple(lengths)
-        self.name: str = name
-        self.collection: Any = collection
+    parts: list[Delayed]
+    lengths: tuple[float, ...]
+    name: str  # for error messages
+    collection: Any
 
     @staticmethod
-    def of(collection: Any, name: str, categories: Sequence[int] = ()) -> Rows:
+    def of(collection: Any, name: str, categories: Sequence[int] = ()) -> RowParts:
         """Cut a Dask frame, a Dask array or an array in memory; `name` is used in error messages."""
         if hasattr(collection, "to_delayed") and hasattr(collection, "divisions"):
             _refuse_text(collection, name, categories)
             parts = collection.to_delayed()
-            return Rows(parts, [np.nan] * len(parts), name, collection)
+            return RowParts(parts, (np.nan,) * len(parts), name, collection)
         if not is_dask(collection):
-            return Rows([], [len(collection)], name, np.asarray(collection))
+            return RowParts([], (len(collection),), name, np.asarray(collection))
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})
-        return Rows(list(collection.to_delayed().ravel()), collection.chunks[0], name, collection)
+        return RowParts(list(collection.to_delayed().ravel()), collection.chunks[0], name, collection)
 
-    def aligned_with(self, other: Rows) -> Rows:
+    def aligned_with(self, other: RowParts) -> RowParts:
         """Return the same rows, cut where `other` is cut."""
         if not is_dask(self.collection):
             return self._split_like(other)
@@ -180,7 +179,7 @@ class Rows:
         if known and sum(self.lengths) != sum(other.lengths):
             raise _unequal(other.name, sum(other.lengths), self.name, sum(self.lengths))
         if known and self.lengths != other.lengths:
-            return Rows.of(self.collection.rechunk({0: tuple(other.lengths)}), self.name)
+            return RowParts.of(self.collection.rechunk({0: tuple(other.lengths)}), self.name)
         if len(self.parts) != len(other.parts):
             raise ShapeError(
                 f"{other.name} and {self.name} must be cut into the same chunks: {other.name} has {len(other.parts)}, "
@@ -189,7 +188,7 @@ class Rows:
             )
         return self
 
-    def _split_like(self, other: Rows) -> Rows:
+    def _split_like(self, other: RowParts) -> RowParts:
         """Split an array in memory; lengths that Dask does not know are computed first."""
         from dask.base import compute
 
@@ -199,7 +198,7 @@ class Rows:
         if sum(lengths) != len(self.collection):
             raise _unequal(other.name, sum(lengths), self.name, len(self.collection))
         pieces = np.split(self.collection, np.cumsum(lengths)[:-1].astype(int))
-        return Rows([constant(piece) for piece in pieces], lengths, self.name, None)
+        return RowParts([constant(piece) for piece in pieces], tuple(lengths), self.name, None)
 
 
 def _refuse_text(frame: Any, name: str, categories: Sequence[int]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeGuard
@@ -18,15 +17,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard import kernels
 from regard.engine import threads
 from regard.errors import ChoiceError, DataError, UnsupportedError
 from regard.regression import validation
-from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
+from regard.regression.bandwidth import rules
+from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem, Rows
 from regard.regression.bandwidth.optimise import LOOSE
-from regard.regression.bandwidth.search import Counter, Search, Selection, show
+from regard.regression.bandwidth.search import Counter, Search, Selection, listening
 from regard.regression.bandwidth.search import select as select_in_memory
-from regard.regression.bandwidth.starts import informative_width
+from regard.regression.bandwidth.starts import extrapolate, informative
+from regard.regression.kernel_sums.sample import Sample
 from regard.regression.out_of_core.dask import DaskSource, is_dask
 from regard.regression.out_of_core.leave_one_out import LeaveOneOut, count_unit, evaluate
 from regard.regression.out_of_core.parquet import Names, Parquet, ParquetSource
@@ -113,10 +113,8 @@ def fit(
 
 def scott(source: Source, summary: Summary, kernel: str = "gaussian") -> Float[Tensor, " dim"]:
     """Bandwidth by Scott's rule, as `bandwidth.rules.scott` has it for data in memory."""
-    rows = summary.effective_rows() if count_unit(source) is None else float(summary.x.total)
-    variance = summary.x.squares / summary.x.total / max(1 - 1 / rows, math.ulp(1.0))
-    width = kernels.get(kernel).canonical_bandwidth * variance.sqrt() * rows ** (-1 / (len(variance) + 4))
-    return torch.where((summary.x.high > summary.x.low) & (width > 0), width, math.inf)
+    x, rows = summary.x, summary.effective_rows() if count_unit(source) is None else float(summary.x.total)
+    return rules.scott_of_deviation(torch.where(x.high > x.low, x.deviation(), 0.0), rows, kernel)
 
 
 # Cross-validation
@@ -132,47 +130,35 @@ def select(
 
     A function `verbose` is called after each evaluation, on the sample and then on all rows; True prints the same.
     """
-    unit, progress = count_unit(source), verbose if callable(verbose) else None
+    unit = count_unit(source)
     sample = sample_rows(source, summary)
-    log_weight = sample.log_weight
     left_out = None if sample.weight is None or unit is None else torch.full_like(sample.weight, unit)
-    first = select_in_memory(
-        sample.x, sample.y, kernel, degree, log_weight, left_out=left_out, verbose=verbose is True, progress=progress
-    )
+    drawn = Rows(Sample(sample.x, sample.y, torch.ones_like(sample.x[0]), kernel, sample.log_weight), left_out)
+    first = select_in_memory(drawn, degree, verbose=verbose)
     if len(sample.x) == summary.positive_rows:
         return first
-    share = len(sample.x) / max(1, summary.positive_rows)
+    problem = Problem.of(drawn)
+    start = extrapolate(problem, first.bandwidth / problem.unit, len(sample.x) / max(1, summary.positive_rows))
     if degree:
-        bandwidth = _scaled_to_all_rows(first.bandwidth, share)
-        return first._replace(bandwidth=bandwidth, value=math.nan, residuals=sample.y[:0])
-    problem = Problem.of(sample.x, sample.y, kernel, 0, log_weight, left_out)
-    listener = progress or (show if verbose else None)
-    # The search itself knows only the number of sampled rows.
-    of_all_rows = None if listener is None else lambda state: listener(state._replace(points=summary.rows))
-    counter = Counter(of_all_rows, first.evaluations)
+        return first._replace(bandwidth=start * problem.unit, value=math.nan, residuals=sample.y[:0])
 
     def objective(bandwidth: Float[Tensor, " dim"], *, gradient: bool = True) -> Evaluation:
         leave_one_out = LeaveOneOut(summary, bandwidth, kernel, gradient, unit)
         with threads.one_thread():  # chunks are small, and the engine has workers of its own
             value, slope = evaluate(source, leave_one_out)
         # Residuals are not kept: there may be too many.
-        return Evaluation(value, slope, sample.y[:0], torch.empty(0, dtype=torch.int64))
+        return Evaluation(value, slope, sample.y[:0], torch.empty(0, dtype=torch.int64), problem.data.scale)
 
-    search = Search(problem, objective, counter, tight=True)
-    start = _scaled_to_all_rows(first.bandwidth / problem.unit, share)
-    search.evaluate(start)
-    if not bool(torch.isfinite(start).all()):
-        # A feature that does not help a few rows may help all rows: try it again with a very wide bandwidth.
-        search.descend(torch.where(search.bounds.free, start.clamp_max(informative_width(problem)), math.inf), LOOSE)
-    search.settle(start)
-    if listener is show:
-        sys.stderr.write("\n")
+    with listening(verbose) as listener:
+        # The search itself knows only the number of sampled rows.
+        of_all_rows = None if listener is None else lambda state: listener(state._replace(points=summary.rows))
+        search = Search(problem, objective, Counter(of_all_rows, first.evaluations), tight=True)
+        search.evaluate(start)
+        if not bool(torch.isfinite(start).all()):
+            # A feature that does not help a few rows may help all rows: try it again with a very wide bandwidth.
+            search.descend(torch.where(search.bounds.free, start.minimum(informative(problem)), math.inf), LOOSE)
+        search.settle(start)
     return search.selection()
-
-
-def _scaled_to_all_rows(bandwidth: Float[Tensor, " dim"], share: float) -> Float[Tensor, " dim"]:
-    """Scale by the rate n^(-1 / (dim + 4)) of the best bandwidth, with dim the number of features that matter."""
-    return bandwidth * share ** (1 / (int(torch.isfinite(bandwidth).sum()) + 4))
 
 
 def sample_rows(source: Source, summary: Summary) -> Chunk:

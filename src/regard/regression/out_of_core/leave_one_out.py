@@ -11,7 +11,7 @@ pairs are computed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -22,23 +22,21 @@ from torch import Tensor
 from regard import kernels
 from regard.operands import NEVER
 from regard.regression.bandwidth.leave_one_out.problem import as_counts
-from regard.regression.kernel_sums import engine
+from regard.regression.kernel_sums import engine, fourier
 from regard.regression.kernel_sums.radius_search import Nearest
-from regard.regression.kernel_sums.sample import Sample
-from regard.regression.kernel_sums.state import Pooled, empty, merge
-from regard.regression.out_of_core.average import LinearAverages
+from regard.regression.kernel_sums.sample import BLOCK_PAIRS, Sample
+from regard.regression.kernel_sums.state import Pooled, empty
+from regard.regression.out_of_core.average import LinearAverages, PartialState
 from regard.regression.out_of_core.source import Chunk, Source, Summary
 from regard.scores import squared_distance
 
-TILE_PAIRS = 2**20  # pairs that are held at a time
-LARGEST_OWN_SHARE = 0.5  # a point with a larger share of its own sum: the others are summed again without it
+MAX_SUBTRACTED_SHARE = 0.5  # a point with a larger share of its own sum: the others are summed again without it
 TOL = 1e-8  # of the averages, in standard deviations
-SMALLEST_TOL = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """Leave-one-out at one bandwidth, degree 0: what every pair of chunks computes."""
+    """Leave-one-out at one bandwidth: what every pair of chunks computes."""
 
     summary: Summary
     bandwidth: Float[Tensor, " dim"]
@@ -46,6 +44,7 @@ class LeaveOneOut:
     gradient: bool = True
     count_unit: float | None = None  # weights are multiples of this; leaving a point out takes one of them
     plan: str = "auto"
+    lines: LinearAverages | None = None  # for degree 1, which has no gradient
 
     @property
     def is_finite(self) -> Bool[Tensor, " dim"]:
@@ -57,10 +56,8 @@ class LeaveOneOut:
         source: Source, summary: Summary, bandwidth: Float[Tensor, " dim"], *, kernel: str, degree: int
     ) -> LeaveOneOut:
         """Leave-one-out without its gradient."""
-        unit = count_unit(source)
-        if degree:
-            return LinearLeaveOneOut(summary, bandwidth, kernel, count_unit=unit)
-        return LeaveOneOut(summary, bandwidth, kernel, gradient=False, count_unit=unit)
+        lines = LinearAverages.of(summary, bandwidth) if degree else None
+        return LeaveOneOut(summary, bandwidth, kernel, gradient=False, count_unit=count_unit(source), lines=lines)
 
     def points(self, chunk: Chunk) -> Float[Tensor, "rows finite"]:
         """Features of finite bandwidth, in bandwidths from the mean of the data."""
@@ -71,7 +68,9 @@ class LeaveOneOut:
         return chunk.y - self.summary.y.mean
 
     def columns(self, chunk: Chunk) -> Float[Tensor, "rows columns"]:
-        """Columns to average: y, and for the gradient x, x^2, y x and y x^2."""
+        """Columns to average: y, and for the gradient x, x^2, y x and y x^2; for lines those of `LinearAverages`."""
+        if self.lines is not None:
+            return self.lines.frame.columns(chunk.x, chunk.y)
         x, y = self.points(chunk), self.outputs(chunk)
         if not self.gradient:
             return y
@@ -80,6 +79,8 @@ class LeaveOneOut:
 
     def predictions(self, queries: Chunk, mean: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows outputs"]:
         """Predictions from averages of `columns`, as differences from the mean of y."""
+        if self.lines is not None:
+            return self.lines.values(queries.x, mean) - self.lines.frame.level
         return mean[:, : queries.y.shape[1]]
 
     def kept_weight(self, chunk: Chunk) -> Float[Tensor, " rows"]:
@@ -93,44 +94,21 @@ class LeaveOneOut:
         if not self.gradient or not bool(self.is_finite.any()):
             return TOL
         spread = (self.summary.x.deviation() / self.bandwidth)[self.is_finite].max()
-        return max(SMALLEST_TOL, TOL / (1 + float(spread) ** 2))
+        return max(fourier.MIN_EPS, TOL / (1 + float(spread) ** 2))
 
     def average(self, queries: Chunk, chunk: Chunk) -> Pooled:
         """Average of the columns of a chunk at each query under a Gaussian, the query's own point included."""
-        x, query = self.points(chunk), self.points(queries)
-        if query.shape[1]:
-            sample = Sample(x, self.columns(chunk), torch.ones_like(x[0]), log_weight=chunk.log_weight)
-            return engine.pool(sample, query, tol=self.tol(), plan=self.plan)
-        # No feature matters: all queries have the same average.
-        sample = Sample(x.new_zeros(len(x), 1), self.columns(chunk), x.new_ones(1), log_weight=chunk.log_weight)
-        pooled = engine.pool(sample, query.new_zeros(1, 1), tol=self.tol())
-        return Pooled(*(part.expand(len(query), *part.shape[1:]) for part in pooled))
+        if self.lines is not None:
+            sample = Sample(chunk.x, self.columns(chunk), self.bandwidth, log_weight=chunk.log_weight)
+            return self.lines.average(sample, queries.x, TOL, self.plan)
+        x = self.points(chunk)
+        sample = Sample(x, self.columns(chunk), torch.ones_like(x[0]), log_weight=chunk.log_weight)
+        return engine.pool(sample, self.points(queries), tol=self.tol(), plan=self.plan)
 
     def per_output(self) -> Float[Tensor, " outputs"]:
         """Factor of a squared residual: with several outputs, one over the variance of each."""
         variance = self.summary.y.deviation().square()
         return torch.where(variance > 0, 1 / variance, 1.0) if len(variance) > 1 else torch.ones_like(variance)
-
-
-@dataclass(frozen=True, eq=False)
-class LinearLeaveOneOut(LeaveOneOut):
-    """Leave-one-out of local linear fits, without a gradient."""
-
-    gradient: bool = field(default=False, init=False)
-    lines: LinearAverages = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lines", LinearAverages.of(self.summary, self.bandwidth))
-
-    def columns(self, chunk: Chunk) -> Float[Tensor, "rows columns"]:
-        return self.lines.frame.columns(chunk.x, chunk.y)
-
-    def predictions(self, queries: Chunk, mean: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows outputs"]:
-        return self.lines.values(queries.x, mean) - self.lines.frame.level
-
-    def average(self, queries: Chunk, chunk: Chunk) -> Pooled:
-        sample = Sample(chunk.x, self.columns(chunk), self.bandwidth, log_weight=chunk.log_weight)
-        return self.lines.average(sample, queries.x, TOL, self.plan)
 
 
 def count_unit(source: Source) -> float | None:
@@ -148,7 +126,7 @@ def count_unit(source: Source) -> float | None:
 def evaluate(source: Source, problem: LeaveOneOut) -> tuple[float, Float[Tensor, " dim"]]:
     """Mean squared leave-one-out residual, and its gradient by the logarithm of each bandwidth."""
     step, finish = partial(_pair_state, problem), partial(_objective, problem)
-    total = source.fold_pairs(step, PartialState.merge, finish, Objective.merge)
+    total = source.fold_pairs(step, PartialState.merge, finish, ObjectiveSums.merge)
     return float(total.squares / total.weight), total.gradient / total.weight
 
 
@@ -158,18 +136,18 @@ def residuals(source: Source, problem: LeaveOneOut) -> Float[Tensor, "n outputs"
     return source.fold_pairs(step, PartialState.merge, finish, lambda one, two: torch.cat((one, two)))
 
 
-class Objective(NamedTuple):
+class ObjectiveSums(NamedTuple):
     """Sums over queries: weighted squared residuals, weights, and the gradient."""
 
     squares: Float[Tensor, ""]
     weight: Float[Tensor, ""]
     gradient: Float[Tensor, " dim"]
 
-    def merge(self, other: Objective) -> Objective:
-        return Objective(*(one + two for one, two in zip(self, other, strict=True)))
+    def merge(self, other: ObjectiveSums) -> ObjectiveSums:
+        return ObjectiveSums(*(one + two for one, two in zip(self, other, strict=True)))
 
 
-def _objective(problem: LeaveOneOut, queries: Chunk, state: PartialState) -> Objective:
+def _objective(problem: LeaveOneOut, queries: Chunk, state: PartialState) -> ObjectiveSums:
     residual = _residuals(problem, queries, state)
     weight = residual.new_ones(len(residual)) if queries.weight is None else queries.weight
     weighted = residual * problem.per_output() * weight.unsqueeze(1)
@@ -180,7 +158,7 @@ def _objective(problem: LeaveOneOut, queries: Chunk, state: PartialState) -> Obj
     if problem.gradient:
         derivative = _prediction_derivative(problem, queries, state)
         gradient[problem.is_finite] = -2 * torch.einsum("qo,qok->k", weighted, derivative)
-    return Objective(squares, weight.sum(), gradient)
+    return ObjectiveSums(squares, weight.sum(), gradient)
 
 
 def _residuals(problem: LeaveOneOut, queries: Chunk, state: PartialState) -> Float[Tensor, "rows outputs"]:
@@ -214,19 +192,6 @@ def _prediction_derivative(
 # States of pairs of chunks
 
 
-class PartialState(NamedTuple):
-    """Averages over some points at each query, the query's own point left out."""
-
-    average: Pooled  # under K
-    slope: Pooled | None = None  # under g = -2 dK / d(u^2), where that is not K
-    nearest: Nearest | None = None  # for compact kernels
-
-    def merge(self, other: PartialState) -> PartialState:
-        slope = None if self.slope is None or other.slope is None else merge(self.slope, other.slope)
-        nearest = None if self.nearest is None or other.nearest is None else self.nearest.merge(other.nearest)
-        return PartialState(merge(self.average, other.average), slope, nearest)
-
-
 class OwnPoint(NamedTuple):
     """The point that each query is, and the weight that remains of it when it is left out."""
 
@@ -256,10 +221,10 @@ def _without_own_point(
     weight = torch.ones_like(own.kept_weight) if chunk.weight is None else chunk.weight
     # Through logarithms: far from everything a row of weight 0 would be 0 times infinity.
     share = torch.exp((weight - own.kept_weight).log() - torch.where(average.lse == NEVER, 0.0, average.lse))
-    rest = (1 - share).clamp_min(1 - LARGEST_OWN_SHARE)
+    rest = (1 - share).clamp_min(1 - MAX_SUBTRACTED_SHARE)
     mean = (average.mean - share.unsqueeze(1) * columns) / rest.unsqueeze(1)
     others = Pooled(average.lse + rest.log(), mean, average.error / rest)
-    heavy = (share > LARGEST_OWN_SHARE).nonzero().squeeze(1)
+    heavy = (share > MAX_SUBTRACTED_SHARE).nonzero().squeeze(1)
     if not len(heavy):
         return others
     return others.replaced(heavy, _all_pairs("gaussian", query[heavy], x, chunk.weight, columns, own.at(heavy)).average)
@@ -274,7 +239,7 @@ def _all_pairs(
     own: OwnPoint | None,
 ) -> PartialState:
     """State from all pairs in float64, tile by tile."""
-    tiles = torch.arange(len(query), device=query.device).split(max(1, TILE_PAIRS // (len(x) + 1)))
+    tiles = torch.arange(len(query), device=query.device).split(max(1, BLOCK_PAIRS // (len(x) + 1)))
     states = [_tile(kernel, query[rows], x, weight, columns, own and own.at(rows)) for rows in tiles]
     return states[0] if len(states) == 1 else PartialState(*map(_concatenated, zip(*states, strict=True)))
 
@@ -300,8 +265,8 @@ def _tile(
         return PartialState(average)
     slope = _average(kernels.get(kernel).log_of_derivative(square, log_k), hidden, log_weight, columns)
     if not kernels.get(kernel).compact:
-        return PartialState(average, slope)
-    return PartialState(average, slope, Nearest.of(square.masked_fill(hidden, torch.inf), weight, columns))
+        return PartialState(average, slope=slope)
+    return PartialState(average, Nearest.of(square.masked_fill(hidden, torch.inf), weight, columns), slope)
 
 
 def _average(
@@ -310,7 +275,4 @@ def _average(
     score = (score if log_weight is None else score + log_weight).masked_fill(hidden, NEVER)
     if own is not None:
         score[torch.arange(len(score), device=score.device), own.point] = own.kept_weight.log()
-    lse = score.logsumexp(1)
-    # Softmax sums to 1 to the last bit, however far away the points are, which `merge` relies on.
-    weights = torch.softmax(score, 1).masked_fill((lse == NEVER).unsqueeze(1), 0.0)
-    return Pooled(lse, weights @ columns, torch.zeros_like(lse))
+    return Pooled.of(score, columns)

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from regard import kernels
 from regard.errors import DataError, OutsideError, ShapeError
-from regard.operands import NEVER
 from regard.regression import encoding, validation
 from regard.regression.kernel_sums import clamp
-from regard.regression.out_of_core.average import LINES_RANGE, ChunkAverage, LinearAverages, PartialAverage, average
+from regard.regression.local.extrapolation import rows_out_of_reach
+from regard.regression.out_of_core.average import LINES_RANGE, ChunkAverage, LinearAverages, PartialState, average
 from regard.regression.out_of_core.dask import (
     DaskSource,
     Delayed,
@@ -64,57 +64,51 @@ class OutOfCoreModel:
         """Bring queries nearer whose squared distances would lose all digits in float64."""
         return clamp.within(query, self.box, self.settings.bandwidth, clamp.BY_SQUARES)
 
-    def finish(self, query: Float[Tensor, "q dim"], state: PartialAverage) -> Float[Tensor, "q outputs"]:
+    def finish(self, query: Float[Tensor, "q dim"], state: PartialState) -> Float[Tensor, "q outputs"]:
         """Predictions from the averages of all chunks."""
-        unreached = state.pooled.lse == NEVER
-        if self.outside == "raise" and bool(unreached.any()):
-            raise OutsideError(
-                f"no point of the data is within reach of row {int(unreached.nonzero()[0])}: the "
-                f"{self.settings.kernel} kernel ends at one bandwidth; a wider bandwidth, a kernel without an end, or "
-                "outside='nearest' would answer"
-            )
+        rows_out_of_reach(state.average.lse, self.settings.kernel, self.outside)  # may be refused
         return self.settings.predictions(query, state)
 
 
 # Out-of-core queries
 
 
-class Schema(NamedTuple):
-    """Columns that a fitted estimator expects of queries, and the outputs that it predicts."""
+class FittedEstimator(NamedTuple):
+    """Columns that a fitted estimator expects of queries, and how it predicts its outputs."""
 
     n_features: int
     feature_names: list[str] | None
     categories: Mapping[int, np.ndarray]
     n_outputs: int | None  # None: predictions have no axis for outputs
     target_names: list[Any] | None
+    predict_rows: PredictRows  # for rows in memory
+    model: OutOfCoreModel | None  # where the training data is out of core
 
 
-def predict(X: Any, schema: Schema, predict_rows: PredictRows, model: OutOfCoreModel | None) -> Any:
-    """Predict Parquet files or a memory map as an array, a Dask collection as one with the same chunks.
-
-    `predict_rows` is the estimator for rows in memory; `model` is given where the training data is out of core.
-    """
+def predict(X: Any, fitted: FittedEstimator) -> Any:
+    """Predict Parquet files or a memory map as an array, a Dask collection as one with the same chunks."""
     if not is_dask(X):
-        chunks = prefetch(_query_chunks(X, schema))
-        predictions = [_predict_chunk(predict_rows, chunk.x, chunk.name) for chunk in chunks]
+        chunks = prefetch(_query_chunks(X, fitted))
+        predictions = [_predict_chunk(fitted.predict_rows, chunk.x, chunk.name) for chunk in chunks]
         if not any(map(len, predictions)):
             raise DataError(f"X must have at least one row to predict for, and {X} has none")
         return np.concatenate(predictions)
-    if hasattr(X, "columns") and schema.feature_names is not None:
-        missing = [name for name in schema.feature_names if name not in list(X.columns)]
+    if hasattr(X, "columns") and fitted.feature_names is not None:
+        missing = [name for name in fitted.feature_names if name not in list(X.columns)]
         if missing:
             has = ", ".join(map(str, X.columns))
             raise DataError(f"X has no column {', '.join(missing)}, which was fitted; it has: {has}")
-        X = X[schema.feature_names]
-    if X.ndim != 2 or X.shape[1] != schema.n_features:
+        X = X[fitted.feature_names]
+    if X.ndim != 2 or X.shape[1] != fitted.n_features:
         has = f"{X.shape[1]} columns" if X.ndim == 2 else f"{X.ndim} dimension"
-        raise ShapeError(f"X must have {schema.n_features} features, as in fit: it has {has}")
+        raise ShapeError(f"X must have {fitted.n_features} features, as in fit: it has {has}")
+    model = fitted.model
     if model is not None and isinstance(model.source, DaskSource):
-        predict_part = _predict_by_chunk_pairs(model, model.source, is_1d=schema.n_outputs is None)
+        predict_part = _predict_by_chunk_pairs(model, model.source, is_1d=fitted.n_outputs is None)
     else:
-        estimator = constant(predict_rows)
-        predict_part = lambda part, name: task(_predict_part, estimator, schema.categories, part, name)  # noqa: E731
-    return delayed_predictions(X, predict_part, schema.n_outputs, schema.target_names, tuple(schema.categories))
+        estimator = constant(fitted.predict_rows)
+        predict_part = lambda part, name: task(_predict_part, estimator, fitted.categories, part, name)  # noqa: E731
+    return delayed_predictions(X, predict_part, fitted.n_outputs, fitted.target_names, tuple(fitted.categories))
 
 
 def _predict_part(predict_rows: PredictRows, categories: Mapping[int, np.ndarray], part: Any, name: str) -> np.ndarray:
@@ -148,7 +142,7 @@ def _clamped_query(model: OutOfCoreModel, part: Any, name: str) -> Float[Tensor,
 
 
 def _finish(
-    model: OutOfCoreModel, query: Float[Tensor, "q dim"], state: PartialAverage, name: str, is_1d: bool
+    model: OutOfCoreModel, query: Float[Tensor, "q dim"], state: PartialState, name: str, is_1d: bool
 ) -> np.ndarray:
     with _located(name):
         columns = model.finish(query, state).numpy(force=True)
@@ -171,19 +165,19 @@ def _located(name: str) -> Iterator[None]:
         raise OutsideError(f"X in {name}: {error}") from error
 
 
-def _query_chunks(X: Any, schema: Schema, y: Any = None, weight: Any = None) -> Iterable[Chunk]:
+def _query_chunks(X: Any, fitted: FittedEstimator, y: Any = None, weight: Any = None) -> Iterable[Chunk]:
     """Chunks of the features that were fitted, with y and the weights if these are given."""
     if isinstance(X, np.ndarray):
-        if X.ndim != 2 or X.shape[1] != schema.n_features:
-            raise ShapeError(f"X must have {schema.n_features} features, as in fit: it has the shape {X.shape}")
+        if X.ndim != 2 or X.shape[1] != fitted.n_features:
+            raise ShapeError(f"X must have {fitted.n_features} features, as in fit: it has the shape {X.shape}")
         chunks = (chunk.checked() for chunk in ArraySource(X, X[:, :0] if y is None else y, weight))
-        return (chunk._replace(x=_query(chunk.x.numpy(), chunk.name, schema.categories)) for chunk in chunks)
+        return (chunk._replace(x=_query(chunk.x.numpy(), chunk.name, fitted.categories)) for chunk in chunks)
     table = X if isinstance(X, Parquet) else Parquet(X)
-    wanted = table if schema.feature_names is None else Parquet(table.path, schema.feature_names)
-    source = ParquetSource(wanted, y, weight, schema.categories)
-    if source.n_features != schema.n_features:
+    wanted = table if fitted.feature_names is None else Parquet(table.path, fitted.feature_names)
+    source = ParquetSource(wanted, y, weight, fitted.categories)
+    if source.n_features != fitted.n_features:
         names = ", ".join(source.feature_names)
-        raise ShapeError(f"X must have {schema.n_features} features, as in fit: {table.path} has {names}")
+        raise ShapeError(f"X must have {fitted.n_features} features, as in fit: {table.path} has {names}")
     return (chunk.checked(source.feature_names) for chunk in source)
 
 
@@ -209,13 +203,11 @@ class SquaredErrors(NamedTuple):
         return float(torch.where(varies, 1 - share, (share == 0).double()).mean())
 
 
-def score(
-    X: Any, y: Any, sample_weight: Any, schema: Schema, predict_rows: PredictRows, model: OutOfCoreModel | None
-) -> float:
+def score(X: Any, y: Any, sample_weight: Any, fitted: FittedEstimator) -> float:
     """R^2 of predictions for out-of-core queries, chunk by chunk; y and sample_weight are given as in `fit`."""
     if is_dask(X):
         features, y, sample_weight = split_columns(X, y, sample_weight)
-        predicted = predict(features, schema, predict_rows, model)
+        predicted = predict(features, fitted)
         if predicted.ndim == 1:
             predicted = predicted.to_frame() if hasattr(X, "columns") else predicted[:, None]
         return DaskSource(predicted, y, sample_weight).fold(_squared_errors, SquaredErrors.merge).r2()
@@ -225,10 +217,10 @@ def score(
         y, sample_weight = target_columns(y), weight_column(sample_weight)
 
     def predicted_chunk(chunk: Chunk) -> Chunk:
-        predictions = torch.from_numpy(_predict_chunk(predict_rows, chunk.x, chunk.name))
+        predictions = torch.from_numpy(_predict_chunk(fitted.predict_rows, chunk.x, chunk.name))
         return chunk._replace(x=predictions.reshape(len(chunk.x), -1))
 
-    chunks = prefetch(_query_chunks(X, schema, y, sample_weight))
+    chunks = prefetch(_query_chunks(X, fitted, y, sample_weight))
     return merge_all((_squared_errors(predicted_chunk(chunk)) for chunk in chunks), SquaredErrors.merge).r2()
 
 

@@ -1,1 +1,1 @@
-"""Leave-one-out prediction of every row from the others: pairwise, by Fourier sums, and within a radius."""
+"""Leave-one-out prediction of every row from the others: pairwise, or by Fourier sums."""

@@ -8,13 +8,13 @@ at all points are one transform of F g(h). The residuals depend on h only throug
 where A is one transform back of d CV / d sum at each point. Value and gradient take two transforms; one for each
 derivative would be 1 + dim. F is kept while the bandwidth moves within a range.
 
-A row whose error bound is above `tol` is computed again, from the points near it (`radius`) or from all (`pairwise`).
+A row whose error bound is above `tol` is computed again, from the points near it or from all (`pairwise`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -24,22 +24,34 @@ from jaxtyping import Bool, Complex, Float, Int
 from torch import Tensor
 
 from regard.engine import threads
+from regard.operands import NEVER
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
-from regard.regression.bandwidth.leave_one_out.radius import Radius
 from regard.regression.kernel_sums import nufft
 from regard.regression.kernel_sums.fourier import Series, eps_for, pack
+from regard.regression.kernel_sums.radius_search import (
+    MAX_CELL_RADIUS,
+    KdTree,
+    Neighbours,
+    SortedAxis,
+    cell_list,
+    log_influence,
+    radius_for,
+    search_index,
+)
+from regard.regression.kernel_sums.sample import extent
 
 # Factor by which a bandwidth may shrink or grow before the points are transformed anew, by number of features: modes
 # that are not needed cost little in one dimension and much in three.
 RANGE = {1: 2.0, 2: 1.4, 3: 1.1}
 SEARCH_TOL = 1e-4  # standard deviations: largest error of a row while a bandwidth is searched
 SERIES_TOL = 1e-5  # standard deviations: the series is made for this or a smaller `tol`, so that few rows are uncertain
-MAX_DIRECT_PAIRS = 2e7  # up to here all pairs, with their gradient, are faster than a search in several dimensions
+MAX_PAIRS_WITH_GRADIENT = 2e7  # up to here all pairs are faster than a radius search in several dimensions
+NO_OTHER_POINT = -1e4  # log weight of a row that knows no other: all points are within its radius
 ROW_BLOCK = 2**16  # rows swept at a time: a dozen steps over them stay in the cache, and each is worth its call
 
 
-class Spectrum(NamedTuple):
+class PointModes(NamedTuple):
     """Points as a Fourier series over periods that serve a range of bandwidths."""
 
     axes: tuple[int, ...]
@@ -64,7 +76,7 @@ class Fourier:
 
     problem: Problem
     tol: float = SEARCH_TOL
-    spectrum: Spectrum | None = None
+    spectrum: PointModes | None = None
     radius: Radius | None = None
 
     def __post_init__(self) -> None:
@@ -74,8 +86,8 @@ class Fourier:
     def series(self, bandwidth: Float[Tensor, " features"]) -> Series | None:
         """Series that this bandwidth needs; None where there is none."""
         problem, axes = self.problem, self.axes(bandwidth)
-        h = bandwidth / problem.unit
-        if problem.kernel != "gaussian" or problem.degree or problem.categories is not None or not 1 <= len(axes) <= 3:
+        h, kernel = bandwidth / problem.unit, problem.data.kernel
+        if kernel != "gaussian" or problem.degree or problem.categories is not None or not 1 <= len(axes) <= 3:
             return None
         series = Series.of([float(problem.extent[a] / h[a]) for a in axes], self.eps)
         return series if series.fits else None
@@ -97,7 +109,7 @@ class Fourier:
         series = self._in_bandwidths(spectrum, widths)
         filtered = spectrum.coefficients * series.coefficients()
         sums = torch.view_as_real(spectrum.to_points(filtered))  # (rows, n, 2)
-        bound = series.error(len(problem.x))
+        bound = series.error(len(problem.data.x))
         certainty = Certainty([bound * mass for mass in self._mass], self.tol)
         swept = sweep(sums, self._rows, certainty, gradient=gradient)
         by_feature = torch.zeros_like(h)
@@ -114,7 +126,7 @@ class Fourier:
     def _exact_rows(self, bandwidth: Tensor, axes: tuple[int, ...], swept: Sweep) -> tuple[Tensor, Tensor]:
         """Residuals of the uncertain rows, and their part of the gradient."""
         problem, rows = self.problem, swept.uncertain
-        if len(rows) * len(problem.x) <= MAX_DIRECT_PAIRS and len(axes) > 1:
+        if len(rows) * len(problem.data.x) <= MAX_PAIRS_WITH_GRADIENT and len(axes) > 1:
             residuals, gradient = Pairwise(problem).rows(bandwidth, rows, gradient=True)
             return residuals, gradient[list(axes)]
         if self.radius is None or self.radius.axes != axes:
@@ -122,25 +134,25 @@ class Fourier:
         h, log_floor = (bandwidth / problem.unit)[list(axes)], swept.least_weight.clamp_min(0.0).log()
         return self.radius.rows(h, rows, log_floor, self.tol)
 
-    def _transform(self, axes: tuple[int, ...], widths: list[float]) -> Spectrum:
+    def _transform(self, axes: tuple[int, ...], widths: list[float]) -> PointModes:
         """Transform the points for a range of bandwidths around this one."""
         factor = RANGE[len(axes)]
         narrowest, widest = [h / factor for h in widths], [h * factor for h in widths]
-        extent = self.problem.extent[list(axes)].tolist()
+        spans = self.problem.extent[list(axes)].tolist()
         reach = math.sqrt(2 * math.log(2 / self.eps))
-        periods = [span + reach * h for span, h in zip(extent, widest, strict=True)]
+        periods = [span + reach * h for span, h in zip(spans, widest, strict=True)]
         modes = tuple(
             2 * math.ceil(reach * period / (2 * math.pi * h)) + 1 for period, h in zip(periods, narrowest, strict=True)
         )
-        x = self.problem.x[:, list(axes)]
+        data, chosen = self.problem.data, list(axes)
         angle = 2 * math.pi / torch.tensor(periods, dtype=torch.float64)
-        points = ((x - (x.amax(0) + x.amin(0)) / 2) * angle).T.contiguous()
+        points = ((data.x[:, chosen] - ((data.low + data.high) / 2)[chosen]) * angle).T.contiguous()
         rows = len(self._strengths)
         to_points = nufft.plan(2, points, modes, self.eps, rows=rows)
         to_modes = nufft.plan(1, points, modes, self.eps, rows=rows)
-        return Spectrum(axes, narrowest, widest, periods, modes, to_modes(self._strengths), to_points, to_modes)
+        return PointModes(axes, narrowest, widest, periods, modes, to_modes(self._strengths), to_points, to_modes)
 
-    def _in_bandwidths(self, spectrum: Spectrum, widths: list[float]) -> Series:
+    def _in_bandwidths(self, spectrum: PointModes, widths: list[float]) -> Series:
         """Series of the Gaussian over the periods of the spectrum, in units of this bandwidth."""
         spans = [float(self.problem.extent[a]) / h for a, h in zip(spectrum.axes, widths, strict=True)]
         periods = tuple(period / h for period, h in zip(spectrum.periods, widths, strict=True))
@@ -149,14 +161,13 @@ class Fourier:
     @cached_property
     def _rows(self) -> SweepRows:
         problem = self.problem
-        by_residual = -2 * problem.output_weight * problem.deviation.square()
-        values, left_out = problem.y / problem.deviation, torch.exp(problem.log_left_out)
-        return SweepRows(values, left_out, problem.share, problem.deviation, by_residual.tolist())
+        by_residual = (-2 * problem.output_weight).tolist()
+        return SweepRows(problem.data.values, torch.exp(problem.log_left_out), problem.share, by_residual)
 
     @cached_property
     def _strengths(self) -> Complex[Tensor, "rows n"]:
         """Weight and weighted outputs, two real rows in each complex one."""
-        return pack(self._rows.values, self.problem.log_weight)
+        return pack(self.problem.data.values, self.problem.data.log_weight)
 
     @cached_property
     def _mass(self) -> list[float]:
@@ -173,7 +184,6 @@ class SweepRows(NamedTuple):
     values: Float[Tensor, "n outputs"]
     left_out: Float[Tensor, " n"]  # weight that goes with the row itself
     share: Float[Tensor, " n"]  # of the row in CV
-    deviation: Float[Tensor, " outputs"]
     by_residual: list[float]  # d CV / d fit of each output, for a residual and a share of 1
 
 
@@ -194,7 +204,7 @@ class Certainty(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """Residuals, the derivative of CV by each sum, and the rows of which they are not certain."""
+    """Residuals, the derivative of CV by each sum, and the uncertain rows."""
 
     residuals: Float[Tensor, "n outputs"]
     by_sum: Complex[Tensor, "rows n"] | None  # packed as the sums are; 0 in uncertain rows
@@ -225,12 +235,12 @@ def _sweep_block(
     per_weight = weight.reciprocal()
     by_weight = None
     certain = True
-    for column, (deviation, by_residual) in enumerate(zip(rows.deviation.tolist(), rows.by_residual, strict=True)):
+    for column, by_residual in enumerate(rows.by_residual):
         row, part = divmod(column + 1, 2)
         value = rows.values[block, column]
         fit = torch.addcmul(sums[row, block, part], left_out, value, value=-1).mul_(per_weight)
         residual = value - fit
-        torch.mul(residual, deviation, out=residuals[block, column])
+        residuals[block, column] = residual
         certain = certain and certainty.everywhere(weight, fit, row)
         if by_sum is not None:
             by_output = residual.mul_(per_weight).mul_(rows.share[block]).mul_(by_residual)
@@ -249,3 +259,92 @@ def _sweep_block(
     if by_sum is not None:
         by_sum[:, block][:, uncertain] = 0.0
     return uncertain + block.start, weight[uncertain] - certainty.error[0]
+
+
+# Uncertain rows, one by one. The radius is that of `kernel_sums.radius_search`: the points beyond it move a fit by less
+# than a share of `tol`.
+
+
+@dataclass(eq=False)
+class Radius:
+    """Leave-one-out of a Gaussian of degree 0 over some features, from a search that serves all bandwidths."""
+
+    problem: Problem
+    axes: tuple[int, ...]  # features of finite bandwidth
+
+    def __post_init__(self) -> None:
+        self.x: Float[Tensor, "n axes"] = self.problem.data.x[:, list(self.axes)].contiguous()
+        self.log_weight: Float[Tensor, " n"] = self.problem.data.log_weights
+        self.log_influence: float = log_influence(self.problem.data)
+
+    @cached_property
+    def index(self) -> SortedAxis | KdTree:
+        return search_index(self.x)
+
+    def rows(
+        self, h: Float[Tensor, " axes"], rows: Int[Tensor, " some"], log_floor: Float[Tensor, " some"], tol: float
+    ) -> tuple[Float[Tensor, "some outputs"], Float[Tensor, " axes"]]:
+        """Residuals of these rows and their part of the gradient; h is in the problem's units.
+
+        `log_floor` is the log of a weight that the other points certainly have, or -inf.
+        """
+        problem = self.problem
+        unknown = (log_floor == NEVER).nonzero().flatten()
+        if len(unknown):
+            log_floor = log_floor.clone()
+            log_floor[unknown] = self._weight_of_neighbour(h, rows[unknown])
+        radius = radius_for(self.log_influence, tol, log_floor)
+        y = problem.data.values
+        total = self.x.new_zeros(len(rows), (1 + len(self.axes)) * (1 + y.shape[1]))
+        for near in self._neighbours(h, rows, radius):
+            self._add(h, rows, log_floor, near, total)
+        sums = total.unflatten(1, (1 + len(self.axes), -1))  # (rows, 1 + axes, 1 + outputs)
+        weight = sums[:, :1, :1]
+        fit = sums[:, 0, 1:] / weight[:, 0]
+        residuals = y[rows] - fit
+        by_log_h = (sums[:, 1:, 1:] - fit.unsqueeze(1) * sums[:, 1:, :1]) / weight  # d fit / d log h
+        by_fit = -2 * residuals * problem.output_weight * problem.share[rows].unsqueeze(1)
+        return residuals, torch.einsum("ro,rao->a", by_fit, by_log_h)
+
+    def _weight_of_neighbour(self, h: Tensor, rows: Int[Tensor, " some"]) -> Float[Tensor, " some"]:
+        """Log weight of one other point at each row; the nearest of one bandwidth is near at any."""
+        if isinstance(self.index, SortedAxis):
+            place = torch.searchsorted(self.index.sorted, self.x[rows, 0]).unsqueeze(1) + torch.arange(-1, 2)
+            nearest = self.index.order[place.clamp(0, len(self.x) - 1)]
+        else:
+            nearest = torch.from_numpy(self.index.tree.query(self.x[rows].numpy(), k=min(3, len(self.x)))[1])
+        best = torch.full((len(rows),), NEVER, dtype=torch.float64)
+        if self.problem.log_kept is not None:
+            best = self.log_weight[rows] + self.problem.log_kept[rows]
+        for other in nearest.unbind(1):
+            square = ((self.x[other] - self.x[rows]) / h).square().sum(1)
+            best = torch.where(other != rows, torch.maximum(best, self.log_weight[other] - square / 2), best)
+        return torch.where(best == NEVER, NO_OTHER_POINT, best)  # only weights of 0 around it
+
+    def _neighbours(self, h: Tensor, rows: Tensor, radius: Float[Tensor, " some"]) -> Iterator[Neighbours]:
+        """Points within the radius of each row, as lists whose queries are places in `rows`."""
+        everyone = torch.arange(len(rows))
+        in_cells = (radius <= MAX_CELL_RADIUS) & (len(self.axes) > 1)  # one feature is sorted once for all bandwidths
+        near_rows, far_rows = everyone[in_cells], everyone[~in_cells]
+        if len(near_rows):
+            x = (self.x.T / h.unsqueeze(1)).T
+            order, blocks = cell_list(x, *extent(x), x.T[:, rows[near_rows]].T, radius[near_rows])
+            for near in blocks:
+                yield near._replace(points=order[near.points], query=near_rows[near.query])
+        if len(far_rows):
+            order, in_widest = self.index.order, radius[far_rows] * h.max()
+            for near in self.index.within(self.x[rows[far_rows]], in_widest):
+                points = near.points if order is None else order[near.points]
+                yield near._replace(points=points, query=far_rows[near.query])
+
+    def _add(self, h: Tensor, rows: Tensor, log_floor: Tensor, near: Neighbours, total: Tensor) -> None:
+        """Add the weighted sums of [1, y], and of [1, y] ((x_i - x_j) / h)^2 of each axis, to each row."""
+        query, kept = torch.repeat_interleave(near.query, near.length), self.problem.log_kept
+        square = ((self.x[near.points] - self.x[rows[query]]) / h).square()
+        log_weight = self.log_weight[near.points] - square.sum(1) / 2 - log_floor[query]
+        own = (near.points == rows[query]).nonzero().flatten()
+        log_weight[own] = NEVER if kept is None else log_weight[own] + kept[near.points[own]]
+        weight = torch.exp(log_weight).unsqueeze(1)
+        ones_and_y = torch.cat((weight, weight * self.problem.data.values[near.points]), 1)
+        columns = torch.cat([ones_and_y, *(ones_and_y * one.unsqueeze(1) for one in square.unbind(1))], 1)
+        total.index_add_(0, near.query, near.sums(columns))

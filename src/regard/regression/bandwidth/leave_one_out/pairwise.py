@@ -28,36 +28,14 @@ from regard.engine import threads
 from regard.operands import NEVER
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
 from regard.regression.kernel_sums.categorical import Categories
+from regard.regression.kernel_sums.sample import TILE_PAIRS
 from regard.regression.local.least_squares import Moments, fit_points, moment_columns
 from regard.scores import squared_distance
 
-BLOCK = 2**18  # pairs in a block of rows: with fewer, calls take as long as the arithmetic
 WORTH_WORKERS = 2**22  # pairs: with fewer, workers wait longer for each other than they save
-NARROW = 8  # features: up to here column by column is faster than a product of matrices
+FEW_FEATURES = 8  # features: up to here column by column is faster than a product of matrices
 LEAST_VARIANCE = 1e-5  # share of a direction's squared distance: below, moments have lost 5 digits, and points are used
 POINT_BLOCK = 2**16  # pairs that are fitted from the points at a time
-
-
-class Scaled(NamedTuple):
-    """Problem in units of one bandwidth, without what does not matter at it."""
-
-    relevant: Bool[Tensor, " features"]  # of finite bandwidth or small lambda, and not constant
-    x: Float[Tensor, "n relevant"]  # in bandwidths
-    z: Float[Tensor, "n dim"]  # coordinates of local lines: all features, in bandwidths or deviations if smaller
-    categories: Categories | None  # relevant ones, if there are any
-
-
-def scaled(problem: Problem, bandwidth: Float[Tensor, " features"]) -> Scaled:
-    """Divide the features by a bandwidth in the caller's units."""
-    h, lambdas = (bandwidth / problem.unit).tensor_split([problem.x.shape[1]])
-    relevant = torch.isfinite(h) & (problem.extent > 0)
-    z = problem.x / torch.where(relevant, h, 1.0).clamp_max(1.0) if problem.degree else problem.x
-    x = problem.x[:, relevant] / h[relevant]
-    which, categories = problem.relevant_categories(lambdas), None
-    if problem.categories is not None and bool(which.any()):
-        codes, counts, _ = problem.categories
-        categories = Categories(codes[:, which], counts[which], lambdas[which])
-    return Scaled(torch.cat((relevant, which)), x, z, categories)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,65 +49,78 @@ class Pairwise:
 
     def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
         """CV, gradient and residuals at a bandwidth in the caller's units; it may be infinite."""
-        rows = torch.arange(len(self.problem.x))
+        rows = torch.arange(len(self.problem.data.x))
         return self.problem.evaluation(*self.rows(bandwidth, rows, gradient=gradient))
 
     def rows(
         self, bandwidth: Float[Tensor, " features"], rows: Int[Tensor, " some"], *, gradient: bool
     ) -> tuple[Float[Tensor, "some outputs"], Float[Tensor, " features"]]:
         """Residuals of some rows, by their index in the problem, and their part of the gradient."""
-        n, at = len(self.problem.x), scaled(self.problem, bandwidth)
-        blocks = rows.split(max(1, BLOCK // n)) if len(rows) else []
+        problem, n = self.problem, len(self.problem.data.x)
+        sample, categories, relevant = problem.at(bandwidth)
+        coordinates = problem.line_coordinates(bandwidth) if problem.degree else None
+        block = partial(self._block, sample.scaled(sample.x), coordinates, categories, gradient=gradient)
         with threads.one_thread(workers=len(rows) * n >= WORTH_WORKERS):
-            parts = threads.parallel_map(partial(self._block, at, gradient=gradient), blocks)
-        residuals = torch.cat([self.problem.y[:0], *(residual for residual, _ in parts)])
+            parts = threads.parallel_map(block, rows.split(max(1, TILE_PAIRS // n)) if len(rows) else [])
+        residuals = torch.cat([problem.data.values[:0], *(residual for residual, _ in parts)])
         total = torch.zeros_like(bandwidth)
         for _, part in parts:
-            total[at.relevant] += part
+            total[relevant] += part
         return residuals, total
 
-    def _block(self, at: Scaled, rows: Tensor, *, gradient: bool) -> tuple[Tensor, Tensor]:
-        """Residuals of a block of rows, and their part of the gradient by each relevant log h and lambda."""
-        problem, dim = self.problem, at.x.shape[1]
-        x = at.x - at.x[rows].mean(0)  # from the middle of the block: points that matter have small numbers
-        z = at.z - at.z[rows].mean(0) if problem.degree else at.z
+    def _block(
+        self,
+        x: Float[Tensor, "n dim"],
+        z: Float[Tensor, "n features"] | None,
+        categories: Categories | None,
+        rows: Int[Tensor, " rows"],
+        *,
+        gradient: bool,
+    ) -> tuple[Float[Tensor, "rows outputs"], Float[Tensor, " relevant"]]:
+        """Residuals of a block of rows, and their part of the gradient by each relevant log h and lambda.
+
+        x is in bandwidths; z, the coordinates of local lines, is given for degree 1.
+        """
+        problem, y, dim = self.problem, self.problem.data.values, x.shape[1]
+        x = x - x[rows].mean(0)  # from the middle of the block: points that matter have small numbers
+        z = None if z is None else z - z[rows].mean(0)
         try:
             buffers = self.buffers.pop()
         except IndexError:
-            buffers = torch.empty(2, max(BLOCK, len(x)), dtype=torch.float64)
-        category_block = None if at.categories is None else CategoryBlock.of(at.categories, rows)
+            buffers = torch.empty(2, max(TILE_PAIRS, len(x)), dtype=torch.float64)
+        category_block = None if categories is None else CategoryBlock.of(categories, rows)
         weights, slopes, alone = kernel_weights(problem, x, rows, buffers, category_block, slopes=gradient)
-        lines = fit_lines(weights, z, z[rows], problem.y) if problem.degree else None
-        fit = weights @ problem.y if lines is None else lines.fit
+        lines = None if z is None else fit_lines(weights, z, z[rows], y)
+        fit = weights @ y if lines is None else lines.fit
         if lines is not None and alone is not None:
-            fit[alone] = weights[alone] @ problem.y  # the nearest points have no line
-        residuals = problem.y[rows] - fit
-        total = x.new_zeros(int(at.relevant.sum()))
+            fit[alone] = weights[alone] @ y  # the nearest points have no line
+        residuals = y[rows] - fit
+        total = x.new_zeros(dim + (0 if categories is None else len(categories.counts)))
         if gradient:
             out = buffers[0, : weights.numel()].view_as(weights)
             by_weight = self._by_weight(z, rows, fit, lines, residuals, out)
             if alone is not None:
                 by_weight[alone] = 0.0  # which point is the nearest changes by jumps
-            if at.categories is not None and category_block is not None:
+            if categories is not None and category_block is not None:
                 by_log_weight = category_block.sum_of_different(by_weight * weights)
-                variance = at.categories.smoothing * (1 - at.categories.smoothing)
+                variance = categories.smoothing * (1 - categories.smoothing)
                 total[dim:] = torch.where(variance > 0, -2 * by_log_weight / variance, 0.0)
             total[:dim] = -2 * _squared_differences(by_weight.mul_(slopes), x, x[rows])
         self.buffers.append(buffers)
         return residuals, total
 
     def _by_weight(
-        self, z: Tensor, rows: Tensor, fit: Tensor, lines: Lines | None, residuals: Tensor, out: Tensor
+        self, z: Tensor | None, rows: Tensor, fit: Tensor, lines: Lines | None, residuals: Tensor, out: Tensor
     ) -> Float[Tensor, "rows n"]:
         """Derivative of -CV / 2 by the relative weight of each point at each row."""
-        problem = self.problem
+        problem, y = self.problem, self.problem.data.values
         pull = residuals * problem.output_weight * problem.share[rows].unsqueeze(1)  # (rows, outputs)
         constant = (pull * fit).sum(1, keepdim=True)
-        if lines is None:
-            return torch.addmm(-constant, pull, problem.y.mT, out=out)
+        if lines is None or z is None:
+            return torch.addmm(-constant, pull, y.mT, out=out)
         slope = (lines.slope @ pull.unsqueeze(2)).squeeze(2)  # (rows, dim): outputs added up
         constant = constant - (slope * z[rows]).sum(1, keepdim=True)
-        left, right = torch.cat((pull, -slope), 1), torch.cat((problem.y, z), 1)
+        left, right = torch.cat((pull, -slope), 1), torch.cat((y, z), 1)
         return torch.addmm(-constant, left, right.mT, out=out).mul_(torch.addmm(lines.a.unsqueeze(1), lines.b, z.mT))
 
 
@@ -137,7 +128,7 @@ def _squared_differences(
     pairs: Float[Tensor, "rows n"], x: Float[Tensor, "n dim"], at: Float[Tensor, "rows dim"]
 ) -> Float[Tensor, " dim"]:
     """Sum over pairs of pairs_ij (at_i - x_j)^2 for each feature, without the differences."""
-    if x.shape[1] > NARROW:
+    if x.shape[1] > FEW_FEATURES:
         moved = pairs @ x
     else:
         moved = torch.stack([pairs @ column for column in x.mT.contiguous()], 1) if x.shape[1] else at
@@ -167,10 +158,10 @@ def kernel_weights(
     slopes: bool,
 ) -> KernelWeights:
     """Weights of points `x`, in bandwidths, at the rows of these indices, which are left out themselves."""
-    if problem.kernel == "gaussian":
+    kernel, log_weight = kernels.get(problem.data.kernel), problem.data.log_weight
+    if kernel is kernels.gaussian:
         return _gaussian_weights(problem, x, rows, buffers, category_block)
     square = squared_distance(x[rows], x) if x.shape[1] else x.new_zeros(len(rows), len(x))
-    kernel, log_weight = kernels.get(problem.kernel), problem.log_weight
     scores = kernel.log_kernel(square)
     if category_block is not None:
         log_weight = category_block.log_weights() if log_weight is None else category_block.log_weights() + log_weight
@@ -184,7 +175,7 @@ def kernel_weights(
     alone = out_of_reach.squeeze(1)
     if not alone.any():
         return KernelWeights(weights, derivative, None)
-    weights[alone] = _nearest(square[alone], rows[alone], problem.log_weight)
+    weights[alone] = _nearest(square[alone], rows[alone], problem.data.log_weight)
     return KernelWeights(weights, derivative, alone)
 
 
@@ -194,7 +185,8 @@ def _gaussian_weights(
     """Softmax of x_i.x_j - |x_j|^2 / 2: the missing |x_i|^2 / 2 is the same for a whole row."""
     bias = x.square().sum(1) * -0.5
     scores, weights = (buffer[: len(rows) * len(x)].view(len(rows), len(x)) for buffer in buffers)
-    torch.addmm(bias if problem.log_weight is None else bias + problem.log_weight, x[rows], x.mT, out=scores)
+    log_weight = problem.data.log_weight
+    torch.addmm(bias if log_weight is None else bias + log_weight, x[rows], x.mT, out=scores)
     if category_block is not None:
         scores += category_block.log_weights()
     _leave_out(scores, rows, problem.log_kept, category_block)

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from regard.operands import NEVER
 from regard.regression.kernel_sums.categorical import Categories
-from regard.regression.kernel_sums.sample import Sample
+from regard.regression.kernel_sums.sample import Sample, Standardised, extent, in_original_order
 
 COUNT_ROUNDING = 1e-12  # relative: a whole number that went through its logarithm has lost some digits
 
@@ -35,30 +35,26 @@ class Evaluation(NamedTuple):
     value: float  # CV(h)
     # d CV / d log h of each bandwidth, 0 where it is infinite; d CV / d lambda of each lambda, 0 where it is 0.
     gradient: Float[Tensor, " features"]
-    ordered: Float[Tensor, "n outputs"]  # residuals in the order of the problem's rows
+    ordered: Float[Tensor, "n outputs"]  # residuals in units and in the order of the problem's rows
     order: Int[Tensor, " n"]  # the caller's row of each
+    scale: Float[Tensor, " outputs"]  # the unit of each output
 
     @property
     def residuals(self) -> Float[Tensor, "n outputs"]:
-        """y_i - f_{-i}(x_i) in the caller's order, computed when asked for: a million rows take a while."""
-        return _unsort(self.ordered, self.order)
+        """y_i - f_{-i}(x_i) as the caller knows them, computed when asked for: a million rows take a while."""
+        return in_original_order(self.ordered * self.scale, self.order)
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Data of leave-one-out: features standardised, outputs centred, rows sorted along the widest feature.
+    """Data of leave-one-out: a standardised sample that is its own queries, and what happens to a row left out.
 
-    A row of weight w counts w times in CV. It is left out whole unless `left_out` says how much of w goes: 1 where
-    weights are counts, so that a row of weight 2 is a pair of equal rows that predict each other.
-
-    With categories, rows of one combination of categories stand together, and a bandwidth has its lambdas last.
+    Features are in standard deviations from their means, outputs nearly so, and rows are sorted along the widest
+    feature. With categories, rows of one combination of them stand together, and a bandwidth has its lambdas last.
     """
 
-    x: Float[Tensor, "n dim"]
-    y: Float[Tensor, "n outputs"]
-    kernel: str
+    data: Standardised
     degree: int
-    log_weight: Float[Tensor, " n"] | None
     log_kept: Float[Tensor, " n"] | None  # log of the share of its weight that a left out row keeps; None: nothing
     share: Float[Tensor, " n"]  # w_i / sum w
     output_weight: Float[Tensor, " outputs"]  # of a squared residual in CV
@@ -67,30 +63,22 @@ class Problem:
     categories: Categories | None = None
 
     @classmethod
-    def of(
-        cls,
-        x: Float[Tensor, "n dim"],
-        y: Float[Tensor, "n outputs"],
-        kernel: str = "gaussian",
-        degree: int = 0,
-        log_weight: Float[Tensor, " n"] | None = None,
-        left_out: Float[Tensor, " n"] | None = None,
-        categories: Categories | None = None,
-    ) -> Problem:
-        """Standardise and sort the data; a constant feature becomes exactly 0."""
-        weight = torch.ones_like(y[:, 0]) if log_weight is None else torch.exp(log_weight - log_weight.max())
-        share = weight / weight.sum()
-        x = x - share @ x
+    def of(cls, rows: Rows, degree: int = 0) -> Problem:
+        """Standardise and sort the rows, whatever their bandwidth; a constant feature becomes exactly 0."""
+        sample, left_out, categories, _ = rows
+        share, log_weight = sample.share(), sample.log_weight
+        x = sample.x - share @ sample.x
         deviation = (share @ x.square()).sqrt()
         changes = (x.amax(0) > x.amin(0)) & (deviation > 0)
         unit = torch.where(changes, deviation, 1.0)
         x = torch.where(changes, x / unit, 0.0)
-        y = y - share @ y
-        variance = share @ y.square()
-        several = y.shape[1] > 1
-        output_weight = torch.where(variance > 0, 1 / variance, 1.0) if several else torch.ones_like(variance)
-        widest = int((x.amax(0) - x.amin(0)).argmax()) if x.shape[1] else 0
-        order = torch.argsort(x[:, widest], stable=True) if x.shape[1] else torch.arange(len(x), device=x.device)
+        mean = share @ sample.values
+        variance = share @ (sample.values - mean).square()
+        # A power of two, at most the standard deviation, by which numbers are divided without rounding.
+        scale = torch.from_numpy(np.ldexp(1.0, np.frexp(variance.sqrt().numpy())[1] - 1))
+        scale = torch.where(variance > 0, scale, 1.0)
+        low, high = extent(x)
+        order = torch.argsort(x[:, (high - low).argmax()], stable=True) if x.shape[1] else torch.arange(len(x))
         if categories is not None:
             combination = torch.unique(categories.codes, dim=0, return_inverse=True)[1]
             order = order[torch.argsort(combination[order], stable=True)]
@@ -98,28 +86,37 @@ class Problem:
         log_kept = None
         if left_out is not None and log_weight is not None:
             log_kept = torch.log((1 - left_out / torch.exp(log_weight)).clamp_min(0.0))[order]
-        log_weight = None if log_weight is None else log_weight[order]
-        x, y, share = x[order], y[order], share[order]
-        return cls(x, y, kernel, degree, log_weight, log_kept, share, output_weight, unit, order, categories)
+        log_weight, values = None if log_weight is None else log_weight[order], ((sample.values - mean) / scale)[order]
+        x = x[order]
+        data = Standardised(x, x, values, log_weight, sample.kernel, low, high, mean=mean, scale=scale)
+        several = (len(scale) > 1) & (variance > 0)
+        output_weight = scale.square() * torch.where(several, 1 / variance, 1.0)
+        return cls(data, degree, log_kept, share[order], output_weight, unit, order, categories)
 
     def subsample(self, rows: int) -> Problem:
         """About this many rows, evenly along the order, in the same units."""
-        some = torch.linspace(0, len(self.x) - 1, rows, dtype=torch.float64).round().to(torch.int64)
-        log_weight, log_kept = (None if t is None else t[some] for t in (self.log_weight, self.log_kept))
-        share = self.share[some] / self.share[some].sum()
-        parts = self.x[some], self.y[some], self.kernel, self.degree, log_weight, log_kept, share
-        categories = None if self.categories is None else self.categories.at(some)
-        return Problem(*parts, self.output_weight, self.unit, torch.arange(len(some)), categories)
+        chosen = torch.linspace(0, len(self.data.x) - 1, rows, dtype=torch.float64).round().to(torch.int64)
+        data = self.data.subset(lambda rows: rows[chosen])
+        low, high = extent(data.x)
+        log_kept = None if self.log_kept is None else self.log_kept[chosen]
+        return replace(
+            self,
+            data=replace(data, query=data.x, low=low, high=high),
+            log_kept=log_kept,
+            share=self.share[chosen] / self.share[chosen].sum(),
+            order=torch.arange(len(chosen)),
+            categories=None if self.categories is None else self.categories.at(chosen),
+        )
 
     @cached_property
     def extent(self) -> Float[Tensor, " dim"]:
         """Largest minus smallest value of each feature, in standard deviations."""
-        return self.x.amax(0) - self.x.amin(0)
+        return self.data.high - self.data.low
 
     @cached_property
     def irrelevant(self) -> Float[Tensor, " features"]:
         """Bandwidth at which no feature matters: infinite widths and the largest lambdas."""
-        infinite = torch.full_like(self.x[0], torch.inf)
+        infinite = torch.full_like(self.extent, torch.inf)
         return infinite if self.categories is None else torch.cat((infinite, self.categories.max_smoothing))
 
     def relevant_categories(self, lambdas: Float[Tensor, " categories"]) -> Bool[Tensor, " categories"]:
@@ -128,61 +125,66 @@ class Problem:
             return torch.zeros_like(lambdas, dtype=torch.bool)
         return (self.categories.codes != self.categories.codes[0]).any(0) & (lambdas < self.categories.max_smoothing)
 
-    @cached_property
-    def deviation(self) -> Float[Tensor, " outputs"]:
-        """Standard deviation of each output; 1 where it is constant."""
-        deviation = (self.share @ self.y.square()).sqrt()
-        return torch.where(deviation > 0, deviation, 1.0)
+    def at(self, bandwidth: Float[Tensor, " features"]) -> tuple[Sample, Categories | None, Bool[Tensor, " features"]]:
+        """The rows as a sample at a bandwidth in the caller's units, with relevant features alone, and which these are.
+
+        Relevant features have a finite bandwidth or a small lambda, and are not constant.
+        """
+        data, (h, lambdas) = self.data, (bandwidth / self.unit).tensor_split([len(self.extent)])
+        relevant, which, categories = torch.isfinite(h) & (self.extent > 0), self.relevant_categories(lambdas), None
+        if self.categories is not None and bool(which.any()):
+            codes, counts, _ = self.categories
+            categories = Categories(codes[:, which], counts[which], lambdas[which])
+        sample = Sample(data.x[:, relevant], data.values, h[relevant], data.kernel, data.log_weight)
+        return sample, categories, torch.cat((relevant, which))
+
+    def line_coordinates(self, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, "n dim"]:
+        """Coordinates of local lines: all features, in bandwidths or in standard deviations, whichever is smaller."""
+        h = (bandwidth / self.unit)[: len(self.extent)]
+        return self.data.x / torch.where(torch.isfinite(h) & (self.extent > 0), h, 1.0).clamp_max(1.0)
 
     @cached_property
     def log_left_out(self) -> Float[Tensor, " n"]:
         """Log of the weight that goes when a row is left out."""
-        whole = self.log_weights
+        whole = self.data.log_weights
         return whole if self.log_kept is None else whole + torch.log1p(-torch.exp(self.log_kept))
-
-    @cached_property
-    def log_weights(self) -> Float[Tensor, " n"]:
-        """Log of each weight; 0 where no weights were given."""
-        return torch.zeros_like(self.share) if self.log_weight is None else self.log_weight
 
     @property
     def total_variance(self) -> float:
         """Value of CV if each row were predicted by the mean of all."""
-        return float(self.share @ self.y.square() @ self.output_weight)
-
-    def in_caller_order(self, rows: Float[Tensor, "n ..."]) -> Float[Tensor, "n ..."]:
-        """Rows in the order in which the caller gave the data."""
-        return _unsort(rows, self.order)
+        return float(self.share @ self.data.values.square() @ self.output_weight)
 
     def evaluation(self, residuals: Float[Tensor, "n outputs"], gradient: Float[Tensor, " features"]) -> Evaluation:
-        """CV from the residuals."""
+        """CV from the residuals, which are in the problem's units and order."""
         value = float(self.share @ residuals.square() @ self.output_weight)
-        return Evaluation(value, gradient, residuals, self.order)
-
-
-def _unsort(rows: Tensor, order: Tensor) -> Tensor:
-    result = torch.empty_like(rows)
-    result[order] = rows
-    return result
+        return Evaluation(value, gradient, residuals, self.order, self.data.scale)
 
 
 # Duplicate rows
 
 
 class Rows(NamedTuple):
-    """Rows of positive weight, and how much of its weight each loses when it is left out."""
+    """Rows of positive weight as they were given, and how much of its weight each loses when it is left out.
 
-    x: Float[Tensor, "n dim"]
-    y: Float[Tensor, "n outputs"]
-    weight: Float[Tensor, " n"] | None
-    left_out: Float[Tensor, " n"] | None  # None: all of it
-    merged: bool  # fewer rows than the sample has, in an order of their own
+    A row of weight w counts w times in CV. It is left out whole unless `left_out` says how much of w goes: 1 where
+    weights are counts, so that a row of weight 2 is a pair of equal rows that predict each other.
+    """
+
+    sample: Sample
+    left_out: Float[Tensor, " n"] | None = None
     categories: Categories | None = None
+    merged: bool = False  # fewer rows than there were, in an order of their own
+
+    @property
+    def bandwidth(self) -> Float[Tensor, " features"]:
+        """Bandwidths of the sample, followed by the lambdas of the categories."""
+        widths = self.sample.bandwidth
+        return widths if self.categories is None else torch.cat((widths, self.categories.smoothing))
 
     @property
     def total(self) -> float | None:
         """Number of rows with their duplicates, where weights are counts."""
-        return float(self.weight.sum()) if self.weight is not None and self.left_out is not None else None
+        return None if self.left_out is None else float(self.sample.log_weights.exp().sum())
 
 
 def merge_duplicates(sample: Sample, categories: Categories | None = None) -> Rows:
@@ -190,22 +192,22 @@ def merge_duplicates(sample: Sample, categories: Categories | None = None) -> Ro
     if categories is None:
         return _merge(sample)
     dim = sample.x.shape[1]
-    widths = torch.cat((sample.bandwidth, categories.smoothing))
+    widths = Rows(sample, categories=categories).bandwidth
     rows = _merge(replace(sample, x=torch.cat((sample.x, categories.codes), 1), bandwidth=widths))
-    return rows._replace(x=rows.x[:, :dim], categories=categories._replace(codes=rows.x[:, dim:]))
+    x, codes = rows.sample.x.tensor_split([dim], 1)
+    distinct = replace(rows.sample, x=x, bandwidth=sample.bandwidth)
+    return rows._replace(sample=distinct, categories=categories._replace(codes=codes))
 
 
 def _merge(sample: Sample) -> Rows:
     if sample.log_weight is None:
         if not _may_have_duplicates(sample.x, sample.values):
-            return Rows(sample.x, sample.values, None, None, merged=False)
-        return _unique(sample.x, sample.values, torch.ones_like(sample.x[:, 0]))
+            return Rows(sample)
+        return _unique(sample, torch.ones_like(sample.values[:, 0]))
     kept = sample.log_weight > NEVER
-    x, y, weight = sample.x[kept], sample.values[kept], sample.log_weight[kept].exp()
-    counts = as_counts(weight)
-    if counts is None:
-        return Rows(x, y, weight, None, merged=not bool(kept.all()))
-    return _unique(x, y, counts)
+    weighted = sample.subset(lambda rows: rows[kept])
+    counts = as_counts(weighted.log_weights.exp())
+    return Rows(weighted, merged=not bool(kept.all())) if counts is None else _unique(weighted, counts)
 
 
 def as_counts(weight: Float[Tensor, " n"]) -> Float[Tensor, " n"] | None:
@@ -214,13 +216,13 @@ def as_counts(weight: Float[Tensor, " n"]) -> Float[Tensor, " n"] | None:
     return whole if bool(((weight - whole).abs() <= COUNT_ROUNDING * weight).all()) else None
 
 
-def _unique(x: Tensor, y: Tensor, counts: Tensor) -> Rows:
-    columns = torch.cat([x, y], 1).numpy(force=True)
+def _unique(sample: Sample, counts: Float[Tensor, " n"]) -> Rows:
+    columns = torch.cat([sample.x, sample.values], 1).numpy(force=True)
     rows, inverse = np.unique(columns, axis=0, return_inverse=True)
-    total = np.bincount(inverse.reshape(-1), weights=counts.numpy(force=True))
-    table = torch.from_numpy(rows).to(x.device)
-    weight = torch.from_numpy(total).to(x.device)
-    return Rows(table[:, : x.shape[1]], table[:, x.shape[1] :], weight, torch.ones_like(weight), merged=True)
+    total = torch.from_numpy(np.bincount(inverse.reshape(-1), weights=counts.numpy(force=True))).to(counts.device)
+    x, values = torch.from_numpy(rows).to(counts.device).tensor_split([sample.x.shape[1]], 1)
+    distinct = replace(sample, x=x, values=values, log_weight=total.log())
+    return Rows(distinct, torch.ones_like(total), merged=True)
 
 
 def _may_have_duplicates(x: Float[Tensor, "n dim"], y: Float[Tensor, "n outputs"]) -> bool:
