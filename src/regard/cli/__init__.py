@@ -49,8 +49,29 @@ def build() -> "typer.Typer":
 def main() -> None:
     """Run the command line; the exit code is 0, 1 for a refusal, 2 for wrong usage, 130 for Ctrl-C."""
     try:
-        build()()
+        command = build()
+        from regard.cli import console
+
+        console.replace_unprintable()
+        command()
     except RegardError as error:
-        sys.exit(f"regard: {error}")
+        sys.exit(f"regard: {_printable(error)}")
+    except KeyboardInterrupt:  # while packages are imported; later typer catches it
+        sys.exit(130)
+    except MemoryError as error:
+        sys.exit(f"regard: there is not enough memory: {_printable(error)}")
+    except RuntimeError as error:
+        if "can't allocate memory" not in str(error):  # torch's words; it raises no MemoryError
+            raise
+        sys.exit(f"regard: there is not enough memory: {_printable(error)}")
     except OSError as error:  # a file that is not there, a disk that is full
-        sys.exit(f"regard: {error.filename or 'the system says'}: {error.strerror or error}")
+        sys.exit(f"regard: {_printable(error.filename or 'the system says')}: {error.strerror or error}")
+
+
+def _printable(message: object) -> str:
+    """Spell out control characters of a message, which may quote a file; without rich it comes as it is."""
+    try:
+        from regard.cli.console import printable
+    except ImportError:
+        return str(message)
+    return "\n".join(map(printable, str(message).splitlines()))

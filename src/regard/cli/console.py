@@ -1,10 +1,13 @@
-"""The terminal: progress lines, texts from the user, texts that are safe to print, and checks of output files."""
+"""The terminal: what it can show, progress lines, texts from the user, and checks of output files."""
 
+import codecs
+import errno
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 
 from rich.console import Console
@@ -12,8 +15,46 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from regard.errors import ChoiceError, DataError
 
-FILE_NAME = re.compile(r"\S+\.(?:txt|md|rst|html?|json|csv|py)")  # a text like this is meant as a file
+# A text like one of these is meant as a file: my story.txt, ./story, C:\\story.
+FILE_NAME = re.compile(
+    r"[^\n|?!]+\.(?:txt|text|md|rst|html?|json|csv|tsv|py|pdf|docx?)|(?:~|\.{0,2}|[A-Za-z]:)[/\\]\S+"
+)
 MAX_NAMES = 20  # names that an error message lists
+# What the command draws with, for terminals without it. A letter becomes ?, since a similar one would be another name.
+SUBSTITUTES = {
+    **dict.fromkeys("█▉▊▋▌▐", "#"), **dict.fromkeys("▍▎▏▕", " "), **dict.fromkeys("━─╸╺", "-"), "│": "|",
+    **dict.fromkeys("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", "*"), "²": "2", "·": ".", "…": "...", "–": "-", "—": "-", "×": "x",
+}  # fmt: skip
+
+
+def replace_unprintable() -> None:
+    """Let both outputs replace characters that their encoding does not have, instead of raising UnicodeEncodeError."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # None without a terminal; a notebook puts its own objects there
+            stream.reconfigure(errors="regard.substitute")
+
+
+def substitute(text: str) -> str:
+    r"""Replace characters that a terminal cannot show: lines and bars by similar ones, all others by a question mark.
+
+    >>> substitute("██²…"), substitute("旷课"), substitute("\udcff")
+    ('##2...', '??', '\\xff')
+    """
+    return "".join(SUBSTITUTES.get(letter) or _placeholder(letter) for letter in text)
+
+
+def _placeholder(letter: str) -> str:
+    is_byte = "\udc80" <= letter <= "\udcff"  # of a file name that is not UTF-8
+    return f"\\x{ord(letter) - 0xDC00:02x}" if is_byte else "?"
+
+
+def _substitute_error(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return substitute(error.object[error.start : error.end]), error.end
+
+
+codecs.register_error("regard.substitute", _substitute_error)
 
 
 class ProgressLine:
@@ -48,19 +89,54 @@ def progress(text: str, total: int | None = None) -> Iterator[ProgressLine]:
 
 
 def read_text(argument: str) -> str:
-    """Return the argument itself, the content of the file with that name, or standard input for "-"."""
+    """Return the argument itself, the content of the text file with that name, or standard input for "-".
+
+    A folder, a file that holds no text, and the name of a file that is not there are refused: a name is hardly ever the
+    text that was meant.
+    """
     if argument == "-":
-        return sys.stdin.read()
-    try:
-        if Path(argument).is_file():
-            return Path(argument).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{argument}: is not written in UTF-8 ({error}); save it as UTF-8") from None
-    except (OSError, ValueError):  # longer than any file name, or with characters that no file name has
-        return argument
+        return _decode(sys.stdin.buffer.read(), "standard input", sys.stdin.encoding)
+    if _exists(argument):
+        if Path(argument).is_dir():
+            raise DataError(f"{argument}: is a folder; name a text file in it")
+        return _decode(Path(argument).read_bytes(), argument)
     if FILE_NAME.fullmatch(argument):
-        raise DataError(f"{argument}: there is no such file")
+        raise DataError(f"{argument}: there is no such file; if this is the text itself, pipe it in and give -")
+    return plain_text(argument)
+
+
+def plain_text(argument: str) -> str:
+    """Return an argument as text: where the locale is not UTF-8, Python hands over bytes as halves of characters."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return _decode(os.fsencode(argument), "the text")
     return argument
+
+
+def _exists(argument: str) -> bool:
+    try:
+        os.lstat(argument)
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: no file name has a NUL
+        return False
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise  # a folder that may not be searched: the name would be taken for the text
+    return True
+
+
+def _decode(content: bytes, name: str, *other_encodings: str) -> str:
+    """Decode UTF-8, or else one of the other encodings; refuse bytes that are no text."""
+    if 0 in content and not content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{name}: is no text, since byte {content.index(0):,} of it is 0; name a text file")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        for encoding in other_encodings:
+            with suppress(UnicodeDecodeError):
+                return content.decode(encoding)
+        raise DataError(f"{name}: is not written in UTF-8 ({error}); save it as UTF-8") from None
 
 
 def printable(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,10 +64,11 @@ def export(
     selected = select_matrix(open_recording(file), layer, head, step, sequence)
     base = _default_name(file, selected) if out is None else out
     for format_ in formats:
-        path = base if base.suffix.lower() == f".{format_}" else base.with_name(f"{base.name}.{format_}")
+        path = _with_ending(base, format_)
         with console.progress(f"writing {path}"):
             note = _write(selected, format_, path, lang)
-        print(f"written  {path}{note}")
+        # The picture itself may have gone to the standard output.
+        print(f"written  {path}{note}", file=sys.stdout if path.is_file() else sys.stderr)
 
 
 def _formats(out: Path | None, flags: dict[str, bool]) -> list[str]:
@@ -74,7 +76,7 @@ def _formats(out: Path | None, flags: dict[str, bool]) -> list[str]:
     wanted = [name for name, is_set in flags.items() if is_set]
     ending = "" if out is None else out.suffix.lower()[1:]
     if out is not None:
-        console.check_folder(out)
+        console.check_outputs({}, {"--out": out})
     if not wanted and ending in FORMATS:
         return [ending]
     if not wanted and ending:
@@ -85,6 +87,12 @@ def _formats(out: Path | None, flags: dict[str, bool]) -> list[str]:
     if ending in FORMATS and wanted != [ending]:
         raise typer.BadParameter(f"{out} would be .{ending}, and --{', --'.join(wanted)} was asked", param_hint="--out")
     return wanted
+
+
+def _with_ending(base: Path, format_: str) -> Path:
+    """Add the ending of a format where it is missing; a device or a pipe, such as /dev/stdout, keeps its name."""
+    is_device = base.exists() and not base.is_file()
+    return base if is_device or base.suffix.lower() == f".{format_}" else base.with_name(f"{base.name}.{format_}")
 
 
 def _default_name(file: Path, head: SelectedHead) -> Path:

@@ -26,11 +26,11 @@ PAGE_TOKEN_BYTES = 2**20  # a page with more text than this shows positions inst
 PLACEHOLDER = "{{data}}"
 
 NPZ_BYTES = 2**26  # all weights in float32 up to this size, else a map of them
-NPZ_BINS, NPZ_TOP = 1024, 8
+NPZ_BINS, NPZ_TOP = 1024, 8  # bins along each side of that map; strongest keys of each query beside it
 
 NAMED_TOKENS = 100  # with more tokens the axes show positions: every twentieth word would say less
 LABELS = {"en": ("Key", "Query", "head"), "zh": ("键", "查询", "头")}
-MIN_INCHES, MAX_INCHES = 5.6, 10.0
+MIN_INCHES, MAX_INCHES = 5.6, 10.0  # side of a picture
 INCHES_PER_TOKEN, MARGIN_INCHES = 0.16, 3.2  # every token of a short text has its label
 
 

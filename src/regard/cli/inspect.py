@@ -34,6 +34,10 @@ COLUMN_WIDTHS = {
     "separators": 10,
 }
 SHARES = ("saturation", "first", "previous", "itself", "separators")  # from 0 to 1
+UNCHECKED = {  # by Call.check
+    "dropout": "not checked: dropout",
+    "none": 'not checked: recorded with check="none"',
+}
 PIPED_WIDTH = 120  # columns if the output is not a terminal
 SHOWN_TOKENS = 40  # tokens of a text that are printed
 
@@ -101,6 +105,7 @@ def summarise(recording: Recording, sections: list[dict[str, Any]], damage: list
         "tensor_bytes": recording.bytes,
         "tokens": _token_facts(recording, damage),
         "layers": sections,
+        "missing": [{"name": name, "reason": reason} for name, reason in recording.missing],
         "damage": damage,
     }
 
@@ -110,8 +115,8 @@ def _token_facts(recording: Recording, damage: list[str]) -> list[dict[str, Any]
     facts: list[dict[str, Any]] = []
     try:
         texts = recording.tokens
-        for step, given in recording.inputs.items():
-            for name, ids in given.items():
+        for step, ids_by_name in recording.inputs.items():
+            for name, ids in ids_by_name.items():
                 rows = texts.get(step, {}).get(name)
                 facts.append(
                     {"step": step, "name": name, "sequences": ids.shape[0], "length": ids.shape[-1], "texts": rows}
@@ -125,9 +130,10 @@ def _token_facts(recording: Recording, damage: list[str]) -> list[dict[str, Any]
 def _check_separators(recording: Recording, separators: Sequence[str]) -> None:
     """Refuse a separator that is not a token: its share of 0.000 would look like a result."""
     try:
-        texts = {text for given in recording.tokens.values() for rows in given.values() for row in rows for text in row}
+        rows = [row for step in recording.tokens.values() for rows in step.values() for row in rows]
     except RecordingFileError:
         return  # the damage is reported later, with everything else
+    texts = {text for row in rows for text in row}
     for text in separators:
         if texts and text not in texts:
             similar = sorted(repr(other) for other in texts if other.strip() == text.strip())
@@ -152,6 +158,7 @@ def layer_sections(
             section: dict[str, Any] = {
                 "name": layer.name, "step": number, "shape": list(entry.shape), "queries": queries, "keys": keys,
                 "sequences": math.prod(lead[:-1]), "cross": entry.cross, "mask": entry.mask, "bytes": entry.bytes,
+                "check": entry.check,
                 "head_numbers": selectors.head_numbers(layer), "heads": [], "damage": None,
             }  # fmt: skip
             try:
@@ -199,6 +206,9 @@ def show(facts: dict[str, Any]) -> None:
         console.print(
             Text(f"\nno room for {', '.join(sorted(omitted))}: widen the terminal, or take --json", style="dim")
         )
+    for absent in facts["missing"]:
+        name, reason = printable(absent["name"]), printable(absent["reason"])
+        console.print(Text.assemble("\nnot in this recording: ", (name, "bold"), f": {reason}", style="yellow"))
     for fault in facts["damage"]:
         console.print(Text(f"\ndamaged: {printable(fault)}", style="bold red"))
 
@@ -209,11 +219,14 @@ def _overview(facts: dict[str, Any]) -> Text:
     state = "" if facts["closed"] else ", not closed: it is being written, or its writer was killed"
     steps = plural(len(facts["steps"]), "step")
     several = len(facts["tokens"]) > 1
+    missing = len({absent["name"] for absent in facts["missing"]})
+    verb = "is" if missing == 1 else "are"
+    absent = f"; {plural(missing, 'layer')} that ran {verb} not in this recording, see below" if missing else ""
     lines = [
         ("file", f"{facts['file']}, {decimal(facts['bytes'])}{state}"),
         ("model", f"{about.get('model', 'not told')}{source}"),
-        *(("tokens", _token_line(given, several=several)) for given in facts["tokens"]),
-        ("layers", f"{facts['layers_in_file']}, {plural(facts['heads_in_file'], 'head')}, in {steps}"),
+        *(("tokens", _token_line(tokens, several=several)) for tokens in facts["tokens"]),
+        ("layers", f"{facts['layers_in_file']}, {plural(facts['heads_in_file'], 'head')}, in {steps}{absent}"),
         ("kept", f"{decimal(facts['tensor_bytes'])} of queries, keys and masks"),
     ]
     text = Text()
@@ -223,13 +236,13 @@ def _overview(facts: dict[str, Any]) -> Text:
     return text
 
 
-def _token_line(given: dict[str, Any], *, several: bool) -> str:
-    rows = given["texts"]
-    many = f"{given['sequences']} x " if given["sequences"] > 1 else ""
+def _token_line(tokens: dict[str, Any], *, several: bool) -> str:
+    rows = tokens["texts"]
+    many = f"{tokens['sequences']} x " if tokens["sequences"] > 1 else ""
     words = "" if not rows else ": " + " ".join(text.strip() or "·" for text in rows[0][:SHOWN_TOKENS])
     more = " …" if rows and len(rows[0]) > SHOWN_TOKENS else ""
-    where = f" ({given['name']}, step {given['step']})" if several else ""
-    return f"{many}{given['length']:,}{where}{words}{more}"
+    where = f" ({tokens['name']}, step {tokens['step']})" if several else ""
+    return f"{many}{tokens['length']:,}{where}{words}{more}"
 
 
 def _title(section: dict[str, Any], *, several: bool) -> Text:
@@ -241,6 +254,7 @@ def _title(section: dict[str, Any], *, several: bool) -> Text:
         "cross attention" if section["cross"] else "self attention",
         "sees everything" if section["mask"] == "everything" else f"mask {section['mask']}",
         decimal(section["bytes"]),
+        *([UNCHECKED[section["check"]]] if section["check"] in UNCHECKED else []),
     ]
     return Text.assemble((printable(section["name"]), "bold"), ("  " + printable(", ".join(facts)), "dim"))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -44,10 +43,8 @@ def _serve(files: Sequence[Path], *, lab: bool, host: str, port: int | None, no_
 
     def announce(url: str) -> None:
         print(url, flush=True)  # plain: a terminal may wrap what it shows, but the line is one
-        if not no_open:
-            webbrowser.open(url)
 
     try:
-        web.serve(files, lab=lab, host=host, port=port, announce=announce)
+        web.serve(files, lab=lab, host=host, port=port, announce=announce, open_browser=not no_open)
     except KeyboardInterrupt:  # the way to stop it
         raise typer.Exit from None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
@@ -15,13 +17,21 @@ from rich.filesize import decimal
 
 from regard.cli import console, selectors
 from regard.engine import files
-from regard.errors import ChoiceError
+from regard.errors import ChoiceError, IncompleteRecordingWarning
 
 if TYPE_CHECKING:
     from regard.cli.console import ProgressLine
     from regard.models import Given
 
 REFRESH = 0.2  # seconds between two looks at the growing file, for the progress line
+
+
+class Check(StrEnum):
+    """Calls whose weights are compared with the model's output."""
+
+    first = "first"
+    all = "all"
+    none = "none"
 
 
 class Dtype(StrEnum):
@@ -42,6 +52,7 @@ Layers = Annotated[
 ]
 Heads = Annotated[str | None, typer.Option(help="Keep these: 0,3,5.")]
 Kept = Annotated[Dtype | None, typer.Option(help="Keep numbers of this type; the model's own if left out.")]
+Checked = Annotated[Check, typer.Option("--check", help="Compare with the model's output: the first calls, all, none.")]
 Generate = Annotated[int, typer.Option(min=0, help="Let the model write this many tokens more.")]
 Truncate = Annotated[bool, typer.Option("--truncate", help="Cut a text that is longer than the model reads.")]
 Force = Annotated[bool, typer.Option("--force", help="Take the place of a file that is there.")]
@@ -57,26 +68,32 @@ def record(
     generate: Generate = 0,
     truncate: Truncate = False,
     force: Force = False,
+    check: Checked = Check.first,
 ) -> None:
     """Record what every layer of a model attends to in a text. Ctrl-C keeps what was recorded until then.
 
     regard record --text story.txt -o run.regard
 
-    regard record --model smollm2 --text "SecondOrderFallback upon a time" --generate 20 -o run.regard
+    regard record --model smollm2 --text "Once upon a time" --generate 20 -o run.regard
     """
     _check_output(out, force=force)
     content = console.read_text(text)
     head_numbers = selectors.parse_numbers(heads, "--heads")
     with console.progress(f"loading {model}"):
-        given = _load(model, content, generate, truncate=truncate)
-    options = {"heads": head_numbers, "dtype": dtype, "layers": _module_names(layers, given.model)}
+        prepared = _load(model, content, generate, truncate=truncate)
+    options = {
+        "heads": head_numbers,
+        "dtype": dtype,
+        "layers": _module_names(layers, prepared.model),
+        "check": check.value,
+    }
     before = _identity(out)
     try:
-        generated = run(given, out, options, generate, force=force)
+        generated = run(prepared, out, options, generate, force=force)
     except KeyboardInterrupt:
         _print_stopped(out, recorded=_identity(out) != before)
         raise typer.Exit(130) from None
-    _print_summary(out, given, generated)
+    _print_summary(out, prepared, generated)
 
 
 def _check_output(out: Path, *, force: bool) -> None:
@@ -108,7 +125,7 @@ def _module_names(patterns: list[str] | None, model: Any) -> list[str] | None:
     return [name for group in expanded for name in group]
 
 
-def run(given: Given, out: Path, options: dict[str, Any], generate: int, *, force: bool) -> str | None:
+def run(prepared: Given, out: Path, options: dict[str, Any], generate: int, *, force: bool) -> str | None:
     """Record the model with a progress line; return the text it generated, or None if it generated none."""
     import torch
 
@@ -116,25 +133,29 @@ def run(given: Given, out: Path, options: dict[str, Any], generate: int, *, forc
 
     if options["dtype"] is not None:
         options["dtype"] = getattr(torch, options["dtype"])
-    about = {"from": given.name}
-    total = generate or (None if options["layers"] else getattr(given.model.config, "num_hidden_layers", None))
+    about = {"from": prepared.name}
+    total = generate or (None if options["layers"] else getattr(prepared.model.config, "num_hidden_layers", None))
     with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore", IncompleteRecordingWarning)  # the summary says it
         path = stack.enter_context(_replacing(out, force=force))
-        line = stack.enter_context(console.progress(f"recording {given.length:,} tokens", total))
+        line = stack.enter_context(console.progress(f"recording {prepared.length:,} tokens", total))
         stack.enter_context(torch.no_grad())
-        stack.enter_context(record_model(given.model, path=path, tokenizer=given.tokenizer, about=about, **options))
+        stack.enter_context(
+            record_model(prepared.model, path=path, tokenizer=prepared.tokenizer, about=about, **options)
+        )
         if generate:
-            return _generate(given, generate, line)
+            return _generate(prepared, generate, line)
         stack.enter_context(_layer_progress(path, line))
-        given.model(**given.inputs)
+        prepared.model(**prepared.inputs)
     return None
 
 
-def _generate(given: Given, count: int, line: ProgressLine) -> str:
+def _generate(prepared: Given, count: int, line: ProgressLine) -> str:
     new = {"max_new_tokens": count, "do_sample": False, "num_beams": 1, "streamer": TokenCounter(line)}
-    ids = given.model.generate(**given.inputs, **new)
-    start = 0 if given.model.config.is_encoder_decoder else given.length
-    return given.tokenizer.decode(ids[0, start:], skip_special_tokens=True)
+    ids = prepared.model.generate(**prepared.inputs, **new)
+    start = 0 if prepared.model.config.is_encoder_decoder else prepared.length
+    return prepared.tokenizer.decode(ids[0, start:], skip_special_tokens=True)
 
 
 class TokenCounter:
@@ -205,18 +226,20 @@ def _print_stopped(out: Path, *, recorded: bool) -> None:
     message = "nothing was recorded yet"
     if recorded:
         message = f"{console.plural(len(open_recording(out).layers), 'layer')} recorded until then: {out}"
-    typer.echo(f"regard: stopped; {message}", err=True)
+    print(f"regard: stopped; {message}", file=sys.stderr)
 
 
-def _print_summary(out: Path, given: Given, generated: str | None) -> None:
+def _print_summary(out: Path, prepared: Given, generated: str | None) -> None:
     from regard.recording import open as open_recording
 
     recording = open_recording(out)
     heads = sum(layer.shape[1] for layer in recording.layers)
-    tokens = next((ids.shape[-1] for ids in recording.inputs.get(0, {}).values()), given.length)
+    tokens = next((ids.shape[-1] for ids in recording.inputs.get(0, {}).values()), prepared.length)
     counts = ((tokens, "token"), (len(recording.layers), "layer"), (heads, "head"))
-    print(f"{given.name} ({recording.about['model']})")
+    print(f"{prepared.name} ({recording.about['model']})")
     print(f"{', '.join(console.plural(*count) for count in counts)}, {decimal(recording.bytes)}")
     if generated is not None:
         print(f"went on  {console.printable(generated)}")
+    for name, reason in recording.missing:
+        print(f"missing  {name}: {reason}")
     print(f"written  {out}")

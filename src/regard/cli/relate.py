@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli import console
+from regard.cli.console import printable
 
 if TYPE_CHECKING:
     from regard.relation import Relation
@@ -46,16 +47,18 @@ def relate(
     if png is not None:
         from regard.cli.fit_report import check_picture
 
-        console.check_folder(png)
+        console.check_outputs({}, {"--png": png})
         check_picture(png)
     with console.progress("reading the text"):
         from regard.relation import relate as relate_text
 
-        relation = relate_text(text, question or None, encoder, temperature=temperature)
-    _show(relation, top)
+        questions = [console.plain_text(one) for one in question or ()]
+        relation = relate_text(text, questions or None, encoder, temperature=temperature)
     if png is not None:
         with console.progress("drawing"):
-            _draw(relation, png)
+            _draw(relation, png)  # before anything is printed: whoever reads the output may stop after its first line
+    _show(relation, top)
+    if png is not None:
         print(f"drawn    {png}")
 
 
@@ -68,12 +71,12 @@ def _show(relation: Relation, top: int) -> None:
     terminal = Console(highlight=False)
     terminal.print(Text(relation.encoder, style="dim"))
     for place, question in enumerate(relation.questions):
-        terminal.print(Text(f"\n{question}", style="bold"))
+        terminal.print(Text(f"\n{printable(question)}", style="bold"))
         table = Table.grid(padding=(0, 1))
         table.add_column(justify="right", style="dim")
         for related in relation.ranking(place)[:top]:
             bar = Bar(1.0, 0.0, related.weight, width=BAR_WIDTH)
-            table.add_row(str(related.place + 1), bar, f"{related.weight:.3f}", Text(related.segment))
+            table.add_row(str(related.place + 1), bar, f"{related.weight:.3f}", Text(printable(related.segment)))
         terminal.print(table)
     omitted = len(relation.segments) - top
     if omitted > 0:
@@ -81,7 +84,7 @@ def _show(relation: Relation, top: int) -> None:
     if relation.unknown:
         terminal.print()
     for text, words in relation.unknown.items():
-        terminal.print(Text(f"not known to the encoder, in {text!r}: {', '.join(words)}", style="dim"))
+        terminal.print(Text(f"not known to the encoder, in {text!r}: {printable(', '.join(words))}", style="dim"))
 
 
 def _draw(relation: Relation, path: Path) -> None:

@@ -53,6 +53,8 @@ def select_layer(pattern: str | None, layers: Sequence[Layer]) -> Layer:
     matches = select_layers([] if pattern is None else [pattern], layers)
     if len(matches) > 1:
         problem = "--layer is needed" if pattern is None else f"--layer {pattern} means {len(matches)} layers"
+        if pattern is not None and pattern.isdecimal():
+            problem += f" (a number is the first one in a name, not a place as in Python's recording[{pattern}])"
         raise ChoiceError(f"{problem}: say which, by its name or by the first number in it; {_listed(matches)}")
     return matches[0]
 

@@ -1,0 +1,1 @@
+"""Tables from the files people have: encodings, notations of numbers, dates, and columns as features."""
