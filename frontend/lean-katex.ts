@@ -1,9 +1,9 @@
 import type { Plugin } from 'vite';
 
-/** The families that the lessons' formulas are set in. */
+/** KaTeX font families that the formulas of the lessons use. */
 const KEPT = ['AMS', 'Main', 'Math', 'Size1', 'Size2', 'Size3', 'Size4'];
 
-/** KaTeX's style sheet with only the fonts in use, and each only as woff2, which every browser reads. */
+/** Reduces KaTeX's style sheet to the fonts in use, and each font to woff2, which every browser reads. */
 export function leanKatex(): Plugin {
   return {
     name: 'lean-katex',

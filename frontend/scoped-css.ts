@@ -1,8 +1,8 @@
 import type { Plugin } from 'vite';
 
 /**
- * The page's style sheet for a guest in somebody else's page: all of it inside one element, with no more weight than
- * before, so that it neither reaches the notebook nor wins over a component.
+ * Nests the page's style sheet under one element, for use in a notebook. `:where` adds no specificity, so the rules do
+ * not affect the notebook and do not override those of a component.
  */
 export function scopedCss(element: string): Plugin {
   return {
@@ -17,7 +17,7 @@ export function scoped(css: string, element: string): string {
     .replace(/:root\[([^\]]*)\]/g, '&[$1]')
     .replace(/:root(?=\s*\{)/g, '&')
     .replace(/^(html|body)(?=\s*\{)/gm, '&')
-    // A notebook has its own measure of letters.
+    // The font size is the notebook's.
     .replace(/font-size: clamp\(100%[^;]*;/, '');
   return `:where(${element}) {\n${inside}\n}\n`;
 }

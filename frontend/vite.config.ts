@@ -5,18 +5,18 @@ import { leanKatex } from './lean-katex.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Every lesson is a file called Lesson.svelte; what is built from it has the name of its folder. */
+/** Names the built chunk of a lesson after its folder, because every source is called Lesson.svelte. */
 const lessonOf = (module: string | null) => module?.match(/\/lessons\/(\w+)\//)?.[1] ?? '[name]';
 
 export default defineConfig({
   plugins: [svelte(), leanKatex()],
   resolve: { alias: { $lib: here('src/lib') } },
-  // The address of a file is relative to the file that asks for it, so the same build serves a page and a notebook.
+  // Relative addresses, so that one build serves a page and a notebook.
   base: './',
   build: {
     outDir: process.env.REGARD_PAGE ?? here('../src/regard/web/static'),
     emptyOutDir: true,
-    // The page runs under a policy that allows no inline script, style or font.
+    // The content security policy of the page allows no inline script, style or font.
     modulePreload: { polyfill: false },
     assetsInlineLimit: 0,
     reportCompressedSize: false,

@@ -1,4 +1,4 @@
-/** The viewer as one file for a notebook, beside the page: `npm run build` makes both. */
+/** Builds the viewer as one file for notebooks; `npm run build` builds this and the page. */
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vite';
@@ -14,7 +14,7 @@ export default defineConfig({
     outDir: process.env.REGARD_PAGE ?? here('../src/regard/web/static'),
     emptyOutDir: false,
     lib: { entry: here('src/widget/widget.ts'), formats: ['es'], fileName: () => 'widget.js', cssFileName: 'widget' },
-    // One file: a notebook asks for nothing later.
+    // One file, because a notebook cannot load chunks later.
     rolldownOptions: { output: { codeSplitting: false } },
     reportCompressedSize: false,
   },

@@ -2,7 +2,7 @@ import type { Component } from 'svelte';
 import type { Language } from '$lib/language.svelte';
 import type { Lesson } from '$lib/lesson.svelte';
 
-/** The lessons in order. Each is the folder of its name. */
+/** The lessons in order; each name is a folder. */
 export const TITLES: Record<string, Record<Language, string>> = {
   cues: { en: 'Two kinds of cue', zh: '两种提示' },
   regression: { en: 'Kernel regression', zh: '核回归' },
@@ -17,12 +17,12 @@ export const TITLES: Record<string, Record<Language, string>> = {
 
 export const NAMES = Object.keys(TITLES);
 
-// A page knows its own state; here it may be any.
+// Each lesson has a State type of its own, so here it is any.
 export type LessonPage = Component<{ lesson: Lesson<any, any> }>;
 
-const found = import.meta.glob<{ default: LessonPage }>('./*/Lesson.svelte');
+const modules = import.meta.glob<{ default: LessonPage }>('./*/Lesson.svelte');
 
-/** The page of a lesson, or null where none has been written. */
+/** The component of a lesson, or null if there is none. */
 export async function load(name: string): Promise<LessonPage | null> {
-  return (await found[`./${name}/Lesson.svelte`]?.())?.default ?? null;
+  return (await modules[`./${name}/Lesson.svelte`]?.())?.default ?? null;
 }

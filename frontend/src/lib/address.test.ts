@@ -15,11 +15,11 @@ const DEFAULTS = {
 };
 
 describe('a state in the address', () => {
-  it('leaves the defaults out', () => {
+  it('omits fields that equal the defaults', () => {
     expect(writeFields(structuredClone(DEFAULTS), DEFAULTS)).toBe('');
   });
 
-  it('comes back as it went', () => {
+  it('survives a round trip', () => {
     const state = {
       w: -2.5,
       kernel: 'a&b=c;d ü 中+',
@@ -32,7 +32,7 @@ describe('a state in the address', () => {
     expect(readFields(writeFields(state, DEFAULTS), DEFAULTS)).toEqual(state);
   });
 
-  it('can be read by people', () => {
+  it('is readable', () => {
     const state = { ...DEFAULTS, w: 2, tokens: [[1, 2], [3, 4]] };
     expect(writeFields(state, DEFAULTS)).toBe('w=2&tokens=1,2;3,4');
   });
@@ -48,7 +48,7 @@ describe('a state in the address', () => {
   });
 });
 
-describe('a place', () => {
+describe('a path with a query', () => {
   it.each([
     ['', [], ''],
     ['#/', [], ''],
@@ -56,7 +56,7 @@ describe('a place', () => {
     ['#/view/a%20b?x=1?', ['view', 'a b'], 'x=1?'],
   ])('%s', (hash, path, query) => expect(parsePlace(hash)).toEqual({ path, query }));
 
-  it('comes back as it went', () => {
+  it('survives a round trip', () => {
     expect(parsePlace(writePlace(['view', 'run 1/2?'], 'x=1'))).toEqual({ path: ['view', 'run 1/2?'], query: 'x=1' });
   });
 });

@@ -1,8 +1,8 @@
 /**
  * A lesson's state in the address: `#/regression?w=2&kernel=gaussian`.
  *
- * What equals the default is left out. The default also says how a field is written: numbers and words plainly, lists of
- * numbers as `1,2;3,4`, anything else as JSON.
+ * Fields that equal the default are left out. The type of the default decides the encoding: numbers and words as they
+ * are, lists of numbers as `1,2;3,4`, anything else as JSON.
  */
 export type Fields = Record<string, unknown>;
 
@@ -28,7 +28,7 @@ export function writeFields<F extends object>(fields: F, defaults: F): string {
     .join('&');
 }
 
-/** The defaults with what `query` says; a field that is unknown or cannot be read is as if it were not there. */
+/** The defaults, overridden by the fields of `query`; unknown or malformed fields are ignored. */
 export function readFields<F extends object>(query: string, defaults: F): F {
   const found: Fields = structuredClone(defaults) as Fields;
   for (const pair of query.split('&')) {
@@ -82,7 +82,7 @@ function isRows(value: unknown): value is number[][] {
   return Array.isArray(value) && value.length > 0 && value.every(isNumbers);
 }
 
-/** As `encodeURIComponent`, but marks that are harmless after `#` stay readable. */
+/** `encodeURIComponent`, except for characters that are safe after `#`: they stay readable. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/%(2C|3B|3A|5B|5D|20)/g, (code) => PLAIN[code]);
 }

@@ -1,8 +1,8 @@
-/** Requests to the server. A response that is an error becomes an `ApiError`, whose message is for people. */
+/** Requests to the server. An error response becomes an `ApiError` with a message that can be shown. */
 export class ApiError extends Error {
   constructor(
     message: string,
-    /** The status, or 0 when nobody answered. */
+    /** HTTP status, or 0 if the server did not answer. */
     readonly status: number,
   ) {
     super(message);
@@ -32,7 +32,7 @@ export async function json<T>(path: string, init: RequestInit = {}): Promise<T> 
   return (await ask(path, init)).json() as Promise<T>;
 }
 
-/** Little-endian float32, as all numbers in bulk are sent. */
+/** Parses little-endian float32, the format of all arrays on the wire. */
 export async function floats(path: string, init: RequestInit = {}): Promise<Float32Array> {
   return new Float32Array(await (await ask(path, init)).arrayBuffer());
 }
@@ -58,7 +58,7 @@ export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
-/** The events of a server-sent stream, parsed, until it ends or `signal` stops it. Stopping is no error. */
+/** Yields the parsed events of a server-sent stream until it ends or `signal` aborts it, which is not an error. */
 export async function* events<T>(path: string, init: RequestInit = {}): AsyncGenerator<T> {
   try {
     const answer = await ask(path, { ...init, headers: { Accept: 'text/event-stream', ...init.headers } });

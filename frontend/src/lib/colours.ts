@@ -1,6 +1,6 @@
 /**
- * Colour maps as tables of 256 colours. All grow evenly in lightness, so they can be told apart without colour vision
- * and in print. `reds` has one hue: on a light page darker is more, on a dark page brighter is more.
+ * Colour maps as tables of 256 colours. Their lightness is monotonic, so they are readable without colour vision and in
+ * print. `reds` has one hue: larger values are darker on a light page and brighter on a dark page.
  */
 export type MapName = 'reds' | 'viridis' | 'cividis' | 'inferno';
 
@@ -40,7 +40,7 @@ function interpolate(stops: string): Table {
   return found;
 }
 
-/** The place in a table of a value between `least` and `most`. */
+/** Index in a colour table of a value between `least` and `most`. */
 export function level(value: number, least: number, most: number): number {
   const share = most > least ? (value - least) / (most - least) : 0;
   return Math.round(255 * Math.min(1, Math.max(0, share)));
@@ -50,12 +50,12 @@ export function css(map: Table, at: number): string {
   return `rgb(${map[at * 3]} ${map[at * 3 + 1]} ${map[at * 3 + 2]})`;
 }
 
-/** Black or white, whichever can be read on that colour. */
+/** Text colour with the better contrast on a colour: black or white. */
 export function inkOn(map: Table, at: number): string {
   return luminance(map, at) > 0.179 ? '#000000' : '#ffffff';
 }
 
-/** As WCAG has it, 0 to 1. */
+/** Relative luminance by WCAG, 0 to 1. */
 export function luminance(map: Table, at: number): number {
   const [r, g, b] = [0, 1, 2].map((c) => {
     const part = map[at * 3 + c] / 255;

@@ -1,4 +1,4 @@
-/** A dot in pixels, and what is written beside it. */
+/** A dot in pixels, and the text beside it. */
 export interface LabelledPoint {
   x: number;
   y: number;
@@ -16,7 +16,7 @@ type Box = [left: number, top: number, right: number, bottom: number];
 const FAR = 11;
 const HIGH = 15;
 
-/** Where names stand, so that each can be read: at the right of its dot, or where least is covered. */
+/** Positions of the names: to the right of the dot, or wherever they overlap least. */
 export function placeLabels(dots: LabelledPoint[]): LabelPosition[] {
   const taken: Box[] = dots.map(({ x, y }) => [x - 7, y - 7, x + 7, y + 7]);
   return dots.map((dot) => {

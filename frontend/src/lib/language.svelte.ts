@@ -1,4 +1,4 @@
-/** The language of the page. It lives in the address, so a link opens in the language it was shared in. */
+/** The language of the page. It is part of the address, so a link opens in the language in which it was shared. */
 export type Language = 'en' | 'zh';
 
 export const LANGUAGES: Record<Language, string> = { en: 'English', zh: '中文' };
@@ -15,7 +15,7 @@ class CurrentLanguage {
     history.replaceState(history.state, '', url);
   }
 
-  /** The words of this language. */
+  /** Selects the texts of the current language. */
   of<W>(words: Record<Language, W>): W {
     return words[this.now];
   }

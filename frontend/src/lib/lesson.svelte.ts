@@ -2,22 +2,22 @@ import { readFields, writeFields } from './address';
 import { isAbort, ApiError, show, type Answer } from './api';
 import { route } from './route.svelte';
 
-/** An answer that is still on its way this long after it was asked for is given up when a newer one is wanted. */
-const PATIENCE = 400;
-/** Browsers refuse an address that changes at every frame. */
-const REST = 200;
+/** Milliseconds after which a pending request is aborted in favour of a newer one. */
+const MAX_WAIT = 400;
+/** Milliseconds between two changes of the address: browsers refuse one at every frame. */
+const ADDRESS_PAUSE = 200;
 
 /**
- * One lesson: the state people change, and what the server makes of it.
+ * One lesson: the state that the user changes, and the answer of the server for it.
  *
- * One question is under way at a time, and the newest state waits for it: a drag shows every answer the server has time
- * for, and ends with the last. While an answer is missing or refused, the one before it stays.
+ * Only one request is pending at a time, and the latest state waits for it: a drag shows as many answers as the server
+ * can compute, and always the last. While an answer is pending or refused, the previous one stays visible.
  */
 export class Lesson<State extends object, Shown> {
   state: State = $state()!;
   answer = $state.raw<Answer<State, Shown> | null>(null);
   failure = $state.raw<ApiError | null>(null);
-  /** Something is asked for that has not come. */
+  /** Whether a request is pending. */
   busy = $state(false);
 
   readonly name: string;
@@ -45,20 +45,20 @@ export class Lesson<State extends object, Shown> {
     Object.assign(this.state, structuredClone(this.defaults));
   }
 
-  /** Take the state from the address, when someone has written another there. */
+  /** Reads the state from the address after the user has changed it. */
   readAddress(query: string): void {
     Object.assign(this.state, readFields(query, this.defaults));
   }
 
-  /** Run in an effect: whatever changes in the state is asked for, and written to the address. */
+  /** To be run in an effect: requests an answer for the changed state, and writes the state to the address. */
   follow(): void {
     const state = $state.snapshot(this.state) as State;
     clearTimeout(this.#address);
-    this.#address = setTimeout(() => this.#writeAddress(state), this.#asked ? REST : 0);
+    this.#address = setTimeout(() => this.#writeAddress(state), this.#asked ? ADDRESS_PAUSE : 0);
     this.#want(state);
   }
 
-  /** Ask once more for what was refused. */
+  /** Repeats the request that failed. */
   again(): void {
     this.#asked = '';
     this.follow();
@@ -81,7 +81,7 @@ export class Lesson<State extends object, Shown> {
     this.#waiting = state;
     this.busy = true;
     if (!this.#underWay) void this.#askOn();
-    else if (performance.now() - this.#underWay.since > PATIENCE) this.#underWay.stop.abort();
+    else if (performance.now() - this.#underWay.since > MAX_WAIT) this.#underWay.stop.abort();
   }
 
   async #askOn(): Promise<void> {

@@ -47,18 +47,18 @@ describe('colour maps', () => {
     }
   });
 
-  it('values outside have the colours of the ends', () => {
+  it('clamp values outside their range', () => {
     expect([level(-1, 0, 2), level(1, 0, 2), level(9, 0, 2), level(1, 1, 1)]).toEqual([0, 128, 255, 0]);
   });
 });
 
-describe('python in colours', () => {
-  it('loses nothing', () => {
+describe('Python highlighting', () => {
+  it('keeps the whole text', () => {
     const code = 'x = rg.f("a # b", 1e-3)  # why\nfor y1 in None:\n';
     expect(python(code).map((part) => part.text).join('')).toBe(code);
   });
 
-  it('knows words, numbers, texts and comments', () => {
+  it('recognises keywords, numbers, strings and comments', () => {
     const kinds = python('for y1 in "a # b", 2.5:  # c').filter((part) => part.kind);
     expect(kinds.map((part) => [part.kind, part.text])).toEqual([
       ['word', 'for'],
@@ -70,12 +70,12 @@ describe('python in colours', () => {
   });
 });
 
-it('an event is its data lines', () => {
+it('an event consists of its data lines', () => {
   expect(dataOf('event: x\ndata: {"a":\ndata: 1}')).toBe('{"a":\n1}');
   expect(dataOf(': still here')).toBe('');
 });
 
-it('the style sheet of formulas asks for woff2 only', () => {
+it('the style sheet of formulas loads only woff2 fonts', () => {
   const css = lean(readFileSync('node_modules/katex/dist/katex.min.css', 'utf8'));
   const fonts = [...css.matchAll(/url\(([^)]*)\)/g)].map((found) => found[1]);
   expect(fonts.length).toBeGreaterThan(5);
@@ -84,10 +84,10 @@ it('the style sheet of formulas asks for woff2 only', () => {
 });
 
 describe('names beside dots', () => {
-  it('stand at the right where there is room', () =>
+  it('stand to the right of their dot where there is room', () =>
     expect(placeLabels([{ x: 50, y: 50, name: 'key' }])).toEqual([{ x: 61, y: 50, anchor: 'start' }]));
 
-  it('do not lie on one another, nor on a dot', () => {
+  it('overlap neither each other nor a dot', () => {
     const [query, output, key] = placeLabels([
       { x: 100, y: 100, name: 'query' },
       { x: 92, y: 107, name: 'output' },

@@ -1,4 +1,4 @@
-/** Python in four colours: enough to read it, small enough to send. */
+/** Syntax highlighting of Python in four colours, in a few lines instead of a library. */
 export interface Part {
   text: string;
   kind?: 'comment' | 'text' | 'number' | 'word';

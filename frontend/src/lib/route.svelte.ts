@@ -4,9 +4,9 @@ import { parsePlace, writePlace, type Place } from './address';
 /** The part of the address behind `#`: the lesson or recording that is open, and its state. */
 class CurrentRoute {
   now = $state.raw<Place>(parsePlace(location.hash));
-  /** The last query of every path, so that coming back finds things as they were left. */
+  /** The last query of each path, which is restored when the user comes back. */
   #left = new SvelteMap<string, string>();
-  /** The address as we know it; another one means that the reader has left and `hashchange` is on its way. */
+  /** The last known address; if the real one differs, the user has navigated and `hashchange` will follow. */
   #known = location.hash;
 
   constructor() {
@@ -16,7 +16,7 @@ class CurrentRoute {
     });
   }
 
-  /** Say what the page shows now, without a step in the history. */
+  /** Writes the state of the page to the address without a history entry. */
   write(path: string[], query: string): void {
     this.#left.set(path.join('/'), query);
     const hash = writePlace(path, query);
@@ -25,7 +25,7 @@ class CurrentRoute {
     history.replaceState(history.state, '', `${location.pathname}${location.search}${hash}`);
   }
 
-  /** The address of a path, as it was left. */
+  /** The address of a path with its last query. */
   link(...path: string[]): string {
     return writePlace(path, this.#left.get(path.join('/')) ?? '');
   }

@@ -1,4 +1,4 @@
-/** What is broader than its place scrolls, and then the keyboard must be able to stop there. */
+/** Svelte action: an element that overflows becomes focusable, so that the keyboard can scroll it. */
 export function scrollable(node: HTMLElement): () => void {
   const look = (): void => {
     if (node.scrollWidth > node.clientWidth + 1) node.tabIndex = 0;
@@ -7,7 +7,7 @@ export function scrollable(node: HTMLElement): () => void {
   const watcher = new ResizeObserver(look);
   watcher.observe(node);
   for (const child of node.children) watcher.observe(child);
-  // What is in it may change, and is broader once its letters have come.
+  // The content may change, and becomes wider when its fonts have loaded.
   const changes = new MutationObserver(look);
   changes.observe(node, { childList: true, subtree: true, characterData: true });
   void document.fonts.ready.then(look);

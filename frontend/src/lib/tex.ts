@@ -1,6 +1,6 @@
 import { fixed, type Maybe } from './numbers';
 
-/** Pieces of formulas. What stands in `now` is a current number, and is coloured. */
+/** Parts of formulas. `now` marks a current number, which is coloured. */
 export const now = (tex: string | number): string => `\\htmlClass{now}{${tex}}`;
 
 export const num = (value: Maybe, digits = 2): string => now(plain(value, digits));

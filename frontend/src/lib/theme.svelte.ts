@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it. Remembered in this browser, not in the address: it belongs to a room. */
+/** Light, dark or system theme. It is stored in this browser, not in the address: a link should not change it. */
 export type Theme = 'auto' | 'light' | 'dark';
 
 const KEY = 'regard-theme';
@@ -23,7 +23,7 @@ class CurrentTheme {
     try {
       localStorage.setItem(KEY, theme);
     } catch {
-      // A browser that remembers nothing still changes its colours.
+      // Without storage the theme still changes, until the page is reloaded.
     }
   }
 

@@ -1,4 +1,4 @@
-/** A canvas with as many pixels as the screen has, and the colours that its style sheet gives it. */
+/** A canvas at the resolution of the screen, with the colours of its style sheet. */
 export interface CanvasStyle {
   context: CanvasRenderingContext2D;
   width: number;
@@ -9,7 +9,7 @@ export interface CanvasStyle {
   font: string;
 }
 
-/** color, caret-color and text-decoration-color are the ink, the accent and the faint colour of a drawing. */
+/** Reads the colours of a drawing from CSS: color, caret-color (accent) and text-decoration-color (faint). */
 export function prepareCanvas(canvas: HTMLCanvasElement): CanvasStyle {
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   const ratio = devicePixelRatio || 1;
@@ -29,7 +29,7 @@ export function prepareCanvas(canvas: HTMLCanvasElement): CanvasStyle {
   };
 }
 
-/** As much of a text as has room, in a few steps: `measureText` is not free. */
+/** Shortens a text to the available width, by bisection because `measureText` is slow. */
 export function fitted(context: CanvasRenderingContext2D, text: string, room: number): string {
   if (context.measureText(text).width <= room) return text;
   const letters = [...text];
@@ -42,7 +42,7 @@ export function fitted(context: CanvasRenderingContext2D, text: string, room: nu
   return `${letters.slice(0, low).join('')}…`;
 }
 
-/** A text on a canvas, which stays a text in a drawing. */
+/** A text on a canvas, which is exported to SVG as a text. */
 export interface CanvasText {
   text: string;
   x: number;
@@ -51,13 +51,13 @@ export interface CanvasText {
   weight: string;
   colour: string;
   align: 'start' | 'center' | 'end';
-  /** Read from below. */
+  /** Whether it is rotated, to be read from bottom to top. */
   turned: boolean;
 }
 
 const letters = new WeakMap<HTMLCanvasElement, CanvasText[]>();
 
-/** Of a canvas that has nothing but texts. */
+/** Draws the texts of a canvas that has nothing else. */
 export const textsOf = (canvas: HTMLCanvasElement): CanvasText[] | undefined => letters.get(canvas);
 
 export function drawTexts(canvas: HTMLCanvasElement, paper: CanvasStyle, all: CanvasText[]): void {

@@ -1,15 +1,15 @@
-/** It becomes smaller only when what is on the screen is this much fainter: colours that jump tell nothing. */
+/** The limit shrinks only if the largest visible value falls below this share of it: colours should not flicker. */
 const SLACK = 0.4;
 
 /**
- * The value with the strongest colour: the largest on the screen, for all maps that are shown side by side.
+ * The value with the strongest colour: the largest visible value of all maps that are shown side by side.
  *
- * Coarse pixels are means of many cells and small, and the first rows of a causal map are a thousand times its last: one
- * scale for all would show most of it as nothing. The colour bar says which scale it is.
+ * Coarse pixels are means of many cells and therefore small, and weights in the first rows of a causal map are up to a
+ * thousand times those in its last: with one fixed scale most of a map would be blank. The colour bar shows the limit.
  */
 export class ColourLimits {
   now = 0;
-  /** Grows whenever the scale changes. */
+  /** Incremented whenever the limit changes. */
   version = 0;
   readonly #seen = new Map<object, number>();
   readonly #heard = new Map<object, () => void>();
@@ -24,7 +24,7 @@ export class ColourLimits {
     this.#settle();
   }
 
-  /** The largest that one of the maps shows. */
+  /** Reports the largest visible value of one map. */
   see(who: object, value: number): void {
     this.#seen.set(who, value);
     this.#settle();

@@ -1,34 +1,34 @@
 import { table, type MapName } from '$lib/colours';
 
-/** How numbers become colours. */
+/** Settings of the colour scale. */
 export interface ColourScale {
   map: MapName;
   dark: boolean;
   log: boolean;
   gamma: number;
-  /** Each row is divided by its largest pixel. */
+  /** Whether each row is divided by its largest pixel. */
   rows: boolean;
 }
 
-/** On a logarithmic scale the faintest colour is this many powers of ten below the strongest. */
+/** Range of the logarithmic scale, in powers of ten. */
 export const DECADES = 4;
 const STEPS = 2048;
 const NOT_A_NUMBER = 0xff808080;
 
-/** 0 to 1 for a value up to `top`. */
+/** Position on the scale, 0 to 1, of a value up to `top`. */
 export function share(value: number, top: number, ink: Pick<ColourScale, 'log' | 'gamma'>): number {
   if (!(value > 0) || !(top > 0)) return 0;
   const plain = ink.log ? 1 + Math.log10(value / top) / DECADES : value / top;
   return Math.min(1, Math.max(0, plain)) ** ink.gamma;
 }
 
-/** The value at a share, for the colour bar. */
+/** The value at a position on the scale, for the colour bar. */
 export function valueAt(at: number, top: number, ink: Pick<ColourScale, 'log' | 'gamma'>): number {
   const plain = at ** (1 / ink.gamma);
   return ink.log ? top * 10 ** ((plain - 1) * DECADES) : plain * top;
 }
 
-/** Paints values into pixels, fast: colours are looked up, and the power of the scale is in the table. */
+/** Converts values to pixels by table lookup; the nonlinearity of the scale is part of the table. */
 export class TilePainter {
   readonly #colours: Uint32Array;
   readonly #log: boolean;
@@ -38,7 +38,7 @@ export class TilePainter {
     this.#log = ink.log;
     this.#colours = new Uint32Array(STEPS + 1);
     for (let i = 0; i <= STEPS; i++) {
-      // Linear values come as their square root, which keeps the small ones apart.
+      // The table of a linear scale is indexed by the square root, so that small values keep separate entries.
       const plain = ink.log ? i / STEPS : (i / STEPS) ** 2;
       const at = Math.round(255 * plain ** ink.gamma) * 3;
       this.#colours[i] = (255 << 24) | (map[at + 2] << 16) | (map[at + 1] << 8) | map[at];

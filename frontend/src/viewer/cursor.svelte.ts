@@ -7,9 +7,9 @@ export interface Cell {
 }
 
 const KEPT = 64;
-const PAUSE = 40; // a pointer that flies over a thousand rows asks for few of them
+const PAUSE = 40; // milliseconds: a pointer that moves over many rows requests few of them
 
-/** The cell that is looked at, with its whole row and column as they come. */
+/** The selected cell, with its row and column of weights as they arrive. */
 export class Cursor {
   cell = $state.raw<Cell | null>(null);
   row = $state.raw<Float32Array | null>(null);
@@ -21,7 +21,7 @@ export class Cursor {
 
   constructor(readonly sheet: TileStore) {}
 
-  /** Exactly what the weights say; undefined while it is on its way. */
+  /** Exact weight of the cell; undefined while it is loading. */
   get weight(): number | undefined {
     if (!this.cell) return undefined;
     const { row, column } = this.cell;

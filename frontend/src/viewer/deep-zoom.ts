@@ -2,7 +2,7 @@ import OpenSeadragon from 'openseadragon';
 import { nameOf, type TileStore, type TileName } from './tile-store';
 import type { Pool } from './source';
 
-/** What of a map is on the screen: the cell at the left and top edge (with fractions), and pixels a cell. */
+/** The visible part of a map: fractional cell at the left and top edge, and pixels per cell. */
 export interface Frame {
   left: number;
   top: number;
@@ -11,25 +11,25 @@ export interface Frame {
   height: number;
 }
 
-/** The middle in cells, and pixels a cell; 0: all of it. */
+/** Centre of the view in cells, and pixels per cell; 0 fits the whole map. */
 export interface Camera {
   x: number;
   y: number;
   zoom: number;
 }
 
-const LARGEST_CELL = 96; // pixels
+const LARGEST_CELL = 96; // pixels per cell at the strongest zoom
 
-/** OpenSeadragon adds a style sheet that our policy forbids, unless it is there. We have no use for it. */
+/** Adds an empty stand-in for OpenSeadragon's inline style sheet, which our content security policy forbids. */
 function withoutStyles(): void {
   const name = 'data-openseadragon-mobile-css';
   if (document.querySelector(`style[${name}]`)) return;
-  const style = document.createElementNS('https://regard.invalid', 'style'); // a name like any other there
+  const style = document.createElementNS('https://regard.invalid', 'style'); // another namespace, so that the browser does not treat it as a style
   style.setAttribute(name, 'true');
   document.head.append(style);
 }
 
-/** OpenSeadragon over a sheet of numbers. It moves and loads; colours are the sheet's. */
+/** OpenSeadragon over a tile store: it handles movement and loading, the store handles values and colours. */
 export class DeepZoom {
   onframe: (frame: Frame) => void = () => {};
   onmove: (cell: { row: number; column: number } | null) => void = () => {};
@@ -38,7 +38,7 @@ export class DeepZoom {
   #pool: Pool;
   readonly #viewer: OpenSeadragon.Viewer;
   readonly #tracker: OpenSeadragon.MouseTracker;
-  /** Names of the tiles of this frame. */
+  /** Names of the tiles drawn in this frame. */
   readonly #drawn = new Set<string>();
   #estimated = false;
   #whole = true;
@@ -83,7 +83,7 @@ export class DeepZoom {
     viewer.addHandler('viewport-change', () => this.#tell());
     viewer.addHandler('animation', () => this.#tell());
     viewer.addHandler('resize', () => {
-      const whole = this.#whole; // all of it stays all of it
+      const whole = this.#whole; // a view of the whole map stays so after a resize
       requestAnimationFrame(() => {
         if (!viewer.isOpen()) return;
         if (whole) viewer.viewport.goHome(true);
@@ -127,7 +127,7 @@ export class DeepZoom {
     };
   }
 
-  /** Where the view is going, which is where it is when nothing moves. */
+  /** Target of the current animation, or the current view if nothing moves. */
   get camera(): Camera {
     const { viewport } = this.#viewer;
     const centre = viewport.getCenter(false);
@@ -137,7 +137,7 @@ export class DeepZoom {
     return { x: centre.x * m, y: centre.y * m, zoom: (viewport.getZoom(false) * this.element.clientWidth) / m };
   }
 
-  /** The finest level that the view asks for. */
+  /** The finest level that the view needs. */
   get level(): number {
     const pixels = this.frame.size * OpenSeadragon.pixelDensityRatio;
     const level = Math.floor(Math.log2(Math.max(1, 1 / pixels)) + 1e-6);
@@ -148,7 +148,7 @@ export class DeepZoom {
     return this.#viewer.drawer.canvas as HTMLCanvasElement;
   }
 
-  /** Whether anything on the screen is only estimated. */
+  /** Whether a visible tile is an estimate. */
   get estimated(): boolean {
     return this.#estimated;
   }
@@ -165,7 +165,7 @@ export class DeepZoom {
     viewport.applyConstraints(immediately);
   }
 
-  /** Show the same part of another map; maps of different lengths are laid over each other. */
+  /** Shows the same part as another map; maps of different lengths are scaled to each other. */
   follow(other: DeepZoom): void {
     const bounds = other.#viewer.viewport.getBounds(true);
     const { viewport } = this.#viewer;
@@ -178,7 +178,7 @@ export class DeepZoom {
     this.#viewer.viewport.applyConstraints(this.still);
   }
 
-  /** Move so that a cell can be seen. */
+  /** Moves the view so that a cell is visible. */
   reveal(row: number, column: number): void {
     const { left, top, size, width, height } = this.frame;
     const [x, y] = [(column + 0.5 - left) * size, (row + 0.5 - top) * size];

@@ -3,7 +3,7 @@ import type { DeepZoom } from './deep-zoom';
 import { keyOf, visible, type Head } from './heads';
 import { drawingOf, pictureOf, snapshot } from './snapshot';
 
-/** Hand somebody a file. */
+/** Downloads a file. */
 export function save(name: string, body: Blob): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(body);
@@ -12,7 +12,7 @@ export function save(name: string, body: Blob): void {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-/** Browsers give the clipboard to this machine and to https only; elsewhere the old way still works. */
+/** Copies a text. Browsers offer the clipboard API only on localhost and https; elsewhere `execCommand` works. */
 export async function copy(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const field = document.createElement('textarea');
@@ -33,13 +33,13 @@ export function saveDrawing(root: HTMLElement, name: string, title: string): voi
   save(`${name}.svg`, new Blob([made], { type: 'image/svg+xml' }));
 }
 
-/** With a mark in front by which spreadsheets know that it is UTF-8. */
+/** CSV with a byte order mark, by which spreadsheets recognise UTF-8. */
 export function saveTable(lines: string[][], name: string): void {
   const text = lines.map((line) => line.map(cell).join(',')).join('\r\n');
   save(`${name}.csv`, new Blob(['\ufeff', text, '\r\n'], { type: 'text/csv;charset=utf-8' }));
 }
 
-/** What is on the screen as numbers: one line a row of pixels, and each pixel `side` x `side` cells. */
+/** The visible part as numbers: one line per row of pixels, each pixel `side` x `side` cells. */
 export interface Window {
   side: number;
   firstRow: number;
@@ -47,9 +47,9 @@ export interface Window {
   rows: Float32Array[];
 }
 
-const MOST = 4_000_000; // numbers in a file that a spreadsheet still opens
+const MOST = 4_000_000; // numbers in a file, a size that a spreadsheet still opens
 
-/** The numbers of the pixels on the screen, at the level that is shown. */
+/** Values of the visible pixels, at the visible level. */
 export async function windowOf(deep: DeepZoom, pool: Pool): Promise<Window> {
   const { sheet, frame } = deep;
   const { n, m, tile, levels } = sheet.info;
@@ -78,7 +78,7 @@ export async function windowOf(deep: DeepZoom, pool: Pool): Promise<Window> {
   return { side: 1 << level, firstRow: top << level, firstColumn: left << level, rows };
 }
 
-/** The first line names the keys, the first column the queries. */
+/** Rows of the CSV file: the first line names the keys, the first column the queries. */
 export function tableOf({ side, firstRow, firstColumn, rows }: Window, queries: string[] | null, keys: string[] | null): string[][] {
   const named = (texts: string[] | null, at: number): string =>
     side > 1 ? `${at}-${at + side - 1}` : texts ? `${at} ${visible(texts[at])}` : String(at);
@@ -86,7 +86,7 @@ export function tableOf({ side, firstRow, firstColumn, rows }: Window, queries: 
   return [head, ...rows.map((row, i) => [named(queries, firstRow + i * side), ...Array.from(row, plain)])];
 }
 
-/** What the heads of the wall do, in their order there. */
+/** Measures of the heads, in the order of the wall. */
 export function headsTable(heads: Head[], profiles: Map<string, Profile>): string[][] {
   const line = (head: Head): string[] => {
     const profile = profiles.get(keyOf(head));
@@ -96,7 +96,7 @@ export function headsTable(heads: Head[], profiles: Map<string, Profile>): strin
   return [['module', 'layer', 'head', ...MEASURES], ...heads.map(line)];
 }
 
-/** What a token gives and gets, token by token. */
+/** Weights from and to the selected token, one line per token. */
 export function tokenTable(queries: string[], keys: string[], gives: Float32Array | null, gets: Float32Array | null): string[][] {
   const count = Math.max(gives ? keys.length : 0, gets ? queries.length : 0);
   const line = (i: number): string[] => [
@@ -109,7 +109,7 @@ export function tokenTable(queries: string[], keys: string[], gives: Float32Arra
   return [['position', 'key', 'attends to', 'query', 'is attended by'], ...Array.from({ length: count }, (_, i) => line(i))];
 }
 
-/** As few digits as give the same float32 back. */
+/** Shortest decimal that gives the same float32. */
 export function plain(value: number): string {
   for (let digits = 1; digits < 10; digits++) {
     const text = value.toPrecision(digits);
@@ -118,7 +118,7 @@ export function plain(value: number): string {
   return String(value);
 }
 
-/** A text that begins like a formula is one to a spreadsheet: an apostrophe keeps it a text. */
+/** Escapes a cell. An apostrophe keeps spreadsheets from reading a text as a formula. */
 export function cell(text: string): string {
   const safe = /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;

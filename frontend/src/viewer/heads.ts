@@ -4,10 +4,10 @@ import type { Entry, Measure, Metadata, Profile } from './source';
 export interface Head {
   entry: number;
   head: number;
-  /** The layer's place in the model, and the head's own number in the layer, from 0 as in Python. */
+  /** Index of the layer in the model and of the head in the layer, from 0 as in Python. */
   layer: number;
   number: number;
-  /** The module's path. */
+  /** Path of the module. */
   name: string;
   step: number;
 }
@@ -43,7 +43,7 @@ export function stepsOf(meta: Metadata): number[] {
 
 export const keyOf = ({ entry, head }: { entry: number; head: number }): string => `${entry}/${head}`;
 
-/** By a measure; heads of which it is not known stand at the end, either way. */
+/** Sorts heads by a measure, ascending or descending; heads without it come last. */
 export function sorted(heads: Head[], profiles: Map<string, Profile>, order: Order, up: boolean): Head[] {
   const way = up ? 1 : -1;
   if (order === 'layer') return up ? heads : heads.toReversed();
@@ -56,7 +56,7 @@ export function sorted(heads: Head[], profiles: Map<string, Profile>, order: Ord
 }
 
 /**
- * Whether a head is meant by what somebody typed: a part of its label or of its module's name, and measures as in
+ * Whether a head matches the filter: parts of its label or of its module's name, and bounds on measures such as
  * `sink>0.5`.
  */
 export function matches(head: Head, profile: Profile | undefined, label: string, asked: string): boolean {
@@ -76,7 +76,7 @@ function within(value: number | null, sign: string, written: string): boolean {
   return sign === '>' ? value > bound : value >= bound;
 }
 
-/** Texts of the queries and of the keys; null where there are none. */
+/** Tokens of the queries and of the keys; null if there are none. */
 export interface Tokens {
   queries: string[] | null;
   keys: string[] | null;
@@ -91,7 +91,7 @@ export function tokensOf(meta: Metadata, entry: Entry, batch: number): Tokens {
   return { queries: of(entry.queries, entry.shape[2]), keys: of(entry.keys, entry.shape[3]) };
 }
 
-/** A token as it can be seen: spaces and line breaks have no shape of their own. */
+/** A token with visible signs for spaces and line breaks. */
 export function visible(text: string): string {
   return text.replaceAll('\n', '⏎').replaceAll('\t', '⇥').replace(/^ | $/g, '␣') || '∅';
 }

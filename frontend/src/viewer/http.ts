@@ -1,7 +1,7 @@
 import { ask, events, json, posted } from '$lib/api';
 import type { ArrayResult, Info, RecordingSummary, Listing, Metadata, HeadKey, Pool, Profiles, Progress, Source, Top } from './source';
 
-/** The server that sent this page. */
+/** Data source: the server that sent this page. */
 export const http: Source = {
   list,
   meta: (id) => json<Metadata>(recording(id)),
@@ -35,7 +35,7 @@ async function list(): Promise<Listing> {
   return { lines: (await answer.json()) as RecordingSummary[], records: (answer.headers.get('Allow') ?? '').includes('POST') };
 }
 
-/** 202 says how far it is. */
+/** A response with status 202 holds the progress. */
 async function profiles(id: string, signal?: AbortSignal): Promise<Profiles> {
   const found = await json<{ progress: number; rows?: Profiles['rows'] }>(`${recording(id)}/profiles`, { signal });
   return { progress: found.progress, rows: found.rows ?? null };

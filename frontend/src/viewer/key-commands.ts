@@ -1,7 +1,7 @@
 import { clamp } from '$lib/numbers';
 import type { Cell } from './cursor.svelte';
 
-/** What a key means on a map. */
+/** Command of a key on a map. */
 export type KeyCommand = { to: Cell } | { zoom: number } | 'all' | 'leave';
 
 const STEPS: Record<string, [number, number]> = {
@@ -12,7 +12,7 @@ const STEPS: Record<string, [number, number]> = {
 };
 const ZOOM = 1.6;
 
-/** From the cell that is looked at; `far` cells with Shift. */
+/** The command of a key press at the selected cell; Shift moves by `far` cells. */
 export function keyCommand(event: KeyboardEvent, from: Cell, n: number, m: number, far: number): KeyCommand | null {
   if (event.ctrlKey || event.metaKey || event.altKey) return null;
   const to = (row: number, column: number): KeyCommand => ({

@@ -1,6 +1,6 @@
 import type { DeepZoom } from './deep-zoom';
 
-/** Maps side by side that move together: the one that is touched leads. */
+/** Maps side by side that move together: the others follow the one that the user moves. */
 export class LinkedMaps {
   readonly #all = new Set<DeepZoom>();
   #leader: DeepZoom | null = null;

@@ -17,21 +17,21 @@ const WHOLE = { x: 0, y: 0, zoom: 0 };
 
 const pause = (time: number): Promise<void> => new Promise((done) => setTimeout(done, time));
 
-/** What belongs to all maps that are shown side by side. */
+/** State shared by all maps that are shown side by side. */
 export interface Shared {
   view: View;
   tops: ColourLimits;
   link: LinkedMaps;
 }
 
-/** One head's map while somebody looks at it: what of it is seen, and where. */
+/** State of one open map: its visible part, selected cell and data. */
 export class MapState {
   info = $state.raw<Info | null>(null);
   failure = $state.raw<ApiError | null>(null);
   deep = $state.raw<DeepZoom | null>(null);
   cursor = $state.raw<Cursor | null>(null);
   frame = $state.raw<Frame | null>(null);
-  /** Counts pictures that came or changed their colours. */
+  /** Incremented when a tile arrives or colours change. */
   tick = $state(0);
   estimated = $state(false);
 
@@ -39,7 +39,7 @@ export class MapState {
     readonly source: Source,
     readonly place: HeadKey,
     readonly shared: Shared,
-    /** Whether what it shows is what the address keeps. */
+    /** Whether the address keeps the position of this map. */
     readonly first: boolean,
   ) {
     void this.open();
@@ -63,7 +63,7 @@ export class MapState {
     }
   }
 
-  /** Begin to show it in an element; returns how to end it. */
+  /** Mounts the map in an element; returns the function that unmounts it. */
   begin(element: HTMLElement, ink: ColourScale): () => void {
     const { view, tops, link } = this.shared;
     const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -99,7 +99,7 @@ export class MapState {
     };
   }
 
-  /** While somebody looks, the server makes it exact, and estimates are replaced. */
+  /** Polls the server, which computes the exact map while it is open, and replaces estimated tiles. */
   async #refine(sheet: TileStore, signal: AbortSignal): Promise<void> {
     while (!this.info!.exact || sheet.rough) {
       await pause(POLL);
@@ -115,13 +115,13 @@ export class MapState {
     }
   }
 
-  /** Look at the cell that the view holds. */
+  /** Selects the pinned cell of the view. */
   hold(row: number, column: number): void {
     if (!this.cursor || !this.info || row < 0 || column < 0) return;
     this.cursor.move({ row: clamp(row, 0, this.info.n - 1), column: clamp(column, 0, this.info.m - 1) });
   }
 
-  /** Go where the address says, if that is elsewhere. */
+  /** Moves to the position in the address if it differs. */
   go(x: number, y: number, zoom: number): void {
     if (!this.deep || !this.first) return;
     const now = this.deep.camera;
@@ -133,7 +133,7 @@ export class MapState {
     this.deep?.look(WHOLE);
   }
 
-  /** The cell that is looked at does not leave the screen. */
+  /** Keeps the selected cell visible. */
   zoom(factor: number): void {
     this.deep?.zoomBy(factor);
     const { cell } = this;
@@ -163,7 +163,7 @@ export class MapState {
     }
   }
 
-  /** The keys from left to right, the queries from top to bottom. */
+  /** Axis of the labels: keys from left to right, or queries from top to bottom. */
   axes({ queries, keys }: Tokens): { across: Axis; down: Axis } {
     const { left, top, size } = this.frame!;
     const { n, m } = this.info!;

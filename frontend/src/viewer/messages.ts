@@ -1,7 +1,7 @@
 import { ApiError } from '$lib/api';
 import type { ArrayResult, Info, RecordingSummary, Metadata, HeadKey, Profiles, Source, Top } from './source';
 
-/** As much of anywidget's model as is used here. */
+/** The part of anywidget's model that is used here. */
 export interface Model {
   get(name: string): unknown;
   set(name: string, value: unknown): void;
@@ -25,7 +25,7 @@ interface Waiting {
   refuse(error: unknown): void;
 }
 
-/** The kernel of a notebook: every question is a message with a number, and its answer has the same. */
+/** Data source: the kernel of a notebook. A request is a message with an id, and its response has the same id. */
 export function messages(model: Model): Source & { close(): void } {
   const waiting = new Map<number, Waiting>();
   let last = 0;
@@ -73,10 +73,10 @@ type Read<T> = (reply: Reply, buffers: DataView[]) => T;
 
 const json = <T>(reply: Reply): T => reply.json as T;
 
-/** Buffers may begin anywhere in memory; numbers may not. */
+/** Array of a reply. The bytes are copied, because a Float32Array needs an aligned offset. */
 function block(reply: Reply, [buffer]: DataView[]): ArrayResult {
   const bytes = buffer ? buffer.buffer.slice(buffer.byteOffset, buffer.byteOffset + buffer.byteLength) : new ArrayBuffer();
   return { values: new Float32Array(bytes as ArrayBuffer), shape: reply.shape ?? [], exact: reply.exact ?? true };
 }
 
-const gone = (): DOMException => new DOMException('nobody waits for this any more', 'AbortError');
+const gone = (): DOMException => new DOMException('the request was cancelled', 'AbortError');

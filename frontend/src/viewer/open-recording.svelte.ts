@@ -5,14 +5,14 @@ import type { ArrayResult, Metadata, Profile, Source } from './source';
 const POLL = 600;
 export const SIDE = 64;
 
-/** A recording that is looked at: what is in it, what its heads do, and their small pictures. */
+/** An open recording: its metadata, the profiles of its heads, and their thumbnails. */
 export class OpenRecording {
   meta = $state.raw<Metadata | null>(null);
   failure = $state.raw<ApiError | null>(null);
   profiles = $state.raw<Map<string, Profile>>(new Map());
-  /** How much of the profiles is known, 0 to 1. */
+  /** Progress of the profiles, 0 to 1. */
   measured = $state(0);
-  /** By entry and batch. */
+  /** Thumbnails by entry and batch. */
   readonly #thumbs = new Map<string, Promise<ArrayResult>>();
   readonly #stop = new AbortController();
 
@@ -36,7 +36,7 @@ export class OpenRecording {
     }
   }
 
-  /** Ask until all is known, or nobody is here any more. */
+  /** Polls until all profiles are known or the view is closed. */
   async measure(): Promise<void> {
     while (this.measured < 1 && !this.#stop.signal.aborted) {
       try {
@@ -44,14 +44,14 @@ export class OpenRecording {
         this.measured = found.progress;
         if (found.rows) this.profiles = new Map(found.rows.map((row) => [keyOf(row), row]));
       } catch (error) {
-        if (!isAbort(error)) this.measured = 1; // what cannot be measured is not shown; the pictures are
+        if (!isAbort(error)) this.measured = 1; // without profiles the wall still shows the thumbnails
         return;
       }
       if (this.measured < 1) await new Promise((done) => setTimeout(done, POLL));
     }
   }
 
-  /** (heads, side, side) of one call. */
+  /** Thumbnails of one call, (heads, side, side). */
   thumbs(entry: number, batch: number): Promise<ArrayResult> {
     const key = `${entry}/${batch}`;
     const found = this.#thumbs.get(key) ?? this.source.thumbs(this.id, entry, batch, SIDE, this.#stop.signal);

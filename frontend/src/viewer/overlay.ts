@@ -6,9 +6,9 @@ import { prepareCanvas } from './canvas';
 import type { TileStore } from './tile-store';
 import type { Pool } from './source';
 
-const READABLE = 42; // pixels a cell from which its number is written into it
+const READABLE = 42; // pixels per cell from which on numbers are written into the cells
 
-/** What lies over the map: rows that see nothing, numbers in large cells, and the cell that is looked at. */
+/** Draws the overlay of a map: hatched empty rows, numbers in large cells, and the selected cell. */
 export function drawOverlay(
   canvas: HTMLCanvasElement,
   frame: Frame,
@@ -22,7 +22,7 @@ export function drawOverlay(
   const { n, m, empty } = sheet.info;
   const x = (column: number): number => (column - frame.left) * frame.size;
   const y = (row: number): number => (row - frame.top) * frame.size;
-  const [left, right] = [Math.max(0, x(0)), Math.min(paper.width, Math.ceil(x(m)) + 1)]; // tiles end on whole pixels, too
+  const [left, right] = [Math.max(0, x(0)), Math.min(paper.width, Math.ceil(x(m)) + 1)]; // tiles end on whole pixels, so does the hatching
   context.fillStyle = hatch(context, paper.faint, ink.dark);
   for (const [start, stop] of empty) {
     const [low, high] = [Math.max(0, y(start)), Math.min(paper.height, y(stop))];
@@ -62,7 +62,7 @@ export function drawOverlay(
   }
 }
 
-/** Slanted lines on nothing. */
+/** Hatch pattern on a transparent background. */
 function hatch(context: CanvasRenderingContext2D, colour: string, dark: boolean): CanvasPattern | string {
   const tile = document.createElement('canvas');
   tile.width = tile.height = 8;

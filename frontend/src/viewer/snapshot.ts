@@ -1,6 +1,6 @@
 import { textsOf, type CanvasText } from './canvas';
 
-/** What is on the screen as a few kinds of marks, from which a picture or a drawing is made. */
+/** The visible page as a list of primitives, from which a PNG or an SVG is made. */
 export type Mark =
   | { kind: 'image'; x: number; y: number; width: number; height: number; canvas: HTMLCanvasElement }
   | { kind: 'box'; x: number; y: number; width: number; height: number; fill: string; stroke: string }
@@ -14,12 +14,12 @@ export interface Snapshot {
   marks: Mark[];
 }
 
-/** Everything inside an element that can be seen, at its place there. */
+/** Collects all visible parts of an element, with positions relative to it. */
 export function snapshot(root: HTMLElement): Snapshot {
   const frame = root.getBoundingClientRect();
   const marks: Mark[] = [];
   keyCommand(root);
-  return { width: frame.width, height: frame.height, paper: prepareCanvas(root), marks };
+  return { width: frame.width, height: frame.height, paper: backgroundOf(root), marks };
 
   function keyCommand(node: Element): void {
     const style = getComputedStyle(node);
@@ -56,7 +56,7 @@ export function snapshot(root: HTMLElement): Snapshot {
     });
   }
 
-  /** Word by word, so that what is broken into lines stays so. */
+  /** Adds a text word by word, so that its line breaks are kept. */
   function write(text: Text, style: CSSStyleDeclaration): void {
     const range = document.createRange();
     const base = { colour: colourOf(style.color), size: parseFloat(style.fontSize), weight: style.fontWeight, turned: false };
@@ -153,7 +153,7 @@ export function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, '�');
 }
 
-/** As every program reads it, `#rrggbbaa`; nothing for what cannot be seen. */
+/** Colour as `#rrggbbaa`, which every program reads; empty for a transparent one. */
 function colourOf(colour: string): string {
   if (!colour || colour === 'rgba(0, 0, 0, 0)' || colour === 'none') return '';
   known ??= document.createElement('canvas').getContext('2d', { willReadFrequently: true })!;
@@ -166,10 +166,10 @@ function colourOf(colour: string): string {
 
 let known: CanvasRenderingContext2D | null = null;
 
-function prepareCanvas(node: HTMLElement): string {
+function backgroundOf(node: HTMLElement): string {
   for (let at: HTMLElement | null = node; at; at = at.parentElement) {
-    const found = colourOf(getComputedStyle(at).backgroundColor);
-    if (found) return found;
+    const colour = colourOf(getComputedStyle(at).backgroundColor);
+    if (colour) return colour;
   }
   return '#ffffff';
 }

@@ -1,7 +1,7 @@
 /**
- * What the viewer asks, whoever answers: a server (`http.ts`) or a notebook's kernel (`messages.ts`).
+ * Interface of the viewer's data source, which is a server (`http.ts`) or the kernel of a notebook (`messages.ts`).
  *
- * Weights come as numbers; nothing in here computes one.
+ * Weights are always computed by the source, never in the browser.
  */
 export type Pool = 'mean' | 'max';
 
@@ -13,7 +13,7 @@ export interface HeadKey {
   head: number;
 }
 
-/** A line of the list of recordings. */
+/** An entry of the list of recordings. */
 export interface RecordingSummary {
   id: string;
   name: string;
@@ -38,18 +38,25 @@ export interface Entry {
   shape: [number, number, number, number];
   cross: boolean;
   mask: string;
-  /** Which of the layer's heads were kept; null: all. */
+  /** The recorded heads of the layer; null means all. */
   heads: number[] | null;
   bytes: number;
-  /** Which texts of the step its queries and keys stand for. */
+  /** Names of the inputs whose tokens its queries and keys are. */
   queries: string | null;
   keys: string | null;
 }
 
+/** A layer that ran but is not in the recording, and why. */
+export interface MissingLayer {
+  layer: string;
+  reason: string;
+}
+
 export interface Metadata extends Omit<RecordingSummary, 'tokens'> {
   entries: Entry[];
-  /** step -> input -> one list of texts for each sequence */
+  /** step -> input -> one list of tokens for each sequence */
   tokens: Record<string, Record<string, string[][]>>;
+  missing: MissingLayer[];
 }
 
 export const MEASURES = ['entropy', 'saturation', 'distance', 'sink', 'previous', 'self', 'separators'] as const;
@@ -59,15 +66,15 @@ export type Profile = { entry: number; head: number } & Record<Measure, number |
 
 export interface Profiles {
   progress: number;
-  /** Null until all is known. */
+  /** Null until all profiles are computed. */
   rows: Profile[] | null;
 }
 
-/** Numbers in bulk. */
+/** An array of float32. */
 export interface ArrayResult {
   values: Float32Array;
   shape: number[];
-  /** False: an estimate from sampled rows. */
+  /** False for an estimate from sampled rows. */
   exact: boolean;
 }
 
@@ -79,7 +86,7 @@ export interface Info {
   exact: boolean;
   progress: number;
   max: number | null;
-  /** [start, stop) of each run of rows that see nothing. */
+  /** [start, stop) of each run of empty rows. */
   empty: [number, number][];
 }
 
@@ -88,7 +95,7 @@ export interface Top {
   weights: number[];
 }
 
-/** How far a new recording is. */
+/** Progress of a new recording. */
 export interface Progress {
   stage?: 'loading' | 'recording' | 'done';
   progress?: number;
@@ -104,11 +111,11 @@ export interface Source {
   thumbs(id: string, entry: number, batch: number, side: number, signal?: AbortSignal): Promise<ArrayResult>;
   info(place: HeadKey, signal?: AbortSignal): Promise<Info>;
   tile(place: HeadKey, pool: Pool, level: number, row: number, column: number, signal?: AbortSignal): Promise<ArrayResult>;
-  /** The largest pixel of each line of pixels of a row of tiles: what a row is divided by to make it comparable. */
+  /** Largest pixel of each pixel row of a row of tiles, by which rows are divided to make them comparable. */
   peaks(place: HeadKey, pool: Pool, level: number, row: number, signal?: AbortSignal): Promise<ArrayResult>;
   row(place: HeadKey, i: number, signal?: AbortSignal): Promise<ArrayResult>;
   column(place: HeadKey, j: number, signal?: AbortSignal): Promise<ArrayResult>;
   top(place: HeadKey, i: number, k: number, signal?: AbortSignal): Promise<Top>;
-  /** Only where new recordings may be made. */
+  /** Present only if new recordings can be made. */
   record?(text: string, model: string, signal?: AbortSignal): AsyncGenerator<Progress>;
 }

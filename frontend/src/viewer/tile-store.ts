@@ -2,7 +2,7 @@ import { largest, type TilePainter } from './colour-scale';
 import type { ArrayResult, Info, HeadKey, Pool, Source } from './source';
 import type { ColourLimits } from './colour-limits';
 
-/** Tiles kept in the browser, 256 kB each: more than OpenSeadragon keeps, so that it never asks twice. */
+/** Number of cached tiles, 256 kB each: more than OpenSeadragon caches, so that no tile is requested twice. */
 const MOST = 480;
 
 export interface TileName {
@@ -19,14 +19,14 @@ interface Tile extends TileName {
   top: number;
 }
 
-/** The numbers of one head's map that have come so far, and the colours that they have. */
+/** The loaded tiles of one map, and their colours. */
 export class TileStore {
-  /** Told when what is drawn would be drawn differently. */
+  /** Called when the tiles have to be redrawn. */
   changed: () => void = () => {};
   #version = 0;
   readonly #tiles = new Map<string, Tile>();
   readonly #peaks = new Map<string, Promise<ArrayResult> | ArrayResult>();
-  /** Which colours a canvas has. */
+  /** Version of the colours of each canvas. */
   readonly #painted = new WeakMap<CanvasRenderingContext2D, string>();
 
   constructor(
@@ -44,20 +44,20 @@ export class TileStore {
     this.tops.leave(this);
   }
 
-  /** These are on the screen. */
+  /** Updates the colour limit from the visible tiles. */
   look(names: Iterable<string>): void {
     let top = 0;
     for (const name of names) top = Math.max(top, this.#tiles.get(name)?.top ?? 0);
     if (top > 0) this.tops.see(this, top);
   }
 
-  /** Other colours; no number is asked for again. */
+  /** Changes the colours without a request for data. */
   set colours(brush: TilePainter) {
     this.brush = brush;
     this.#renewed();
   }
 
-  /** A canvas for a tile, when its numbers have come. */
+  /** Loads a tile and returns it as a canvas. */
   async canvas(name: TileName, signal?: AbortSignal): Promise<CanvasRenderingContext2D> {
     const { block, top } = await this.#tile(name, signal);
     if (!this.tops.now) this.tops.see(this, top);
@@ -69,7 +69,7 @@ export class TileStore {
     return context;
   }
 
-  /** Paint a canvas again if its colours are of yesterday. Called for what is about to be drawn, and for no more. */
+  /** Repaints a canvas if its colours are outdated. Called only for tiles that are about to be drawn. */
   refresh(key: string, context: CanvasRenderingContext2D): void {
     const version = `${this.#version}/${this.tops.version}`;
     const tile = this.#tiles.get(key);
@@ -84,7 +84,7 @@ export class TileStore {
     return (await this.#tile(name, signal)).block;
   }
 
-  /** The weight of a cell, if the numbers of its place are here. */
+  /** Weight of a cell, if its tile is loaded. */
   weight(row: number, column: number): number | undefined {
     const { tile: side } = this.info;
     for (const pool of ['mean', 'max'] as const) {
@@ -95,7 +95,7 @@ export class TileStore {
     return undefined;
   }
 
-  /** What has the strongest colour in a row of cells. */
+  /** Value with the strongest colour in a row of cells. */
   topOfRow(pool: Pool, row: number): number {
     if (!this.brush.ink.rows) return this.tops.now;
     const { tile: side } = this.info;
@@ -103,18 +103,18 @@ export class TileStore {
     return peaks && 'values' in peaks ? peaks.values[row % side] : 0;
   }
 
-  /** Whether any of these is only estimated. */
+  /** Whether any of these tiles is an estimate. */
   estimated(names: Iterable<string>): boolean {
     for (const name of names) if (this.#tiles.get(name)?.block.exact === false) return true;
     return false;
   }
 
-  /** Whether anything at all is. */
+  /** Whether any loaded tile is an estimate. */
   get rough(): boolean {
     return this.estimated(this.#tiles.keys());
   }
 
-  /** Ask again for all that was estimated. */
+  /** Requests all estimated tiles again. */
   async renew(): Promise<void> {
     const old = [...this.#tiles.values()].filter((tile) => !tile.block.exact);
     for (const [key, peaks] of this.#peaks) if ('values' in peaks && !peaks.exact) this.#peaks.delete(key);
@@ -124,7 +124,7 @@ export class TileStore {
           tile.block = await this.#ask(tile);
           tile.top = largest(tile.block.values);
         } catch {
-          // It stays as it was, and is tried again.
+          // The estimate stays and is requested again later.
         }
       }),
     );
@@ -140,7 +140,7 @@ export class TileStore {
     const key = nameOf(name);
     const kept = this.#tiles.get(key);
     if (kept) {
-      this.#tiles.delete(key); // it is the newest now
+      this.#tiles.delete(key); // inserted again below, as the most recently used
       this.#tiles.set(key, kept);
       return kept;
     }
@@ -158,14 +158,14 @@ export class TileStore {
     return this.source.tile(this.place, pool, level, row, column, signal);
   }
 
-  /** Null: they are on their way, and the colours stay as they are until then. */
+  /** Colour limits of the rows of a tile; null while they are loading, and the colours stay until then. */
   #topsOf(tile: Tile): number | Float32Array | null {
     if (!this.brush.ink.rows) return this.tops.now;
     const peaks = this.#peaksOf(tile);
     if ('values' in peaks) return peaks.values;
     peaks.then(
       () => this.changed(),
-      () => {}, // asked for again when it is drawn again
+      () => {}, // requested again with the next drawing
     );
     return null;
   }

@@ -1,13 +1,13 @@
 import { isAbort } from '$lib/api';
 import type { HeadKey, Source } from './source';
 
-/** What one token gives and gets, as it is pointed at. */
+/** Weights from and to the selected token. */
 export class TokenWeights {
   token = $state(-1);
-  /** Its weights on all keys; what it gets from all queries. */
+  /** Its weights on all keys, and the weights of all queries on it. */
   gives = $state.raw<Float32Array | null>(null);
   gets = $state.raw<Float32Array | null>(null);
-  /** Whose weights these are: those of the token before, until the answer is here. */
+  /** The token that the weights belong to: the previous one until the answer arrives. */
   shown = $state(-1);
   #stop: AbortController | null = null;
 
@@ -49,7 +49,7 @@ export class TokenWeights {
   }
 }
 
-/** The places of the largest values, largest first. */
+/** Indices of the largest values, in descending order. */
 export function largestOf(values: Float32Array, count: number): number[] {
   const found: number[] = [];
   for (let i = 0; i < values.length; i++) {

@@ -3,28 +3,28 @@ import type { MapName } from '$lib/colours';
 import type { Order } from './heads';
 import type { Pool } from './source';
 
-/** Everything that a link to the viewer carries. */
+/** The state of the viewer that a link holds. */
 export interface Fields {
-  /** The head; without an entry the wall is shown. */
+  /** The open head; without an entry the wall is shown. */
   entry: number;
   head: number;
   batch: number;
   step: number;
   show: 'map' | 'text';
-  /** The middle of the map on the screen, in cells, and pixels a cell; 0: all of it. */
+  /** Centre of the visible part in cells, and pixels per cell; 0 fits the whole map. */
   x: number;
   y: number;
   zoom: number;
-  /** The cell that is held: query, key. */
+  /** The pinned cell: query, key. */
   cell: number[];
-  /** The token of the text view that is held. */
+  /** The pinned token of the text view. */
   token: number;
   map: MapName;
   scale: 'linear' | 'log';
   gamma: number;
   rows: boolean;
   pool: Pool;
-  /** What it is compared with: recording/entry/batch/head. */
+  /** The other head of a comparison: recording/entry/batch/head. */
   with: string;
   sort: Order;
   up: boolean;
@@ -53,17 +53,17 @@ export const DEFAULTS: Fields = {
   find: '',
 };
 
-/** Where the state of a view is kept: the address of a page, or nowhere in a notebook. */
+/** Storage of the view's state: the address of a page, or a trait of the widget in a notebook. */
 export interface Keep {
   read(): string;
   write(query: string): void;
-  /** An address of this view, if it has one. */
+  /** Link to a state of the view, if there are addresses. */
   link(query: string): string | null;
 }
 
-const REST = 200; // browsers refuse an address that changes at every frame
+const ADDRESS_PAUSE = 200; // milliseconds between two changes of the address: browsers refuse one at every frame
 
-/** What is looked at, and how. */
+/** The state of the viewer, and its link. */
 export class View {
   now: Fields = $state({ ...DEFAULTS });
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -80,7 +80,7 @@ export class View {
     return this.keep.link(this.query);
   }
 
-  /** The address of this view with other fields. */
+  /** Link to this view with some fields changed. */
   linkTo(fields: Partial<Fields>): string {
     return this.keep.link(writeFields({ ...($state.snapshot(this.now) as Fields), ...fields }, DEFAULTS)) ?? '#';
   }
@@ -89,20 +89,20 @@ export class View {
     Object.assign(this.now, sensible(readFields(this.keep.read(), DEFAULTS)));
   }
 
-  /** Run in an effect. */
+  /** Writes the state to its storage; to be run in an effect. */
   follow(): () => void {
     const query = this.query;
-    this.#timer = setTimeout(() => this.keep.write(query), REST);
+    this.#timer = setTimeout(() => this.keep.write(query), ADDRESS_PAUSE);
     return () => clearTimeout(this.#timer);
   }
 
-  /** Another head: what is held belongs to the one before. */
+  /** Changes some fields, such as the open head; the others stay. */
   open(fields: Partial<Fields>): void {
     Object.assign(this.now, fields);
   }
 }
 
-/** An address may say anything. */
+/** Replaces invalid fields by defaults, because an address may hold anything. */
 function sensible(fields: Fields): Fields {
   const oneOf = <T>(value: T, among: readonly T[], other: T): T => (among.includes(value) ? value : other);
   const whole = (value: number): number => Math.max(-1, Math.round(value));

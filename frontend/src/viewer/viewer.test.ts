@@ -30,6 +30,7 @@ const meta: Metadata = {
   heads: 3,
   entries: [entry(0, 'x.0', 0), entry(1, 'x.1', 0, [2, 5, 7]), entry(2, 'x.0', 1)],
   tokens: { '0': { input_ids: [['<b>', '\n']] } },
+  missing: [],
 };
 const profile = (sink: number | null): Profile =>
   ({ entry: 0, head: 0, entropy: 1, saturation: 0, distance: 0, sink, previous: 0, self: 0, separators: null }) as Profile;
@@ -37,11 +38,11 @@ const profile = (sink: number | null): Profile =>
 describe('heads', () => {
   const heads = headsOf(meta, 0);
 
-  it('have the numbers of their layer', () => {
+  it('have their index in the layer, also if only some were recorded', () => {
     expect(heads.map((head) => [head.layer, head.number])).toEqual([[0, 0], [0, 1], [0, 2], [1, 2], [1, 5], [1, 7]]);
   });
 
-  it('are sorted by what they do, and what is not known stands at the end', () => {
+  it('are sorted by a measure, and those without it come last', () => {
     const known = new Map([['0/0', profile(0.2)], ['0/1', profile(null)], ['0/2', profile(0.9)]]);
     const order = (up: boolean) => sorted(heads, known, 'sink', up).slice(0, 2).map((head) => head.head);
     expect([order(true), order(false)]).toEqual([[0, 2], [2, 0]]);
@@ -67,14 +68,14 @@ describe('heads', () => {
   });
 });
 
-describe('ink', () => {
+describe('colour scale', () => {
   const ink = { map: 'viridis', dark: false, log: false, gamma: 1, rows: false } as const;
 
-  it.each([true, false])('a share and its value belong together (log: %s)', (log) => {
+  it.each([true, false])('a value and its position on the scale convert both ways (log: %s)', (log) => {
     for (const gamma of [0.3, 1, 2]) expect(share(valueAt(0.6, 0.02, { log, gamma }), 0.02, { log, gamma })).toBeCloseTo(0.6);
   });
 
-  it('paints each row by its own top', () => {
+  it('can divide each row by its own maximum', () => {
     const out = new Uint32Array(4);
     const brush = new TilePainter(ink);
     brush.paint(new Float32Array([1, 2, 10, 20]), 2, new Float32Array([2, 20]), out);
@@ -83,14 +84,14 @@ describe('ink', () => {
     expect(out[0]).not.toBe(out[2]);
   });
 
-  it('paints what is no number like nothing else', () => {
+  it('has a colour of its own for NaN', () => {
     const out = new Uint32Array(3);
     new TilePainter(ink).paint(new Float32Array([NaN, 0, 1]), 3, 1, out);
     expect(new Set(out).size).toBe(3);
   });
 });
 
-it('two maps have one top, which falls only when both are much fainter', () => {
+it('two maps share one colour limit, which shrinks only when both are much fainter', () => {
   const tops = new ColourLimits();
   const [a, b] = [{}, {}];
   tops.see(a, 0.5);
@@ -105,11 +106,11 @@ it('two maps have one top, which falls only when both are much fainter', () => {
 });
 
 describe('tables', () => {
-  it('give every float32 back', () => {
+  it('keep every float32 exactly', () => {
     for (const value of [0, 1, 1 / 3, 1.1842619e-4, 3e-39].map(Math.fround)) expect(Math.fround(Number(plain(value)))).toBe(value);
   });
 
-  it('hold no formula and no torn line', () => {
+  it('escape formulas, quotes and commas', () => {
     expect(['=1+1', '-0.5', '@x', 'a"b', 'x,y', '-'].map(cell)).toEqual(["'=1+1", '-0.5', "'@x", '"a""b"', '"x,y"', "'-"]);
   });
 
@@ -120,13 +121,13 @@ describe('tables', () => {
   });
 });
 
-it('a drawing holds no markup of a token', () => {
+it('markup in a token is escaped in SVG', () => {
   expect(escaped('</script><b a="1">&\u0001')).toBe('&#60;/script&#62;&#60;b a=&#34;1&#34;&#62;&#38;�');
 });
 
 it.each([[1, 1], [3, 5], [11, 20], [700, 1000]])('a step above %s is %s', (least, step) => expect(roundStep(least)).toBe(step));
 
-it('the largest come first', () => {
+it('the largest weights come first, and zeros are left out', () => {
   expect(largestOf(new Float32Array([0, 0.1, 0.5, 0, 0.4]), 2)).toEqual([2, 4]);
   expect(largestOf(new Float32Array([0, 0]), 2)).toEqual([]);
 });
@@ -140,7 +141,7 @@ describe('messages of a notebook', () => {
   }
   const place = { id: 'a', entry: 0, batch: 0, head: 0 };
 
-  it('answers find their questions, in any order, and numbers begin anywhere', async () => {
+  it('replies may come in any order, with arrays at unaligned offsets', async () => {
     const { sent, source, say } = kernel();
     const [row, info] = [source.row(place, 3), source.info(place)];
     say({ number: sent[1].number, json: { n: 5 } });
@@ -152,12 +153,12 @@ describe('messages of a notebook', () => {
     expect(await info).toEqual({ n: 5 });
   });
 
-  it('what nobody waits for is taken back, and a refusal is one', async () => {
+  it('an aborted request is cancelled in the kernel, and an error reply rejects', async () => {
     const { sent, source, say } = kernel();
     const stop = new AbortController();
     const row = source.row(place, 3, stop.signal);
     stop.abort();
-    await expect(row).rejects.toThrow('nobody waits');
+    await expect(row).rejects.toThrow('cancelled');
     expect(sent.at(-1)).toEqual({ number: sent[0].number, forget: true });
     const meta = source.meta('b');
     say({ number: sent.at(-1)!.number, error: 'no such recording', status: 404 });
@@ -165,7 +166,7 @@ describe('messages of a notebook', () => {
   });
 });
 
-it('the style sheet stays inside the widget', () => {
+it('the style sheet applies only inside the widget', () => {
   const css = scoped(':root {\n  --a: 1;\n}\n\n:root[data-theme=\'dark\'] {\n  color: red;\n}\n\nbody {\n  margin: 0;\n}\n\np {\n  a: b;\n}', '.x');
   expect(css.startsWith(':where(.x) {')).toBe(true);
   expect(css).not.toMatch(/:root|^body/m);

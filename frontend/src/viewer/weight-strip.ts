@@ -4,12 +4,12 @@ export interface WeightStrip {
   values: Float32Array | null;
   start: number;
   size: number;
-  /** The cell that is looked at. */
+  /** The selected cell. */
   at: number;
   vertical: boolean;
 }
 
-/** A row or a column of weights as lengths, in line with the map. The longest of the whole row fills the strip. */
+/** Draws a row or column of weights as a bar chart aligned with the map; the largest weight fills the strip. */
 export function drawWeightStrip(canvas: HTMLCanvasElement, strip: WeightStrip): void {
   const paper = prepareCanvas(canvas);
   const { context } = paper;
@@ -32,7 +32,7 @@ export function drawWeightStrip(canvas: HTMLCanvasElement, strip: WeightStrip): 
       bar((i - start) * size, (i + 1 - start) * size - gap, values[i]);
     }
   } else {
-    // Many cells a pixel: the largest of them, so that nothing is lost.
+    // Of several cells in one pixel the largest is drawn, so that no peak is lost.
     for (let x = 0; x < length; x++) {
       const low = Math.max(0, Math.floor(start + x / size));
       const high = Math.min(values.length, Math.ceil(start + (x + 1) / size));

@@ -6,6 +6,7 @@ const en = {
   none: 'There is no recording yet.',
   tokensOf: (count: number) => `${count.toLocaleString('en')} tokens`,
   sizeOf: (layers: number, heads: number) => `${layers} ${layers === 1 ? 'layer' : 'layers'} × ${heads} ${heads === 1 ? 'head' : 'heads'}`,
+  missing: (count: number) => (count === 1 ? '1 layer that ran is not in this recording' : `${count} layers that ran are not in this recording`),
   back: 'All recordings',
   wall: 'All heads',
   // Recording a text
@@ -121,6 +122,7 @@ const zh: typeof en = {
   none: '还没有任何录制。',
   tokensOf: (count) => `${count.toLocaleString('en')} 个词元`,
   sizeOf: (layers, heads) => `${layers} 层 × ${heads} 头`,
+  missing: (count) => `有 ${count} 层运行过，但不在这份录制里`,
   back: '全部录制',
   wall: '全部注意力头',
   make: '录制一段文字',

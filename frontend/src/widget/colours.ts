@@ -1,6 +1,6 @@
 import { theme } from '$lib/theme.svelte';
 
-/** Light or dark as the notebook is: JupyterLab and VS Code say it, others have what the system has. */
+/** Theme of the notebook: JupyterLab and VS Code name it, elsewhere that of the system is used. */
 export function followNotebook(root: HTMLElement): () => void {
   const look = (): void => {
     const { body } = document;

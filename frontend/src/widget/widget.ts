@@ -1,4 +1,4 @@
-/** The viewer as a widget of a notebook, through anywidget. */
+/** The viewer as a notebook widget, by anywidget. */
 import { mount, unmount } from 'svelte';
 import '../app.css';
 import './widget.css';

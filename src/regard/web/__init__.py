@@ -20,11 +20,12 @@ def serve(
     host: str = "127.0.0.1",
     port: int | None = None,
     announce: Callable[[str], None] = print,
+    open_browser: bool = False,
 ) -> None:
     """Serve the page until Ctrl-C; `announce` is called with the full URL as soon as the server answers.
 
     files: recordings to show. lab: True lets the page make new ones. port: None takes 8765, or any other if that is
-    taken.
+    taken. open_browser: True opens the page, through a file that only this user can read.
     """
     try:
         import starlette  # noqa: F401
@@ -35,4 +36,4 @@ def serve(
         ) from missing
     from regard.web.serve import run
 
-    run(files, lab=lab, host=host, port=port, announce=announce)
+    run(files, lab=lab, host=host, port=port, announce=announce, open_browser=open_browser)

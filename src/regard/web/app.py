@@ -20,6 +20,7 @@ from regard.web.api.registry import RecordingRegistry
 from regard.web.server.errors import ApiError, json_response
 from regard.web.server.guard import AccessGuard, ServerAddress
 from regard.web.server.page import StaticPage
+from regard.web.server.refusals import refusal
 from regard.web.server.workers import WorkerPools
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -97,7 +98,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         allowed = sorted((error.headers or {}).get("Allow", "").replace(",", " ").split())
         return json_response({"error": f"{request.method} is not offered here"}, 405, {"allow": ", ".join(allowed)})
-    return json_response({"error": "there is nothing here"}, error.status_code, error.headers)
+    return refusal(request.scope, ApiError(error.status_code, "there is nothing here", error.headers))
 
 
 async def _internal_error(request: Request, error: Exception) -> Response:

@@ -1,4 +1,4 @@
-"""Run the server: choose a port, print the address, and stop at once on a signal."""
+"""Run the server: choose a port, print the address, open a browser, and stop at once on a signal."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import asyncio
 import errno
 import logging
 import os
+import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +20,13 @@ import uvicorn
 from regard.errors import CallError, ChoiceError
 from regard.web.api.registry import RecordingRegistry
 from regard.web.app import build
+from regard.web.browser import RedirectFile
 from regard.web.server.guard import HEADER_LIMIT, ServerAddress
 from regard.web.server.page import StaticPage
 from regard.web.server.protocol import TimeoutProtocol
 from regard.web.server.workers import Job, WorkerPools
 
-DEFAULT_PORT = 8765
+DEFAULT_PORT = 8765  # if it is taken, any free one
 TICKS_PER_SWEEP = 5  # a tick of uvicorn is a tenth of a second; connections are checked twice a second
 
 
@@ -53,9 +57,17 @@ class Server(uvicorn.Server):
             connection.transport.abort()
 
 
-def run(files: Sequence[Path], *, lab: bool, host: str, port: int | None, announce: Callable[[str], None]) -> None:
+def run(
+    files: Sequence[Path],
+    *,
+    lab: bool,
+    host: str,
+    port: int | None,
+    announce: Callable[[str], None],
+    open_browser: bool,
+) -> None:
     """Open the files, take a port, and serve until a signal comes; `announce` is called with the address."""
-    registry = RecordingRegistry()
+    registry, workers = RecordingRegistry(), WorkerPools()
     for path in files:
         registry.add(_open(path), path.name)
     listening = listen(host, port)
@@ -63,19 +75,32 @@ def run(files: Sequence[Path], *, lab: bool, host: str, port: int | None, announ
     first = next(iter(registry), None)
     fragment = "" if lab or first is None else f"#/view/{first.id}"
     url = f"{address.url}?token={address.token}{fragment}"
-    serve(address, listening, registry, lab=lab, on_start=lambda: announce(url))
+    try:
+        with _exit_on_signals(), RedirectFile() as redirect:
+
+            def on_start() -> None:
+                announce(url)
+                if open_browser:
+                    redirect.open(url)
+
+            serve(address, listening, registry, workers, lab=lab, on_start=on_start)
+    finally:
+        if not workers.wait_until_idle(1.0):  # a thread deep inside torch cannot be stopped
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
 
 
 def serve(
     address: ServerAddress,
     listening: socket.socket,
     registry: RecordingRegistry,
+    workers: WorkerPools,
     *,
     lab: bool,
     on_start: Callable[[], None],
 ) -> None:
-    """Answer requests until a signal comes."""
-    workers = WorkerPools()
+    """Answer requests until a signal comes, and delete the recordings that the lab has made."""
     server = Server(configure(build(address, StaticPage(), registry, workers, lab=lab)), workers, on_start)
     if lab:
         workers.background.submit(_show_lessons_once)
@@ -85,10 +110,30 @@ def serve(
         workers.stop()
         listening.close()
         registry.close()
-        if not workers.wait_until_idle(1.0):  # a thread deep inside torch cannot be stopped
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(0)
+
+
+@contextmanager
+def _exit_on_signals() -> Iterator[None]:
+    """Turn SIGTERM, and the SIGHUP of a terminal that is closed, into SystemExit: files are removed before the end.
+
+    uvicorn stops on SIGTERM, and then sends it again to the handler that it found.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals are for the main thread alone
+        yield
+        return
+
+    def leave(number: int, _: Any) -> None:
+        raise SystemExit(128 + number)
+
+    handlers: dict[int, Any] = {signal.SIGTERM: leave}
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # not after nohup
+        handlers[signal.SIGHUP] = lambda *_: signal.raise_signal(signal.SIGTERM)
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _show_lessons_once(job: Job[None]) -> None:

@@ -1,4 +1,4 @@
-/** What `regard.lab.pages.by_hand` takes and shows. */
+/** Types of the state and the answer of `regard.lab.pages.by_hand`. */
 export interface State {
   tokens: number[][];
   scaled: boolean;

@@ -1,7 +1,7 @@
 import { num, now, plain, vector } from '$lib/tex';
 import type { Pooling, Shown } from './types';
 
-/** The formula of each way to look, with the numbers of the thing that leads. */
+/** The formula of each kind of attention, with the numbers of the object that has the largest weight. */
 export function formulas(pooling: Pooling, shown: Shown): string[] {
   if (pooling === 'max') return [`o_j = \\max_i v_{ij} \\qquad o = ${vector(shown.output)}`];
   const output = `o = \\sum_i w_i v_i = ${vector(shown.output)}`;

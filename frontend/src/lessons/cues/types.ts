@@ -1,11 +1,11 @@
-/** What `regard.lab.pages.cues` takes and shows. */
+/** Types of the state and the answer of `regard.lab.pages.cues`. */
 export type SceneName = 'desk' | 'room' | 'cats' | 'library' | 'photo';
 export type Pooling = 'average' | 'max' | 'learned' | 'query';
 
 export interface State {
   scene: SceneName;
   pooling: Pooling;
-  /** Null: the scene's own. */
+  /** Null means the default of the scene. */
   query: number[] | null;
   saliency: number[] | null;
 }

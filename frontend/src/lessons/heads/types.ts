@@ -1,4 +1,4 @@
-/** What `regard.lab.pages.heads` takes and shows. */
+/** Types of the state and the answer of `regard.lab.pages.heads`. */
 export interface State {
   sentence: string;
   layer: number;

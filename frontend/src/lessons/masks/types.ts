@@ -1,4 +1,4 @@
-/** What `regard.lab.pages.masks` takes and shows. */
+/** Types of the state and the answer of `regard.lab.pages.masks`. */
 export const KINDS = ['causal', 'window', 'prefix', 'padding', 'segments', 'random'] as const;
 export type Kind = (typeof KINDS)[number];
 

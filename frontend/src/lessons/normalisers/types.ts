@@ -1,4 +1,4 @@
-/** What `regard.lab.pages.normalisers` takes and shows. */
+/** Types of the state and the answer of `regard.lab.pages.normalisers`. */
 export type Name = 'softmax' | 'sparsemax' | 'entmax15' | 'sigmoid' | 'hard' | 'sample';
 
 export interface State {

@@ -1,16 +1,16 @@
 import { events } from '$lib/api';
 import type { State, Step } from './types';
 
-/** Learning w on the server, step by step, as it comes; leaving or stopping ends it there too. */
+/** Training of w on the server, streamed step by step; stopping or leaving the page also stops the server. */
 export class Training {
   running = $state(false);
   losses = $state.raw<number[]>([]);
   last = $state.raw<Step | null>(null);
-  /** The newest curve that came. */
+  /** The latest curve received. */
   prediction = $state.raw<number[] | null>(null);
   #stop: AbortController | null = null;
 
-  /** The w it ends with; null if not even one step came. */
+  /** The final w; null if no step was received. */
   async run(state: State): Promise<number | null> {
     this.stop();
     const stop = (this.#stop = new AbortController());

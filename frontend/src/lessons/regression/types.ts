@@ -1,4 +1,4 @@
-/** What `regard.lab.pages.regression` takes and shows. */
+/** Types of the state and the answer of `regard.lab.pages.regression`. */
 export const KERNELS = [
   'gaussian', 'laplace', 'epanechnikov', 'boxcar', 'triangular', 'biweight', 'triweight', 'tricube', 'cosine',
 ] as const;

@@ -1,4 +1,4 @@
-/** What `regard.lab.pages.relevance` takes and shows. */
+/** Types of the state and the answer of `regard.lab.pages.relevance`. */
 export const PRESETS = ['en-short', 'zh-short', 'en-whole', 'zh-whole'] as const;
 export type Preset = (typeof PRESETS)[number];
 

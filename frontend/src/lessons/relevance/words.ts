@@ -19,7 +19,7 @@ const en = {
   temperature: 'Temperature',
   links: 'From questions to segments',
   linksNote: 'the wider the line, the more the segment matters; point at a question to see only its lines',
-  /** Between two sentences. */
+  /** Separator between two sentences. */
   space: ' ',
   encoder: (name: string) => `Hidden states by: ${name}`,
   unknown: (text: string, words: string) => `Not known to the encoder, in “${text}”: ${words}`,

@@ -1,4 +1,4 @@
-/** What `regard.lab.pages.saturation` takes and shows. */
+/** Types of the state and the answer of `regard.lab.pages.saturation`. */
 export interface State {
   d_k: number;
   scaled: boolean;
@@ -6,7 +6,7 @@ export interface State {
   seed: number;
 }
 
-/** One number for each width. */
+/** One number for each dimension d. */
 export interface Curve {
   d_k: number[];
   variance: number[];

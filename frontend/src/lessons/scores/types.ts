@@ -1,4 +1,4 @@
-/** What `regard.lab.pages.scores` takes and shows. */
+/** Types of the state and the answer of `regard.lab.pages.scores`. */
 export const NAMES = ['dot', 'scaled_dot', 'general', 'additive', 'concat', 'location', 'gaussian', 'cosine'] as const;
 export type Name = (typeof NAMES)[number];
 

@@ -16,8 +16,8 @@ from regard.web.server.workers import Job, WorkerPools
 if TYPE_CHECKING:
     from regard.web.maps.pyramid import AttentionMap
 
-MAP_BYTES = 512 * 2**20
-TILE_BYTES = 256 * 2**20
+MAP_BYTES = 512 * 2**20  # memory of all open maps; the map that was used longest ago is dropped first
+TILE_BYTES = 256 * 2**20  # memory of the cached tiles of all maps
 IDLE_SECONDS = 20.0  # without a request, after which background work for a map or a recording stops
 
 

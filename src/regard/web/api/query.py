@@ -1,4 +1,4 @@
-"""All questions about recordings, for a browser (HTTP) and for a notebook (widget messages).
+"""Answers to all questions about recordings, for a browser (HTTP) and for a notebook (widget messages).
 
 Every method runs in a worker thread. Its arguments are numbers from a request that have been parsed, but not yet
 compared with the recording.

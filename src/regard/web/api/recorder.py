@@ -13,7 +13,7 @@ from regard.web.server.errors import ApiError
 from regard.web.server.workers import Job, JobCancelled
 
 MODELS = ("minilm", "smollm2")
-MAX_CHARACTERS = 20_000
+MAX_CHARACTERS = 20_000  # of a typed text
 REPORT_SECONDS = 0.1  # between two progress events
 
 _recording_lock = threading.Lock()  # one at a time: a model has hooks while it is recorded

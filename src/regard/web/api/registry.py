@@ -60,7 +60,7 @@ class RegisteredRecording:
         }
 
     def metadata(self) -> dict[str, Any]:
-        """The summary, all calls, and the texts of all tokens."""
+        """The summary, all calls, the texts of all tokens, and the layers that are missing."""
         entries, texts = self.entries, self._texts()
         return {
             **self.summary(),
@@ -80,6 +80,7 @@ class RegisteredRecording:
                 for number, entry in enumerate(entries)
             ],
             "tokens": {str(step): inputs for step, inputs in texts.items()},
+            "missing": [{"layer": name, "reason": reason} for name, reason in self.recording.missing],
         }
 
     def _texts(self) -> Texts:

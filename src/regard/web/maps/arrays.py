@@ -40,12 +40,14 @@ class ArrayCache:
 
     @property
     def bytes(self) -> int:
+        """Bytes of all arrays in the cache."""
         return self._bytes
 
     def __len__(self) -> int:
         return len(self._arrays)
 
     def get(self, key: Hashable) -> np.ndarray | None:
+        """Return an array and mark it as the most recently used; None if it is not there."""
         with self._lock:
             array = self._arrays.get(key)
             if array is not None:
@@ -53,6 +55,7 @@ class ArrayCache:
             return array
 
     def put(self, key: Hashable, array: np.ndarray) -> None:
+        """Store an array and drop the least recently used ones until the budget is kept."""
         if array.base is not None:
             array = array.copy()  # a view would keep alive more than is counted
         with self._lock:
@@ -65,6 +68,7 @@ class ArrayCache:
                 self._drop(next(iter(self._arrays)))
 
     def clear(self) -> None:
+        """Drop all arrays."""
         with self._lock:
             self._arrays.clear()
             self._bytes = 0

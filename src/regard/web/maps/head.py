@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.engine.fold import Buffers, survey_tiles, tile_block
+from regard.engine.fold import Buffers, fold_tiles, tile_block
 from regard.engine.index import ParsedIndex, block, select_heads
 from regard.engine.questions import top_reducer
 from regard.engine.tiles import Problem
@@ -78,10 +78,12 @@ class HeadWeights:
 
     @property
     def size(self) -> Size:
+        """Numbers of queries and keys, and the device."""
         return self.problem.size
 
     @property
     def bytes(self) -> int:
+        """Bytes of the tensors that are kept in memory; shared memory counts once."""
         tensors = (self.statistic, *(operand.tensor for operand in self.problem.operands))
         return sum({t.data_ptr(): t.numel() * t.element_size() for t in tensors}.values())
 
@@ -222,10 +224,10 @@ class HeadWeights:
 
     def _statistics_of_rows(self, parts: list[range]) -> Float[Tensor, " queries"]:
         """Statistics of these rows, computed from whole rows; -inf for all other rows."""
-        whole = torch.full_like(self.statistic, NEVER)
+        statistics = torch.full_like(self.statistic, NEVER)
         tiles = (tile for rows in parts for tile in self.row_tiles(rows))
-        survey_tiles(self.problem, [RowStatistic(self.problem.spec.normaliser)], tiles, MAX_ROW_CELLS, [whole])
-        return whole[0, 0]
+        fold_tiles(self.problem, [RowStatistic(self.problem.spec.normaliser)], tiles, MAX_ROW_CELLS, [statistics])
+        return statistics[0, 0]
 
     def row_tiles(self, rows: range, multiple: int = 1) -> Iterator[Tile]:
         """Tiles of whole rows, about 2 * BOX_CELLS cells each; their rows are a multiple of `multiple` if possible."""
@@ -244,20 +246,20 @@ class HeadWeights:
         for band in range(n_pixels(rows.start, BAND), last):
             self.known_bands[band] = True
 
-    def _accept_given_statistic(self, given: Float[Tensor, "*queries"]) -> None:
+    def _accept_given_statistic(self, lse: Float[Tensor, "*queries"]) -> None:
         """Store log-sum-exps that the caller has, if their precision is enough and they agree with the scores."""
-        given = given.detach().reshape(-1).to(self.size.device)
-        if given.numel() != self.n:
-            raise ChoiceError(f"lse needs one number for each of {self.n} queries, but it has {given.numel()}")
-        if not self.is_softmax or not self.n or given.dtype.itemsize < self.problem.dtype.itemsize:
+        lse = lse.detach().reshape(-1).to(self.size.device)
+        if lse.numel() != self.n:
+            raise ChoiceError(f"lse needs one number for each of {self.n} queries, but it has {lse.numel()}")
+        if not self.is_softmax or not self.n or lse.dtype.itemsize < self.problem.dtype.itemsize:
             return
         checked = torch.linspace(0, self.n - 1, min(CHECKED_ROWS, self.n)).long().tolist()
         own = self._statistics_of_rows([range(row, row + 1) for row in checked])[checked]
         tolerance = {"rtol": LSE_TOLERANCE, "atol": 2 * LSE_TOLERANCE}
-        near = torch.isclose(own, given[checked].to(own.dtype), **tolerance, equal_nan=True)
+        near = torch.isclose(own, lse[checked].to(own.dtype), **tolerance, equal_nan=True)
         if bool((near | (own == NEVER)).all()):  # fused kernels give 0 for a row that sees nothing
-            self.set_statistic(range(self.n), given.to(self.problem.dtype))
-            doubtful = (given == 0) | ~given.isfinite()
+            self.set_statistic(range(self.n), lse.to(self.problem.dtype))
+            doubtful = (lse == 0) | ~lse.isfinite()
             for band in set((doubtful.nonzero().flatten() // BAND).tolist()):
                 self.known_bands[band] = False
 

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.engine.fold import Buffers, survey_tiles
+from regard.engine.fold import Buffers, fold_tiles
 from regard.engine.reducers import Block, Reducer
 from regard.engine.threads import daemon_workers
 from regard.operands import NEVER, Span
@@ -39,6 +39,7 @@ Item = TypeVar("Item")
 
 
 def never() -> bool:
+    """Never cancel."""
     return False
 
 
@@ -64,6 +65,7 @@ class ExactPass:
 
     @property
     def progress(self) -> float:
+        """Share of the strips that are done, 0 to 1."""
         return sum(self.done) / self.n_strips if self.n_strips else 1.0
 
     def covers(self, low: int, high: int) -> bool:
@@ -205,7 +207,7 @@ class BandWorker:
         if self.head.pointwise:
             reducers.append(RowStatistic(self.head.problem.spec.normaliser))
         tiles = _stoppable(self.head.row_tiles(rows, self.pooling.side), stopped)
-        survey_tiles(self.head.problem, reducers, tiles, MAX_ROW_CELLS, [self.pixels, self.statistic][: len(reducers)])
+        fold_tiles(self.head.problem, reducers, tiles, MAX_ROW_CELLS, [self.pixels, self.statistic][: len(reducers)])
 
 
 def _stoppable(items: Iterable[Item], stopped: Cancelled) -> Iterator[Item]:

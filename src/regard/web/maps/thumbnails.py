@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.engine.fold import Buffers, survey, tile_block
+from regard.engine.fold import Buffers, fold, tile_block
 from regard.engine.index import select_heads
 from regard.engine.reducers import Heatmap
 from regard.engine.tiles import Problem, head_slices
@@ -60,7 +60,7 @@ def thumbnails(entry: Entry, batch: int = 0, side: int = 64) -> ArrayResult:
     if not problem.size.n or not problem.size.m:
         return ArrayResult(np.zeros((lead[-1] if len(lead) > 1 else 1, side, side), "<f4"))
     exact = math.prod((*problem.lead, problem.size.n, problem.size.m)) <= EXACT_CELLS
-    maps = survey(problem, [reducer], 2 * BOX_CELLS)[0] if exact else _from_sampled_rows(problem, reducer)
+    maps = fold(problem, [reducer], 2 * BOX_CELLS)[0] if exact else _from_sampled_rows(problem, reducer)
     maps = maps.reshape(-1, *maps.shape[-2:])
     rows, cols = (_repeated(length, side) for length in maps.shape[-2:])
     return ArrayResult(to_float32(maps[:, rows][..., cols]), exact)

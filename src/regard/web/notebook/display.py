@@ -30,8 +30,10 @@ def view(recording: Recording, name: str | None = None, texts: Texts | None = No
 
 
 def view_weights(weights: Weights, tokens: Tokens | None, query_tokens: Tokens | None, **options: Any) -> Viewer:
-    """A widget that shows weights as they are now, as a recording of one call."""
+    """A widget that shows weights as they are now, as a recording of one call; tokens are those that they know."""
     n, m = weights.shape[-2:]
+    if tokens is None and query_tokens is None:
+        query_tokens, tokens = weights.labels
     if query_tokens is None and n == m:
         query_tokens = tokens
     rows = max(1, weights.shape[:-2].numel())  # at most this many sequences

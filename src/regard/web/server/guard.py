@@ -6,7 +6,6 @@ A page of another site that is open in the same browser can send requests to thi
 
 from __future__ import annotations
 
-import html
 import ipaddress
 import secrets
 import socket
@@ -19,10 +18,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from regard.web.server.errors import ApiError
+from regard.web.server.refusals import refusal, reload_page
 
-URL_LIMIT = 16 * 1024
-HEADER_LIMIT = 32 * 1024
-BODY_LIMIT = 256 * 1024
+URL_LIMIT = 16 * 1024  # bytes: the state of a lesson in an address is at most a few thousand
+HEADER_LIMIT = 32 * 1024  # bytes of all headers together
+BODY_LIMIT = 256 * 1024  # bytes: a text to record is the longest body
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 HEADERS = {
     "content-security-policy": (
@@ -35,11 +35,6 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-# A browser that follows a link of another site sends no SameSite=Strict cookie, not even one that was just set. This
-# page reloads itself, and the second request counts as same-site.
-RELOAD = """<!doctype html><meta charset="utf-8"><title>regard</title>
-<meta http-equiv="refresh" content="0;url=/?{query}"><p><a href="/?{query}">regard</a></p>
-"""
 
 
 @dataclass(frozen=True)
@@ -97,14 +92,14 @@ class AccessGuard:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
-                    headers[name] = value
+                    headers.setdefault(name, value)  # a page of its own may have a stricter policy
             await send(message)
 
         try:
             login = self._check(scope)
             body = await _read_body(scope, receive) if login is None else b""
         except ApiError as error:
-            await error.response()(scope, receive, send_guarded)
+            await refusal(scope, error, self.address.url)(scope, receive, send_guarded)
         else:
             if body is None:  # the client disconnected in the middle of it
                 return
@@ -125,8 +120,7 @@ class AccessGuard:
                 return login
         if not any(self.address.accepts(token) for token in self._cookies(scope)):
             if _is_cross_site_navigation(scope):
-                reload = RELOAD.format(query=html.escape(scope["query_string"].decode("ascii", "replace")))
-                return Response(reload, 401, {"cache-control": "no-store"}, "text/html; charset=utf-8")
+                return reload_page(scope["query_string"])
             raise ApiError(401, "open the address that `regard` printed when it started: it carries the token")
         if not scope["path"].isprintable():
             raise ApiError(404, "there is nothing here")

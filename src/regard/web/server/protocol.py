@@ -1,8 +1,13 @@
-"""HTTP/1.1 with timeouts for slow clients: uvicorn alone waits for ever for a request, or for a client to read."""
+"""HTTP/1.1 that is strict about where a request ends, with timeouts for slow clients.
+
+uvicorn alone waits for ever for a request, or for a client to read; h11 alone accepts forms of a request that another
+server, in front of this one, could cut differently.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, cast
 
 import h11
@@ -14,17 +19,47 @@ from regard.web.server.guard import HEADER_LIMIT, HEADERS
 RECEIVE_SECONDS = 8.0  # for a whole request, headers and body, however it trickles
 SEND_SECONDS = 8.0  # in which a client must read at least MIN_READ_BYTES
 MIN_READ_BYTES = 64 * 1024
-MAX_CONNECTIONS = 200
+MAX_CONNECTIONS = 200  # a browser opens six to a server
+
+
+# A line that ends without a carriage return, or a header that goes on in the next line.
+LENIENT_LINES = re.compile(rb"(?<!\r)\n|\n[ \t]")
+
+
+class StrictConnection(h11.Connection):
+    """A connection of h11 that refuses requests whose end or headers two servers could read differently (RFC 9112)."""
+
+    def next_event(self) -> Any:
+        """Return the next event of h11; raise RemoteProtocolError for a request that is ambiguous."""
+        before = self.trailing_data[0] if self.their_state is h11.IDLE else b""
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            head = before[: len(before) - len(self.trailing_data[0])]
+            self._check_head(head, {name for name, _ in event.headers}, event.http_version)
+        return event
+
+    @staticmethod
+    def _check_head(head: bytes, names: set[bytes], version: bytes) -> None:
+        if b"transfer-encoding" in names and (b"content-length" in names or version < b"1.1"):
+            raise h11.RemoteProtocolError("Transfer-Encoding beside Content-Length, or in HTTP/1.0")
+        if LENIENT_LINES.search(head):
+            raise h11.RemoteProtocolError("lines that do not end in CRLF, or that are folded")
 
 
 class CountingTransport:
-    """A transport that counts the bytes written to it."""
+    """A transport that counts the bytes written to it, and drops what comes after it was closed.
+
+    An event stream may have many lines ready when the server aborts its connection: it hears of that only when it
+    waits, and asyncio logs every write until then.
+    """
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self.bytes_written: int = 0
 
     def write(self, data: bytes) -> None:
+        if self._transport.is_closing():
+            return
         self.bytes_written += len(data)
         self._transport.write(data)
 
@@ -37,6 +72,10 @@ class TimeoutProtocol(H11Protocol):
 
     request_began: float | None = None  # time at which a request began that is still incomplete
     last_read: tuple[float, int] | None = None  # (time, bytes sent by then) while a response waits to be read
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.conn: h11.Connection = StrictConnection(h11.SERVER, HEADER_LIMIT)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         self.counted: CountingTransport = CountingTransport(transport)

@@ -2495,7 +2495,7 @@ function Zi(e, [t]) {
 		exact: e.exact ?? !0
 	};
 }
-var Qi = () => new DOMException("nobody waits for this any more", "AbortError"), $i = "regard-theme", ea = class {
+var Qi = () => new DOMException("the request was cancelled", "AbortError"), $i = "regard-theme", ea = class {
 	#e = /* @__PURE__ */ L(en(ta()));
 	get chosen() {
 		return G(this.#e);
@@ -2784,6 +2784,7 @@ var Oa = 600, ka = class {
 		none: "There is no recording yet.",
 		tokensOf: (e) => `${e.toLocaleString("en")} tokens`,
 		sizeOf: (e, t) => `${e} ${e === 1 ? "layer" : "layers"} × ${t} ${t === 1 ? "head" : "heads"}`,
+		missing: (e) => e === 1 ? "1 layer that ran is not in this recording" : `${e} layers that ran are not in this recording`,
 		back: "All recordings",
 		wall: "All heads",
 		make: "Record a text",
@@ -2913,6 +2914,7 @@ var Oa = 600, ka = class {
 		none: "还没有任何录制。",
 		tokensOf: (e) => `${e.toLocaleString("en")} 个词元`,
 		sizeOf: (e, t) => `${e} 层 × ${t} 头`,
+		missing: (e) => `有 ${e} 层运行过，但不在这份录制里`,
 		back: "全部录制",
 		wall: "全部注意力头",
 		make: "录制一段文字",
@@ -14347,9 +14349,30 @@ function Xs(e, t) {
 }
 wr(["click"]);
 //#endregion
-//#region src/viewer/Thumb.svelte
-var Zs = /* @__PURE__ */ J("<span class=\"svelte-1twgwdm\"> <b class=\"svelte-1twgwdm\"> </b></span>"), Qs = /* @__PURE__ */ J("<a data-testid=\"thumb\" class=\"svelte-1twgwdm\"><span><canvas aria-hidden=\"true\" class=\"svelte-1twgwdm\"></canvas></span> <span class=\"name svelte-1twgwdm\"> </span> <span class=\"numbers svelte-1twgwdm\"></span></a>");
+//#region src/viewer/Missing.svelte
+var Zs = /* @__PURE__ */ J("<div class=\"svelte-1ylrq3q\"><dt class=\"svelte-1ylrq3q\"> </dt> <dd class=\"svelte-1ylrq3q\"> </dd></div>"), Qs = /* @__PURE__ */ J("<details data-testid=\"missing\" class=\"svelte-1ylrq3q\"><summary class=\"svelte-1ylrq3q\"><span class=\"mark svelte-1ylrq3q\" aria-hidden=\"true\"></span> </summary> <dl class=\"svelte-1ylrq3q\"></dl></details>");
 function $s(e, t) {
+	M(t, !0);
+	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = /* @__PURE__ */ F(() => new Set(t.layers.map((e) => e.layer)).size);
+	var i = Fr(), a = fn(i), o = (e) => {
+		var i = Qs(), a = z(i), o = V(z(a), 1, !0);
+		j(a);
+		var s = V(a, 2);
+		$r(s, 21, () => t.layers, (e) => e.layer + "\n" + e.reason, (e, t) => {
+			var n = Zs(), r = z(n), i = B(r, !0), a = B(V(r, 2), !0);
+			j(n), H(() => {
+				X(i, G(t).layer), X(a, G(t).reason);
+			}), Y(e, n);
+		}), j(s), j(i), H((e) => X(o, e), [() => G(n).missing(G(r))]), Y(e, i);
+	};
+	Z(a, (e) => {
+		t.layers.length && e(o);
+	}), Y(e, i), N();
+}
+//#endregion
+//#region src/viewer/Thumb.svelte
+var ec = /* @__PURE__ */ J("<span class=\"svelte-1twgwdm\"> <b class=\"svelte-1twgwdm\"> </b></span>"), tc = /* @__PURE__ */ J("<a data-testid=\"thumb\" class=\"svelte-1twgwdm\"><span><canvas aria-hidden=\"true\" class=\"svelte-1twgwdm\"></canvas></span> <span class=\"name svelte-1twgwdm\"> </span> <span class=\"numbers svelte-1twgwdm\"></span></a>");
+function nc(e, t) {
 	M(t, !0);
 	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = /* @__PURE__ */ L(null), i = /* @__PURE__ */ L(!0);
 	function a(e) {
@@ -14372,13 +14395,13 @@ function $s(e, t) {
 		name: e,
 		value: t.profile?.[e] ?? null
 	}))), c = (e, t) => e === "entropy" || e === "saturation" ? ba(t, 2) : e === "distance" ? ba(t, +((t ?? 0) < 100)) : Sa(t);
-	var l = Qs(), u = z(l);
+	var l = tc(), u = z(l);
 	let d;
 	ai(z(u), () => o), j(u);
 	var f = V(u, 2), p = B(f, !0), m = V(f, 2);
 	$r(m, 21, () => G(s), ({ name: e, value: t }) => e, (e, t) => {
 		let r = () => G(t).name, i = () => G(t).value;
-		var a = Zs(), o = z(a), s = V(o), l = B(s, !0);
+		var a = ec(), o = z(a), s = V(o), l = B(s, !0);
 		j(a), H((e) => {
 			Q(a, "title", G(n).measureHelp[r()]), X(o, `${G(n).measures[r()] ?? ""} `), Q(s, "data-value", i() ?? ""), Q(s, "data-testid", `thumb-${r() ?? ""}`), X(l, e);
 		}, [() => c(r(), i())]), Y(e, a);
@@ -14391,8 +14414,8 @@ function $s(e, t) {
 wr(["click"]);
 //#endregion
 //#region src/viewer/Wall.svelte
-var ec = /* @__PURE__ */ J("<h2 class=\"svelte-1bvi2u6\"> <span class=\"path svelte-1bvi2u6\"> </span></h2>"), tc = /* @__PURE__ */ J("<li><!></li>"), nc = /* @__PURE__ */ J("<section class=\"svelte-1bvi2u6\"><!> <ul class=\"svelte-1bvi2u6\"></ul></section>"), rc = /* @__PURE__ */ J("<div class=\"tools svelte-1bvi2u6\"><!> <div class=\"row svelte-1bvi2u6\"><button class=\"button\" type=\"button\" data-testid=\"direction\"><span aria-hidden=\"true\"> </span> </button> <label class=\"find svelte-1bvi2u6\"><span class=\"hidden-text\"> </span> <input type=\"search\" data-testid=\"find\" class=\"svelte-1bvi2u6\"/></label> <!> <!> <span class=\"note\" role=\"status\" data-testid=\"found\"> <!></span> <!></div></div> <div data-testid=\"wall\"></div>", 1);
-function ic(e, t) {
+var rc = /* @__PURE__ */ J("<h2 class=\"svelte-1bvi2u6\"> <span class=\"path svelte-1bvi2u6\"> </span></h2>"), ic = /* @__PURE__ */ J("<li><!></li>"), ac = /* @__PURE__ */ J("<section class=\"svelte-1bvi2u6\"><!> <ul class=\"svelte-1bvi2u6\"></ul></section>"), oc = /* @__PURE__ */ J("<div class=\"tools svelte-1bvi2u6\"><!> <div class=\"row svelte-1bvi2u6\"><button class=\"button\" type=\"button\" data-testid=\"direction\"><span aria-hidden=\"true\"> </span> </button> <label class=\"find svelte-1bvi2u6\"><span class=\"hidden-text\"> </span> <input type=\"search\" data-testid=\"find\" class=\"svelte-1bvi2u6\"/></label> <!> <!> <span class=\"note\" role=\"status\" data-testid=\"found\"> <!></span> <!></div></div> <div data-testid=\"wall\"></div>", 1);
+function sc(e, t) {
 	M(t, !0);
 	let n = $(t, "view", 7), r = /* @__PURE__ */ L(void 0), i = /* @__PURE__ */ F(() => Ki.of(Aa)), a = [
 		"layer",
@@ -14426,7 +14449,7 @@ function ic(e, t) {
 	function p(e) {
 		e !== n().now.sort && (n().now.up = e === "layer" || e === "entropy"), n().now.sort = e;
 	}
-	var m = rc(), h = fn(m), g = z(h), _ = () => n().now.sort, v = p;
+	var m = oc(), h = fn(m), g = z(h), _ = () => n().now.sort, v = p;
 	{
 		let e = /* @__PURE__ */ F(() => G(o).map((e) => ({
 			value: e,
@@ -14520,8 +14543,8 @@ function ic(e, t) {
 	}), j(y), j(h);
 	var ue = V(h, 2);
 	$r(ue, 21, () => G(f), (e) => e.name, (e, r) => {
-		var a = nc(), o = z(a), s = (e) => {
-			var t = ec(), n = z(t), a = B(V(n), !0);
+		var a = ac(), o = z(a), s = (e) => {
+			var t = rc(), n = z(t), a = B(V(n), !0);
 			j(t), H((e) => {
 				X(n, `${e ?? ""} `), X(a, G(r).name);
 			}, [() => G(i).layer(G(r).layer)]), Y(e, t);
@@ -14531,7 +14554,7 @@ function ic(e, t) {
 		});
 		var c = V(o, 2);
 		$r(c, 21, () => G(r).heads, (e) => da(e), (e, r) => {
-			var i = tc();
+			var i = ic();
 			Jr(z(i), () => n().now.batch, (e) => {
 				{
 					let i = /* @__PURE__ */ F(() => t.opened.profiles.get(da(G(r)))), a = /* @__PURE__ */ F(() => n().linkTo({
@@ -14543,7 +14566,7 @@ function ic(e, t) {
 						cell: [-1, -1],
 						token: -1
 					}));
-					$s(e, {
+					nc(e, {
 						get opened() {
 							return t.opened;
 						},
@@ -14585,8 +14608,8 @@ function ic(e, t) {
 wr(["click"]);
 //#endregion
 //#region src/viewer/RecordingView.svelte
-var ac = /* @__PURE__ */ J("<a data-testid=\"to-wall\" class=\"svelte-10o4v70\"> </a>"), oc = /* @__PURE__ */ J("<a data-testid=\"to-shelf\" class=\"svelte-10o4v70\"> </a>"), sc = /* @__PURE__ */ J("<h1 class=\"svelte-10o4v70\"> </h1> <p class=\"note\"> </p> <!>", 1), cc = /* @__PURE__ */ J("<p class=\"note\"> </p>"), lc = /* @__PURE__ */ J("<article data-testid=\"viewer\" class=\"svelte-10o4v70\"><nav class=\"svelte-10o4v70\"><!></nav> <!> <!></article>");
-function uc(e, t) {
+var cc = /* @__PURE__ */ J("<a data-testid=\"to-wall\" class=\"svelte-10o4v70\"> </a>"), lc = /* @__PURE__ */ J("<a data-testid=\"to-shelf\" class=\"svelte-10o4v70\"> </a>"), uc = /* @__PURE__ */ J("<!> <!>", 1), dc = /* @__PURE__ */ J("<h1 class=\"svelte-10o4v70\"> </h1> <p class=\"note\"> </p> <!> <!>", 1), fc = /* @__PURE__ */ J("<p class=\"note\"> </p>"), pc = /* @__PURE__ */ J("<article data-testid=\"viewer\" class=\"svelte-10o4v70\"><nav class=\"svelte-10o4v70\"><!></nav> <!> <!></article>");
+function mc(e, t) {
 	M(t, !0);
 	let n = /* @__PURE__ */ F(() => Ki.of(Aa)), r = K(() => new ka(t.source, t.id));
 	wn(() => () => r.close()), wn(() => t.view.follow());
@@ -14620,13 +14643,13 @@ function uc(e, t) {
 	wn(() => {
 		G(p) && G(m) && G(m).getBoundingClientRect().top < 0 && G(m).scrollIntoView({ block: "start" });
 	});
-	var h = lc(), g = z(h), _ = z(g), v = (e) => {
-		var i = ac(), a = B(i);
+	var h = pc(), g = z(h), _ = z(g), v = (e) => {
+		var i = cc(), a = B(i);
 		H((e) => {
 			Q(i, "href", e), X(a, `← ${r.meta?.name ?? ""} · ${G(n).wall ?? ""}`);
 		}, [() => t.view.linkTo(d)]), q("click", i, f), Y(e, i);
 	}, y = (e) => {
-		var r = oc(), i = B(r);
+		var r = lc(), i = B(r);
 		H(() => {
 			Q(r, "href", t.back), X(i, `← ${G(n).back ?? ""}`);
 		}), Y(e, r);
@@ -14646,8 +14669,15 @@ function uc(e, t) {
 		r.failure && e(x);
 	});
 	var S = V(b, 2), ee = (e) => {
-		var o = Fr(), u = fn(o), d = (e) => {
-			Xs(e, {
+		var o = Fr(), d = fn(o), f = (e) => {
+			var n = uc(), a = fn(n), o = (e) => {
+				$s(e, { get layers() {
+					return r.meta.missing;
+				} });
+			};
+			Z(a, (e) => {
+				G(u) && e(o);
+			}), Xs(V(a, 2), {
 				get opened() {
 					return r;
 				},
@@ -14660,10 +14690,12 @@ function uc(e, t) {
 				get heads() {
 					return G(l);
 				}
-			});
-		}, f = (e) => {
-			var o = sc(), l = fn(o), u = B(l, !0), d = V(l, 2), f = B(d, !0);
-			ic(V(d, 2), {
+			}), Y(e, n);
+		}, m = (e) => {
+			var o = dc(), l = fn(o), u = B(l, !0), d = V(l, 2), f = B(d, !0), p = V(d, 2);
+			$s(p, { get layers() {
+				return r.meta.missing;
+			} }), sc(V(p, 2), {
 				get opened() {
 					return r;
 				},
@@ -14690,11 +14722,11 @@ function uc(e, t) {
 				G(n).tokensOf(Math.max(0, ...r.meta.entries.map((e) => e.shape[3])))
 			].filter(Boolean).join(" · ")]), Y(e, o);
 		};
-		Z(u, (e) => {
-			G(p) ? e(d) : e(f, -1);
+		Z(d, (e) => {
+			G(p) ? e(f) : e(m, -1);
 		}), Y(e, o);
 	}, C = (e) => {
-		var t = cc(), r = B(t, !0);
+		var t = fc(), r = B(t, !0);
 		H(() => X(r, G(n).loading)), Y(e, t);
 	};
 	Z(S, (e) => {
@@ -14706,29 +14738,29 @@ function uc(e, t) {
 wr(["click"]);
 //#endregion
 //#region src/lib/address.ts
-function dc(e, t) {
-	return Object.entries(e).filter(([e, n]) => JSON.stringify(n) !== JSON.stringify(t[e])).map(([e, n]) => `${yc(e)}=${yc(pc(n, t[e]))}`).join("&");
+function hc(e, t) {
+	return Object.entries(e).filter(([e, n]) => JSON.stringify(n) !== JSON.stringify(t[e])).map(([e, n]) => `${Cc(e)}=${Cc(_c(n, t[e]))}`).join("&");
 }
-function fc(e, t) {
+function gc(e, t) {
 	let n = structuredClone(t);
 	for (let r of e.split("&")) {
-		let e = r.indexOf("="), i = xc(r.slice(0, e));
+		let e = r.indexOf("="), i = Tc(r.slice(0, e));
 		if (e < 1 || !Object.hasOwn(t, i)) continue;
-		let a = mc(xc(r.slice(e + 1)), t[i]);
+		let a = vc(Tc(r.slice(e + 1)), t[i]);
 		a !== void 0 && (n[i] = a);
 	}
 	return n;
 }
-function pc(e, t) {
-	return _c(t) && _c(e) ? e.join(",") : vc(t) && vc(e) ? e.map((e) => e.join(",")).join(";") : typeof t == "object" || typeof e == "object" ? JSON.stringify(e) : String(e);
+function _c(e, t) {
+	return xc(t) && xc(e) ? e.join(",") : Sc(t) && Sc(e) ? e.map((e) => e.join(",")).join(";") : typeof t == "object" || typeof e == "object" ? JSON.stringify(e) : String(e);
 }
-function mc(e, t) {
+function vc(e, t) {
 	if (typeof t == "string") return e;
-	if (typeof t == "number") return hc(e);
+	if (typeof t == "number") return yc(e);
 	if (typeof t == "boolean") return e === "true" || e !== "false" && void 0;
-	if (_c(t)) return gc(e);
-	if (vc(t)) {
-		let t = e.split(";").map(gc);
+	if (xc(t)) return bc(e);
+	if (Sc(t)) {
+		let t = e.split(";").map(bc);
 		return t.includes(void 0) ? void 0 : t;
 	}
 	try {
@@ -14737,24 +14769,24 @@ function mc(e, t) {
 		return;
 	}
 }
-function hc(e) {
+function yc(e) {
 	let t = Number(e);
 	return e.trim() !== "" && Number.isFinite(t) ? t : void 0;
 }
-function gc(e) {
-	let t = e.split(",").map(hc);
+function bc(e) {
+	let t = e.split(",").map(yc);
 	return t.every((e) => e !== void 0) ? t : void 0;
 }
-function _c(e) {
+function xc(e) {
 	return Array.isArray(e) && e.length > 0 && e.every((e) => typeof e == "number");
 }
-function vc(e) {
-	return Array.isArray(e) && e.length > 0 && e.every(_c);
+function Sc(e) {
+	return Array.isArray(e) && e.length > 0 && e.every(xc);
 }
-function yc(e) {
-	return encodeURIComponent(e).replace(/%(2C|3B|3A|5B|5D|20)/g, (e) => bc[e]);
+function Cc(e) {
+	return encodeURIComponent(e).replace(/%(2C|3B|3A|5B|5D|20)/g, (e) => wc[e]);
 }
-var bc = {
+var wc = {
 	"%2C": ",",
 	"%3B": ";",
 	"%3A": ":",
@@ -14762,7 +14794,7 @@ var bc = {
 	"%5D": "]",
 	"%20": "+"
 };
-function xc(e) {
+function Tc(e) {
 	try {
 		return decodeURIComponent(e.replaceAll("+", " "));
 	} catch {
@@ -14771,7 +14803,7 @@ function xc(e) {
 }
 //#endregion
 //#region src/viewer/view.svelte.ts
-var Sc = {
+var Ec = {
 	entry: -1,
 	head: 0,
 	batch: 0,
@@ -14791,9 +14823,9 @@ var Sc = {
 	sort: "layer",
 	up: !0,
 	find: ""
-}, Cc = 200, wc = class {
+}, Dc = 200, Oc = class {
 	keep;
-	#e = /* @__PURE__ */ L(en({ ...Sc }));
+	#e = /* @__PURE__ */ L(en({ ...Ec }));
 	get now() {
 		return G(this.#e);
 	}
@@ -14805,29 +14837,29 @@ var Sc = {
 		this.keep = e, this.read();
 	}
 	get query() {
-		return dc(Ye(this.now), Sc);
+		return hc(Ye(this.now), Ec);
 	}
 	get link() {
 		return this.keep.link(this.query);
 	}
 	linkTo(e) {
-		return this.keep.link(dc({
+		return this.keep.link(hc({
 			...Ye(this.now),
 			...e
-		}, Sc)) ?? "#";
+		}, Ec)) ?? "#";
 	}
 	read() {
-		Object.assign(this.now, Tc(fc(this.keep.read(), Sc)));
+		Object.assign(this.now, kc(gc(this.keep.read(), Ec)));
 	}
 	follow() {
 		let e = this.query;
-		return this.#t = setTimeout(() => this.keep.write(e), Cc), () => clearTimeout(this.#t);
+		return this.#t = setTimeout(() => this.keep.write(e), Dc), () => clearTimeout(this.#t);
 	}
 	open(e) {
 		Object.assign(this.now, e);
 	}
 };
-function Tc(e) {
+function kc(e) {
 	let t = (e, t, n) => t.includes(e) ? e : n, n = (e) => Math.max(-1, Math.round(e));
 	return {
 		...e,
@@ -14850,9 +14882,9 @@ function Tc(e) {
 }
 //#endregion
 //#region src/widget/Widget.svelte
-function Ec(e, t) {
+function Ac(e, t) {
 	M(t, !0);
-	let n = K(() => String(t.model.get("recording"))), r = new wc({
+	let n = K(() => String(t.model.get("recording"))), r = new Oc({
 		read: () => String(t.model.get("state") ?? ""),
 		write: (e) => {
 			e !== t.model.get("state") && (t.model.set("state", e), t.model.save_changes());
@@ -14864,7 +14896,7 @@ function Ec(e, t) {
 			t.model.get("state") !== r.query && r.read();
 		};
 		return t.model.on("change:state", e), () => t.model.off("change:state", e);
-	}), uc(e, {
+	}), mc(e, {
 		get source() {
 			return t.source;
 		},
@@ -14879,12 +14911,12 @@ function Ec(e, t) {
 }
 //#endregion
 //#region src/widget/widget.ts
-function Dc({ model: e, el: t }) {
+function jc({ model: e, el: t }) {
 	let n = e.get("language");
 	(n === "en" || n === "zh") && (Ki.now = n);
 	let r = Yi(e), i = document.createElement("div");
 	i.className = "regard-viewer", i.lang = Ki.html, t.append(i);
-	let a = ra(i), o = Vr(Ec, {
+	let a = ra(i), o = Vr(Ac, {
 		target: i,
 		props: {
 			source: r,
@@ -14895,6 +14927,6 @@ function Dc({ model: e, el: t }) {
 		a(), r.close(), Gr(o);
 	};
 }
-var Oc = { render: Dc };
+var Mc = { render: jc };
 //#endregion
-export { Oc as default };
+export { Mc as default };
