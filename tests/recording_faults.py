@@ -23,7 +23,8 @@ from regard.recording._reader import Reader
 from regard.recording._writer import Writer, replacing
 
 SIZES = (0, 1, 63, 64, 1000, form.PIECE, 3 * form.PIECE + 5)
-LATEST = 0.02  # seconds after which a writer is killed at the latest
+GROUPS = 8  # that a writer writes, if it is not killed before
+LATEST = 0.003  # seconds after an acknowledgement in which a writer is killed: a group takes about as long
 MEGABYTE = 1 << 20
 
 
@@ -56,12 +57,14 @@ def forked(work):
         os._exit(0)
 
 
-def killed(child, pipe, after):
-    """Let it run, kill it at an instant of no meaning to it, and count what it acknowledged."""
+def killed(child, pipe, count, after):
+    """Let it acknowledge so much, kill it at an instant of no meaning to it, and count what it acknowledged."""
+    acknowledged = 0
+    while acknowledged < count:
+        acknowledged += len(os.read(pipe, 1))
     time.sleep(after)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    acknowledged = 0
     while chunk := os.read(pipe, 4096):
         acknowledged += len(chunk)
     os.close(pipe)
@@ -74,7 +77,7 @@ def kills(folder, trials, seed):
     counted = {"trials": trials, "acknowledged": 0, "shown": 0, "cut": 0}
     for trial in range(trials):
         path = folder / f"{trial}.regard"
-        ready = [group(seed + trial, index) for index in range(8)]
+        ready = [group(seed + trial, index) for index in range(GROUPS)]
 
         def work(tell, path=path, ready=ready):
             writer = Writer(path)
@@ -83,7 +86,7 @@ def kills(folder, trials, seed):
                 tell()
             writer.close()
 
-        acknowledged = killed(*forked(work), chance.random() * LATEST)
+        acknowledged = killed(*forked(work), chance.randrange(GROUPS + 1), chance.random() * LATEST)
         if not path.exists() or path.stat().st_size < form.FILE_HEAD.size:
             assert acknowledged == 0, "an acknowledged file is gone"
             continue
@@ -114,13 +117,15 @@ def replaced(folder, trials, seed):
 
     write(0)
     for _ in range(trials):
-        killed(*forked(work), chance.random() * LATEST)
+        killed(*forked(work), chance.randrange(3), chance.random() * LATEST)
         reader = Reader(path)
         assert reader.closed and reader.damage(every_byte=True) == []
         found = reader.group(0)
         assert (reader.array(found.arrays["a"]) == found.meta["version"] % 251).all()
         versions.add(found.meta["version"])
-    return {"trials": trials, "versions": len(versions)}
+    write(0)
+    left = [beside.name for beside in folder.iterdir()]
+    return {"trials": trials, "versions": len(versions), "left": left}
 
 
 def watched(folder, count, seed):

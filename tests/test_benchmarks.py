@@ -14,6 +14,7 @@ from benchmarks.machine import Limits
 from benchmarks.records import DISAGREES, ERROR, PASS, REPORTED, SHORT, UNFINISHED, Settings
 from benchmarks.tasks import make_tensors, maker, pairs_causal, pairs_window
 
+BEGIN, END = report.region("benchmark")
 LIMITS = {threads: Limits(matrix_gflops=100.0, copy_gb_per_second=10.0, exp_per_ns=1.0) for threads in (1, 2)}
 SETTINGS = Settings(rounds=3, memory=False)
 PAGES = ("README.md", "README.zh.md", "docs/en/benchmarks.md", "docs/zh/benchmarks.md")
@@ -67,7 +68,7 @@ class TestRace:
         assert timing.peer in timing.pilots
         assert timing.pilots.keys() == {"one", "other"}
 
-    def test_the_order_alternates(self):
+    def test_ours_and_theirs_alternate_who_goes_first(self):
         assert [first for first, _ in orders(4)] == ["theirs", "ours", "theirs", "ours"]
 
     def test_a_peer_that_did_a_share_of_the_work_is_charged_for_all_of_it(self, line):
@@ -139,7 +140,7 @@ class TestGoals:
         with pytest.raises(ValueError, match="a goal reads"):
             Goal.parse(text)
 
-    def test_verdicts(self, line):
+    def test_a_verdict_follows_from_goals_and_measurements(self, line):
         metrics = {"time_ratio": Spread.of([2.0, 1.0, 3.0])}
         judge = lambda goals, apart=0.0: records.verdict(replace(line, goals=goals), metrics, apart)  # noqa: E731
         assert judge(("time_ratio <= 2",)) == PASS
@@ -166,7 +167,7 @@ class TestGoals:
 
 
 class TestRecords:
-    def test_the_file_holds_everything(self, document, tmp_path):
+    def test_a_result_file_holds_versions_machine_limits_and_lines(self, document, tmp_path):
         stored = json.loads(records.write(document, tmp_path).read_text())
         assert stored.keys() == {"group", "date", "quick", "versions", "machine", "limits", "lines"}
         assert stored["versions"].keys() == {"python", "regard", "torch", "numpy"}
@@ -222,7 +223,7 @@ class TestMemory:
 
 class TestReport:
     def test_filling_a_region_is_idempotent_and_keeps_the_rest(self, document):
-        text = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
+        text = f"before\n{BEGIN}\nold\n{END}\nafter\n"
         table = report.summary([document], "en")
         once = report.fill(text, table)
         assert report.fill(once, table) == once
@@ -232,13 +233,13 @@ class TestReport:
 
     def test_a_text_without_the_region_is_refused(self):
         with pytest.raises(ValueError, match="benchmark:begin"):
-            report.fill(f"{report.END} {report.BEGIN}", "table")
+            report.fill(f"{END} {BEGIN}", "table")
 
     def test_readmes_and_pages_are_filled_in_their_language(self, document, tmp_path, monkeypatch):
         monkeypatch.setattr(report, "HIGHLIGHTS", ("trivial/",))
         for name in PAGES:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(f"{report.BEGIN}{report.END}", encoding="utf-8")
+            (tmp_path / name).write_text(f"{BEGIN}{END}", encoding="utf-8")
         written = report.fill_pages(tmp_path, [document])
         english, chinese, english_page, chinese_page = (path.read_text(encoding="utf-8") for path in written)
         assert "| work | against | measured |" in english

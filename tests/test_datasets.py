@@ -44,7 +44,7 @@ def test_sine_refuses_no_points():
         datasets.sine(n=0)
 
 
-def test_desk_is_told_in_two_languages():
+def test_desk_has_texts_in_two_languages():
     desk = datasets.desk()
     assert len(desk.names) == len(desk.names_zh) == len(desk.keys) == len(desk.values) == 5
     assert len(desk.features) == len(desk.features_zh) == desk.keys.shape[1] == desk.query.shape[1]

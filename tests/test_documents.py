@@ -72,7 +72,7 @@ def test_both_languages_have_one_structure(path):
 
 
 @pytest.mark.parametrize("path", [*ENGLISH, *CHINESE, *OTHERS], ids=name_of)
-def test_links_lead_somewhere(path):
+def test_links_point_to_existing_files(path):
     local = [link.split("#")[0] for link in documents.links(read(path)) if "://" not in link]
     assert [link for link in local if link and not (path.parent / link).exists()] == []
 

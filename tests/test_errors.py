@@ -157,7 +157,23 @@ MASKS = [
     ),
     Refused("bare boolean", lambda: attend(mask=t(5, 7, dtype=torch.bool)), Mask, TypeError, "allow", "hide"),
     Refused("bare float", lambda: attend(mask=t(5, 7)), Mask, TypeError, "allow", "hide", "bias"),
-    Refused("a string", lambda: attend(mask="causal"), Mask, TypeError, "regard.masks", "causal"),
+    Refused(
+        "a mask by name",
+        lambda: attend(mask="causal"),
+        Mask,
+        TypeError,
+        "mask is an object of regard.masks, not the text 'causal': write mask=masks.causal()",
+    ),
+    Refused(
+        "a mask by name in Weights", lambda: rg.Weights(t(5, 4), t(7, 4), mask="causal"), Mask, TypeError, "causal()"
+    ),
+    Refused(
+        "a mask that needs sizes", lambda: attend(mask="Window"), Mask, TypeError, "mask=masks.window(left, right)"
+    ),
+    Refused("a mask that is not called", lambda: attend(mask=masks.causal), Mask, TypeError, "mask=masks.causal()"),
+    Refused(
+        "an unknown mask", lambda: attend(mask="diagonal"), Mask, TypeError, "'diagonal': there are allow, causal,"
+    ),
     Refused(
         "bare boolean in Weights",
         lambda: rg.Weights(t(5, 4), t(7, 4), mask=t(5, 7) == 0),
@@ -428,7 +444,7 @@ ALL = {
 
 
 @pytest.mark.parametrize("name", list(ALL))
-def test_refused_in_words(name: str) -> None:
+def test_bad_input_is_refused_with_the_named_words(name: str) -> None:
     case = ALL[name]
     with pytest.raises(case.error) as caught:
         case.call()

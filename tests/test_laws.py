@@ -193,7 +193,7 @@ def test_questions_agree_across_plans(p: Problem, question: str, plan: str, budg
 
 
 @given(problems(normaliser=DISTRIBUTIONS), plans)
-def test_entropy_and_saturation(p: Problem, plan: str) -> None:
+def test_entropy_and_saturation_equal_the_reference(p: Problem, plan: str) -> None:
     weights = weights_by(p, plan)
     dense = p.answer().weights
     close(weights.entropy(), reference.entropy(dense), atol=1e-8)
@@ -202,7 +202,7 @@ def test_entropy_and_saturation(p: Problem, plan: str) -> None:
 
 
 @given(problems(normaliser=tuple(NORMALISERS)), plans)
-def test_received_and_empty_rows(p: Problem, plan: str) -> None:
+def test_received_and_empty_rows_equal_the_reference(p: Problem, plan: str) -> None:
     weights = weights_by(p, plan)
     answer = p.answer()
     close(weights.received(), reference.received(answer.weights), atol=1e-8)
@@ -210,21 +210,21 @@ def test_received_and_empty_rows(p: Problem, plan: str) -> None:
 
 
 @given(problems(score=smooth_scores), plans)
-def test_logsumexp(p: Problem, plan: str) -> None:
+def test_logsumexp_equals_the_reference(p: Problem, plan: str) -> None:
     weights = weights_by(p, plan)
     answer = p.answer()
     close(weights.logsumexp(), reference.logsumexp(answer.scores, answer.visible))
 
 
 @given(problems(normaliser=DISTRIBUTIONS), plans, st.booleans())
-def test_distance(p: Problem, plan: str, own: bool) -> None:
+def test_distance_equals_the_reference(p: Problem, plan: str, own: bool) -> None:
     weights = weights_by(p, plan)
     where = positions(p) if own or p.sizes.n != p.sizes.m else None
     close(weights.distance(where), reference.distance(p.answer().weights, where), atol=1e-7)
 
 
 @given(problems(normaliser=tuple(NORMALISERS)), plans, st.integers(0, 1), st.integers(0, 2**31))
-def test_mass_of_groups(p: Problem, plan: str, lead: int, seed: int) -> None:
+def test_mass_of_groups_equals_the_reference(p: Problem, plan: str, lead: int, seed: int) -> None:
     weights = weights_by(p, plan)
     ids = torch.randint(-1, 4, (*p.sizes.lead[:lead], p.sizes.m), generator=seeded(seed))
     ids[..., 0] = 3
@@ -232,7 +232,7 @@ def test_mass_of_groups(p: Problem, plan: str, lead: int, seed: int) -> None:
 
 
 @given(problems(normaliser=DISTRIBUTIONS), plans, st.integers(1, 25))
-def test_top(p: Problem, plan: str, k: int) -> None:
+def test_top_holds_the_largest_weights(p: Problem, plan: str, k: int) -> None:
     weights = weights_by(p, plan)
     answer, top = p.answer(), weights.top(k)
     seen = (answer.visible & (answer.scores > -torch.inf)).sum(-1, keepdim=True)
@@ -260,13 +260,13 @@ def test_the_key_that_hard_attention_picks_is_on_top_of_its_equals(m: int, k: in
 
 
 @given(problems(normaliser=tuple(NORMALISERS)), plans, st.integers(1, 30), st.sampled_from(["mean", "max", "sum"]))
-def test_heatmap(p: Problem, plan: str, bins: int, pool: str) -> None:
+def test_heatmap_equals_the_reference(p: Problem, plan: str, bins: int, pool: str) -> None:
     weights = weights_by(p, plan)
     close(weights.heatmap(bins, pool=pool), reference.heatmap(p.answer().weights, bins, pool), atol=1e-8)
 
 
 @given(problems(score=["dot", "gaussian"]))
-def test_heatmap_is_256_means_unless_told(p: Problem) -> None:
+def test_heatmap_has_256_mean_bins_by_default(p: Problem) -> None:
     close(p.weights().heatmap(), reference.heatmap(p.answer().weights, 256, "mean"), atol=1e-8)
 
 
@@ -274,7 +274,7 @@ def test_heatmap_is_256_means_unless_told(p: Problem) -> None:
 
 
 @given(problems(normaliser=tuple(NORMALISERS)), plans, st.integers(1, 5))
-def test_transposed_times_anything(p: Problem, plan: str, columns: int) -> None:
+def test_transposed_product_equals_the_dense_one(p: Problem, plan: str, columns: int) -> None:
     weights = weights_by(p, plan)
     x = normal(seeded(4), *p.sizes.lead, p.sizes.n, columns)
     assert weights.mT.shape == (*p.sizes.lead, p.sizes.m, p.sizes.n)

@@ -97,7 +97,7 @@ def test_new_terms_join_those_of_the_package(new):
 
 
 @pytest.mark.parametrize("plan", EXECUTORS)
-def test_every_question(new, plan):
+def test_new_terms_answer_every_question(new, plan):
     q, k, _ = inputs()
     weights = rg.Weights(q, k, **terms(new, slopes()), plan=plan, budget=1 << 12)
     dense = formula(q, k, slopes())
@@ -119,7 +119,7 @@ def test_every_question(new, plan):
     torch.testing.assert_close(weights.snapshot().dense(), dense)
 
 
-def test_a_plot(new):
+def test_new_terms_can_be_drawn(new):
     import matplotlib as mpl
 
     mpl.use("agg")

@@ -1,8 +1,11 @@
 """House rules: who imports whom, what is exported and typed, what an import costs, what must not be written down."""
 
 import ast
+import importlib
+import inspect
 import json
 import os
+import pkgutil
 import re
 import shutil
 import subprocess
@@ -15,6 +18,7 @@ import pytest
 from layout import complaints, drawn, imports, longest_chain, shown, stale
 
 import regard
+from regard import engine
 from regard.errors import MissingExtraError
 
 ROOT = Path(__file__).parent.parent
@@ -198,6 +202,36 @@ def test_what_does_not_need_torch_does_not_import_it(code):
     assert run.returncode == 0, run.stderr
 
 
+FIRST_CALLS = {
+    "attend": "w = regard.attend(q, q[:, :1], q[:, :1]).weights; w.entropy(); w[0, torch.tensor([1, 2])]",
+    "bias": "regard.attend(q, q, q, score=dot() + bias(torch.randn(5, 5)))",
+    "additive": "regard.attend(q, q, q, score=additive(w, w, w[:, 0]))",
+    "fit and predict": "NadarayaWatson().fit(x, (x + noise)[:, 0]).predict(x[:7])",
+}
+
+
+NOT_NEEDED = "{'sympy', 'torch.fx.experimental.symbolic_shapes', 'torch._dynamo', 'sklearn.metrics'}"
+
+
+@pytest.mark.parametrize("call", FIRST_CALLS)
+def test_a_first_call_imports_nothing_that_it_does_not_need(call):
+    """Symbolic algebra, torch's compiler and metrics each take longer to import than such a call takes."""
+    code = (
+        "import sys, numpy, torch, sklearn\n"
+        "before = set(sys.modules)\n"
+        "import regard\n"
+        "from regard.regression import NadarayaWatson\n"
+        "from regard.scores import additive, bias, dot\n"
+        "q, w = torch.randn(2, 3, 5, 7), torch.randn(2, 7)\n"
+        "x, noise = numpy.random.default_rng(0).normal(size=(2, 1500, 1))\n"
+        f"{FIRST_CALLS[call]}\n"
+        f"late = {NOT_NEEDED} & (set(sys.modules) - before)\n"
+        "assert not late, late"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+
+
 def test_the_command_without_its_extra_names_it(monkeypatch):
     from regard import cli
 
@@ -233,6 +267,30 @@ def _written_files():
     return [path for name in listed.stdout.split("\0") if name and (path := ROOT / name).is_file()]
 
 
+def made(target: str, environment: Path) -> str:
+    """What `make` would do for a target, as it says itself; nothing is run."""
+    options = ["--dry-run", "--no-print-directory", f"VENV={environment}", "NODE=", f"--directory={ROOT}"]
+    return subprocess.run(["make", *options, target], capture_output=True, text=True, check=True).stdout  # noqa: S607
+
+
+def test_the_lab_is_set_up_without_tools_for_development(tmp_path):
+    lab, test = made("lab", tmp_path / "venv"), made("test", tmp_path / "venv")
+    assert ".[lab]" in lab and ".[dev]" not in lab
+    assert ".[lab]" in test and ".[dev]" in test
+    assert re.search(r"Setting up .* for the lab: about \d+ MB to download, [\d.]+ GB on the disk", lab)
+
+
+def test_nothing_is_installed_twice(tmp_path):
+    for stamp in (".lab-ready", ".ready", ".fonts", ".chromium"):  # as `make test` leaves them
+        (tmp_path / stamp).touch()
+        later = (ROOT / "pyproject.toml").stat().st_mtime + 1e6
+        os.utime(tmp_path / stamp, (later, later))
+    assert "pip" not in made("lab", tmp_path) + made("test", tmp_path)
+    (tmp_path / ".ready").unlink()  # as `make lab` leaves it
+    assert "pip" not in made("lab", tmp_path)
+    assert made("test", tmp_path).count("pip install") == 1
+
+
 def test_no_file_names_a_machine_or_a_package_host():
     found = []
     for path in _written_files():
@@ -246,7 +304,7 @@ def test_no_file_names_a_machine_or_a_package_host():
     assert found == []
 
 
-UNREADABLE_ALONE = re.compile(r"(The same\b|Of |Whether they\b|What (is|was|of|it|they)\b)")
+UNREADABLE_ALONE = re.compile(r"(The same\b|Of |Whether they\b|What\b|By how\b)")
 
 
 def test_every_docstring_can_be_read_alone():
@@ -258,6 +316,37 @@ def test_every_docstring_can_be_read_alone():
             if UNREADABLE_ALONE.match(opening):
                 riddles.append(f"{path.relative_to(PACKAGE)}: {opening.splitlines()[0]}")
     assert riddles == []
+
+
+def _without_docstring(named, hidden="_"):
+    """Names of functions, classes, methods and properties without a docstring; an override has that of its base."""
+    for name, value in named.items():
+        if callable(value) and not inspect.getdoc(value):
+            yield name
+        for method, defined in vars(value).items() if inspect.isclass(value) else ():
+            is_function = isinstance(defined, property | classmethod | staticmethod) or inspect.isfunction(defined)
+            if is_function and not method.startswith(hidden) and not inspect.getdoc(getattr(value, method)):
+                yield f"{name}.{method}"
+
+
+def test_every_engine_function_has_a_docstring():
+    modules = [importlib.import_module(one.name) for one in pkgutil.walk_packages(engine.__path__, "regard.engine.")]
+    assert len(modules) > 15
+    named = {
+        f"{module.__name__}.{name}": value
+        for module in modules
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", None) == module.__name__ and name != "_"  # torch's hooks have no name
+    }
+    assert list(_without_docstring(named, hidden="__")) == []
+
+
+def test_every_public_function_has_a_docstring():
+    packages = [value for name in regard.__all__ if inspect.ismodule(value := getattr(regard, name))]
+    named = {f"regard.{name}": getattr(regard, name) for name in regard.__all__}
+    named |= {f"{p.__name__}.{name}": getattr(p, name) for p in packages for name in getattr(p, "__all__", ())}
+    assert len(named) > 100
+    assert list(_without_docstring(named)) == []
 
 
 def test_every_public_symbol_has_a_type(tmp_path):

@@ -61,7 +61,7 @@ def test_two_batches_of_eight_heads(plan: str) -> None:
     torch.testing.assert_close(output, torch.softmax(q @ k.mT / 8, -1) @ v, atol=1e-5, rtol=0)
 
 
-def test_the_answer_has_names() -> None:
+def test_the_result_of_attend_has_named_fields() -> None:
     x = torch.randn(5, 3)
     answer = rg.attend(x, x, x)
     assert answer._fields == ("output", "weights")

@@ -182,7 +182,30 @@ class Hostile:
         yield Case("http: two lengths", self.request(*known, *two, body=b"abcd"), 400)
         yield Case("http: gzip", self.request(*known, ("Transfer-Encoding", "gzip")), 400)
         pieces = ("Transfer-Encoding", "chunked")
-        yield Case("http: bad piece", self.request(*known, pieces, body=b"zz\r\nabc\r\n0\r\n\r\n"), 400)
+        bodies = {
+            "bad piece": b"zz\r\nabc\r\n0\r\n\r\n",
+            "signed piece": b"+0\r\n\r\n",
+            "hexadecimal piece": b"0x0\r\n\r\n",
+            "piece without CR": b"0\n\r\n\r\n",
+            "endless piece": b"f" * 40 + b"\r\n",
+            "trailer that is no header": b"0\r\nnonsense\r\n\r\n",
+        }
+        for name, body in bodies.items():
+            yield Case(f"http: {name}", self.request(*known, pieces, body=body), 400)
+        both = (pieces, ("Content-Length", "5"))
+        yield Case("http: length and pieces", self.request(*known, *both, body=b"0\r\n\r\n"), 400)
+        yield Case("http: pieces and length", self.request(*known, *both[::-1], body=b"0\r\n\r\n"), 400)
+        yield Case("http: pieces twice", self.request(*known, pieces, pieces, body=b"0\r\n\r\n"), 400)
+        for odd in ("chunked, chunked", "gzip, chunked", "xchunked", "chunked;a=b", '"chunked"'):
+            yield Case(f"http: pieces as {odd}", self.request(*known, ("Transfer-Encoding", odd)), 400)
+        old = self.request(*known, pieces, body=b"0\r\n\r\n", version="HTTP/1.0")
+        yield Case("http: pieces in HTTP/1.0", old, 400)
+        folded = self.request(*known, ("X-Odd", "a\r\n b"))
+        yield Case("http: folded line", folded, 400)
+        yield Case("http: folded length", self.request(*known, ("Content-Length", "\r\n 5"), body=b"abcde"), 400)
+        yield Case("http: lines without CR", self.request(*known).replace(b"\r\n", b"\n"), 400)
+        yield Case("http: one line without CR", self.request(*known, ("X-Odd", "a\nX-Two: b")), 400)
+        yield Case("http: CR alone", self.request(*known, ("X-Odd", "a\rX-Two: b")), 400)
         yield Case("http: version", self.request(*known, version="HTTP/9.9"), 505)
         yield Case("http: no version", self.request(*known, version=""), 400)
         yield Case("http: NUL", self.request(*known, ("X-Odd", "a\0b")), 400)

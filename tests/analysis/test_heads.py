@@ -5,13 +5,14 @@ import warnings
 
 import numpy as np
 import pytest
+import tiny_folder
 import torch
 from matplotlib.figure import Figure
 from torch import nn
 
 import regard as rg
 from regard import analysis, masks, normalisers, plot
-from regard.errors import ChoiceError, ShapeError
+from regard.errors import ChoiceError, DtypeError, IncompleteRecordingWarning, ShapeError
 from regard.nn import HardAttention
 from regard.plot import _fonts
 
@@ -137,7 +138,7 @@ def test_a_query_with_one_key_has_no_choice_and_no_vote():
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("padded", [True, False])
-def test_each_head_is_told_for_what_it_is(training, padded):
+def test_sharp_heads_are_saturated_and_flat_heads_uniform(training, padded):
     model = encoder().train(training)
     scale_queries(model.layers[0].self_attn, 1, 1e4)
     scale_queries(model.layers[1].self_attn, 0, 0)
@@ -154,6 +155,19 @@ def test_each_head_is_told_for_what_it_is(training, padded):
     assert table.layers == ("layers.0.self_attn", "layers.1.self_attn")
     assert [row.layer for row in table.saturated] == ["layers.0.self_attn"]
     assert [row.layer for row in table.uniform] == ["layers.1.self_attn"]
+
+
+class Sharper(nn.MultiheadAttention):
+    def forward(self, query, key, value, **options):
+        return super().forward(1000 * query, key, value, **options)
+
+
+def test_a_subclass_with_a_forward_of_its_own_is_not_taken_for_torchs():
+    model, x = nn.ModuleList([nn.MultiheadAttention(8, 2), Sharper(8, 2)]), torch.randn(5, 3, 8)
+    model.forward = lambda x: [layer(x, x, x) for layer in model]
+    with pytest.warns(IncompleteRecordingWarning, match="1 is not measured: Sharper is a subclass"):
+        table = analysis.heads(model, x)
+    assert set(table.column("layer")) == {"0"}
 
 
 def test_thresholds_are_where_they_are_said_to_be():
@@ -254,7 +268,7 @@ def test_broken_numbers_are_undefined_and_not_fine():
     assert row.verdict == "undefined"
 
 
-def test_a_layer_that_runs_twice_is_told_twice():
+def test_a_layer_that_runs_twice_has_two_rows():
     class Twice(nn.Module):
         def __init__(self):
             super().__init__()
@@ -352,6 +366,84 @@ def test_a_layer_that_did_not_run_is_named():
         analysis.heads(Idle(), torch.randn(2))
 
 
+# Models of Hugging Face, and recordings
+
+
+@pytest.fixture(scope="module")
+def hugging_face(tmp_path_factory):
+    """A model and its tokenizer, as `from_pretrained` gives them."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = tiny_folder.make(tmp_path_factory.mktemp("model"))
+    return AutoModelForCausalLM.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+
+
+TEXTS = ["w1 w2 w3 w4 w5", "w7 w8 w9"]
+
+
+def test_a_hugging_face_model_reads_what_its_tokenizer_returns(hugging_face):
+    model, tokenizer = hugging_face
+    table = analysis.heads(model, tokenizer(TEXTS, padding=True, return_tensors="pt"))
+    assert table.layers == ("model.layers.0.self_attn", "model.layers.1.self_attn") and len(table) == 8
+    with torch.no_grad(), rg.record(model) as recording:
+        model(**tokenizer(TEXTS, padding=True, return_tensors="pt"))
+    assert table == analysis.heads(recording)
+    weights = recording["model.layers.1.self_attn"]
+    seen, real = weights.dense() > 0, torch.tensor([[True] * 5, [True] * 3 + [False] * 2])
+    np.testing.assert_allclose(numbers_of(table)[4:], by_hand(weights.dense(), seen[:, 0], real), rtol=1e-4)
+
+
+@pytest.mark.parametrize("form", ["lists", "np", "dict", "keywords"])
+def test_one_text_is_read_in_every_form(hugging_face, form):
+    model, tokenizer = hugging_face
+    tensors = tokenizer(TEXTS[0], return_tensors="pt")
+    expected = analysis.heads(model, tensors)
+    if form == "keywords":
+        assert analysis.heads(model, **tensors) == expected
+    else:
+        forms = {"lists": lambda: tokenizer(TEXTS[0]), "np": lambda: tokenizer(TEXTS[0], return_tensors="np")}
+        assert analysis.heads(model, forms.get(form, lambda: dict(tensors))()) == expected
+
+
+def test_texts_of_different_length_name_the_padding(hugging_face):
+    model, tokenizer = hugging_face
+    with pytest.raises(ShapeError, match=r"input_ids holds texts of different length: ask for .*padding=True"):
+        analysis.heads(model, tokenizer(TEXTS))
+
+
+def test_a_dict_that_is_an_argument_itself_is_handed_on():
+    class Reader(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(DIM, HEADS, batch_first=True)
+
+        def forward(self, given):
+            return self.attention(given["x"], given["x"], given["x"])
+
+    assert len(analysis.heads(Reader(), {"x": torch.randn(BATCH, N, DIM)})) == HEADS
+
+
+def test_a_recording_is_measured_as_its_model_is():
+    model, x = encoder().eval(), torch.randn(BATCH, N, DIM)
+    with torch.no_grad(), rg.record(model) as recording:
+        model(x, src_key_padding_mask=PADDING)
+    table = analysis.heads(model, x, src_key_padding_mask=PADDING)
+    np.testing.assert_allclose(numbers_of(analysis.heads(recording)), numbers_of(table), rtol=1e-4)
+    with torch.no_grad(), rg.record(model) as twice:
+        model(x), model(x)
+    assert analysis.heads(twice).layers[:2] == ("layers.0.self_attn (step 0)", "layers.1.self_attn (step 0)")
+
+
+def test_what_is_no_model_and_no_recording_is_refused():
+    with pytest.raises(DtypeError, match="heads takes a model or a recording of one, int came"):
+        analysis.heads(3)
+    layer = rg.nn.SelfAttention(8, 2)
+    with rg.record(layer) as recording:
+        layer(torch.randn(1, 5, 8))
+    with pytest.raises(ChoiceError, match="takes no inputs"):
+        analysis.heads(recording, torch.randn(1, 5, 8))
+
+
 # The table and the picture
 
 
@@ -413,7 +505,7 @@ def test_the_end_of_a_long_name_is_kept():
 
 
 @pytest.mark.skipif(_fonts.find_cjk_family() is None, reason="no Chinese font is installed")
-def test_picture_speaks_chinese():
+def test_the_texts_of_the_picture_may_be_chinese():
     names = {"saturated": "饱和", "uniform": "均匀", "undefined": "无定义"}
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -141,7 +141,7 @@ def test_rows_of_a_cache_stand_behind_it():
 
 @pytest.mark.parametrize("mask", MASKS)
 def test_similarity_is_the_mean_cosine_of_rows(mask, monkeypatch):
-    monkeypatch.setattr("regard.analysis._similarity.BUDGET", 4 * 2 * BATCH * HEADS * TOKENS)  # several blocks
+    monkeypatch.setattr("regard.analysis._similarity.WEIGHTS_AT_ONCE", 4 * 2 * BATCH * HEADS * TOKENS)  # several blocks
     made = recording(MASKS[mask])
     table = analysis.similar(made)
     p = torch.cat([made[name].dense().transpose(0, 1) for name in ("layer.0", "layer.1")]).double()

@@ -70,13 +70,110 @@ def test_every_key_is_kept_once():
         assert call.query.shape[-2] == call.key.shape[-2] == 11 + 6 - 1
 
 
-def test_beam_search_is_refused_and_goes_on():
-    model, out = tiny_models.build("GPT-2", "GPT2LMHeadModel"), None
-    plain = model.generate(tiny_models.tokens(), **NEW, num_beams=3)
-    with pytest.raises(RecordError, match="beam search"), rg.record(model):
-        out = model.generate(tiny_models.tokens(), **NEW, num_beams=3)
-    assert out is not None and torch.equal(out, plain)
-    assert torch.equal(model.generate(tiny_models.tokens(), **NEW, num_beams=3), plain)
+BEAMS = {"max_new_tokens": 7, "do_sample": False, "num_beams": 4, "eos_token_id": 11, "pad_token_id": 2}
+
+
+@pytest.mark.parametrize("returned", [1, 3])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("GPT-2", "GPT2LMHeadModel"), ("Llama", "LlamaForCausalLM"), ("Mistral", "MistralForCausalLM")]
+)
+@torch.no_grad()
+def test_beam_search_is_recorded_for_the_sequences_that_it_returns(name, kind, returned):
+    model, inputs = tiny_models.build(name, kind), {"input_ids": tiny_models.tokens(3, 5)}
+    options = {**BEAMS, "num_return_sequences": returned}
+    plain = model.generate(**inputs, **options)
+    with rg.record(model) as recording:
+        assert torch.equal(model.generate(**inputs, **options), plain)
+    assert recording.missing == ()
+    assert torch.equal(recording.inputs[0]["input_ids"], plain[:, :-1])
+    with rg.record(model) as whole:
+        model(plain[:, :-1], use_cache=False)
+    assert_same_until_the_end(recording, whole, plain, prompt=5)
+
+
+def assert_same_until_the_end(recording, whole, sequences, prompt):
+    """Both agree in the rows that were read before a sequence ended; after that, a row of a beam sees nothing."""
+    assert [layer.name for layer in recording.layers] == [layer.name for layer in whole.layers]
+    ends = sequences == BEAMS["eos_token_id"]
+    ends[:, :prompt] = False
+    ended = ends.cumsum(1)[:, :-1] > 0
+    for layer in whole.layers:
+        ours, wanted = recording[layer.name].dense(), whole[layer.name].dense()
+        if ours.shape[-2] == ended.shape[-1]:
+            after = ended[:, None, :, None].expand_as(ours)
+            assert not bool(ours[after].any())
+            ours, wanted = ours[~after], wanted[~after]
+        torch.testing.assert_close(ours, wanted, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("T5", "T5ForConditionalGeneration"), ("BART", "BartForConditionalGeneration")]
+)
+@torch.no_grad()
+def test_beams_of_a_translation_share_their_encoder(name, kind):
+    model, inputs = tiny_models.build(name, kind), tiny_models.padded("right")
+    options = {**BEAMS, "num_return_sequences": 2}
+    plain = model.generate(**inputs, **options)
+    with rg.record(model) as recording:
+        assert torch.equal(model.generate(**inputs, **options), plain)
+    twice = {key: tensor.repeat_interleave(2, 0) for key, tensor in inputs.items()}
+    with rg.record(model) as whole:
+        model(**twice, decoder_input_ids=plain[:, :-1], use_cache=False)
+    assert {layer.shape[0] for layer in recording.layers} == {4}
+    assert_same_until_the_end(recording, whole, plain, prompt=1)
+
+
+def test_beams_of_a_search_that_was_stopped_are_missing():
+    model, calls = tiny_models.build("GPT-2", "GPT2LMHeadModel"), []
+
+    def stop(*_):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    hook = model.register_forward_hook(stop)
+    try:
+        with pytest.raises(KeyboardInterrupt), rg.record(model) as recording:
+            model.generate(tiny_models.tokens(), **BEAMS)
+    finally:
+        hook.remove()
+    assert {reason for _, reason in recording.missing} == {"beam search was stopped before it chose a beam"}
+
+
+@pytest.mark.parametrize("case", ["one encoder token", "keys that are all equal"])
+@torch.no_grad()
+def test_cross_attention_does_not_grow(case):
+    model = tiny_models.make("T5ForConditionalGeneration", "T5Config", tiny_models.MODELS["T5"].options)
+    ids = tiny_models.tokens(1, 1 if case == "one encoder token" else 4)
+    if case == "keys that are all equal":
+        for block in model.decoder.block:
+            block.layer[1].EncDecAttention.k.weight.zero_()
+    with rg.record(model) as recording:
+        model.generate(ids, **NEW)
+    shapes = {layer.shape[-2:] for layer in recording.layers if layer.cross}
+    assert shapes == {(6, ids.shape[1])}
+
+
+@torch.no_grad()
+def test_a_layer_that_attends_twice_in_a_pass_has_two_entries():
+    model = tiny_models.make("DiffLlamaForCausalLM", "DiffLlamaConfig", tiny_models.GROUPED)
+    with rg.record(model) as one_pass:
+        model(tiny_models.tokens())
+    with rg.record(model) as recording:
+        model.generate(tiny_models.tokens(), **NEW)
+    assert [layer.name for layer in recording.layers] == [layer.name for layer in one_pass.layers]
+    assert {layer.shape[-2:] for layer in recording.layers} == {(16, 16)}
+
+
+@torch.no_grad()
+def test_a_static_cache_of_a_model_that_calls_sdpa_itself():
+    options = {**tiny_models.BODY, "multi_query": True, "parallel_attn": True, "bias": False}
+    model = tiny_models.make("FalconForCausalLM", "FalconConfig", options)
+    with rg.record(model) as recording:
+        out = model.generate(tiny_models.tokens(), **NEW, cache_implementation="static")
+    with rg.record(model) as whole:
+        model(out[:, :-1], use_cache=False)
+    assert_same(recording, whole)
 
 
 @torch.no_grad()
@@ -97,3 +194,29 @@ def test_passes_before_and_after_are_steps_of_their_own():
         model(tiny_models.tokens(length=7))
     lengths = [recording["model.layers.1.self_attn", step].shape[-1] for step in (0, 1, 2)]
     assert lengths == [11, 16, 7]
+
+
+@pytest.mark.parametrize("options", [{"num_beams": 3, "num_return_sequences": 2}, {"use_cache": False}])
+@torch.no_grad()
+def test_a_config_that_is_given_by_position_counts(options):
+    from transformers import GenerationConfig
+
+    model = tiny_models.build("GPT-2", "GPT2LMHeadModel")
+    config = GenerationConfig(**NEW, **options)
+    with rg.record(model) as recording:
+        out = model.generate(tiny_models.tokens(), config)
+    assert recording.missing == ()
+    if "use_cache" in options:
+        assert len(recording.steps) == NEW["max_new_tokens"]
+        return
+    with rg.record(model) as whole:
+        model(out[:, :-1], use_cache=False)
+    assert_same(recording, whole)
+
+
+@torch.no_grad()
+def test_beams_that_begin_with_embeddings_are_missing_in_words():
+    model = tiny_models.build("Llama", "LlamaForCausalLM")
+    embeddings = model.get_input_embeddings()(tiny_models.tokens())
+    with pytest.raises(RecordError, match="begins with inputs_embeds"), rg.record(model):
+        model.generate(inputs_embeds=embeddings, **NEW, num_beams=3)

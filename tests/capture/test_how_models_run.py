@@ -1,7 +1,12 @@
 """Recording under every way to run a model: implementations, precision, training, threads, nested recordings."""
 
+import contextlib
 import copy
+import inspect
+import io
+import pickle
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 import pytest
@@ -9,9 +14,10 @@ import tiny_models
 import torch
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
+from torch.overrides import TorchFunctionMode
 
 import regard as rg
-from regard.errors import ChoiceError, DtypeError, RecordError
+from regard.errors import ChoiceError, DtypeError, IncompleteRecordingWarning, RecordError
 
 
 class Direct(nn.Module):
@@ -222,9 +228,13 @@ def test_an_unsupported_argument_does_not_stop_the_model():
     forward = attention.forward
     attention.forward = lambda *args, **options: forward(*args, **options | {"s_aux": torch.zeros(4)})
     inputs = tiny_models.MODELS["BERT"].inputs()
-    with pytest.raises(RecordError, match=r"encoder\.layer\.1\.attention\.self.*s_aux"), rg.record(model):
+    warning = pytest.warns(IncompleteRecordingWarning, match=r"encoder\.layer\.1\.attention\.self.*s_aux")
+    with warning, rg.record(model) as recording:
         out = model(**inputs)
     assert out is not None
+    name = "encoder.layer.1.attention.self"
+    assert recording.missing == ((name, "it attends with s_aux, which recordings do not know"),)
+    assert [layer.name for layer in recording.layers] == ["encoder.layer.0.attention.self"]
     assert torch.equal(out.last_hidden_state, tiny_models.build("BERT")(**inputs).last_hidden_state)
 
 
@@ -295,3 +305,150 @@ def test_a_model_that_computes_softmax_itself_gets_an_explaining_error():
     model = tiny_models.make("DebertaV2Model", "DebertaV2Config", tiny_models.BODY)
     with pytest.raises(RecordError, match=r"DebertaV2Model ran, but .*encoder\.layer\.0\.attention"), rg.record(model):
         model(tiny_models.tokens())
+
+
+# What else is done with a model while it is recorded
+
+
+def through_pickle(model):
+    return pickle.loads(pickle.dumps(model))  # noqa: S301  our own
+
+
+def through_a_file(model):
+    file = io.BytesIO()
+    torch.save(model, file)
+    file.seek(0)
+    return torch.load(file, weights_only=False)
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, through_pickle, through_a_file])
+@torch.no_grad()
+def test_a_copy_made_while_recording_is_a_model_of_its_own(duplicate):
+    layer, x = nn.TransformerEncoderLayer(12, 4, 17, batch_first=True).eval(), torch.randn(2, 7, 12)
+    with rg.record(layer) as recording:
+        plain = layer(x)
+        twin = duplicate(layer)
+        for parameter in twin.parameters():
+            parameter.zero_()
+        assert not twin(x).any()
+    assert len(recording.calls) == 1  # of the model, not of its copy
+    assert not twin(x).any()
+    assert torch.equal(layer(x), plain)
+    with rg.record(twin) as recording:
+        twin(x)
+    assert len(recording.calls) == 1
+
+
+def test_a_copy_shares_a_function_that_was_put_into_its_place():
+    layer = nn.Linear(3, 3)
+    model = nn.Sequential(layer)
+    model.forward = lambda x, *, factor=2: layer(factor * x)
+    with contextlib.suppress(RecordError), rg.record(model):
+        assert list(inspect.signature(model.forward).parameters) == ["x", "factor"]
+        twin = copy.deepcopy(model)
+    with contextlib.suppress(RecordError), rg.record(twin):
+        pass
+    x = torch.randn(2, 3)
+    assert torch.equal(twin(x, factor=3), model(x, factor=3))
+
+
+def test_the_signature_of_forward_stays():
+    model = tiny_models.build("BERT")
+    before = inspect.signature(model.forward)
+    with contextlib.suppress(RecordError), rg.record(model):
+        assert inspect.signature(model.forward) == before
+
+
+class Counting(TorchFunctionMode):
+    calls = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.calls += 1
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_torch_function_mode_of_the_user_stays_when_the_recording_ends():
+    model, q, counting = Direct(), torch.randn(2, 3, 7, 16), Counting()
+    depth = torch._C._len_torch_function_stack()
+    with contextlib.ExitStack() as inner:
+        with rg.record(model) as recording:
+            inner.enter_context(counting)
+            model(q, q, q)
+        before = counting.calls
+        model(q, q, q)
+        assert counting.calls == before + 1
+    assert len(recording.calls) == 1
+    assert torch._C._len_torch_function_stack() == depth
+
+
+def test_a_recording_may_end_in_another_thread():
+    model, q, depth = Direct(), torch.randn(2, 3, 7, 16), torch._C._len_torch_function_stack()
+    block = contextlib.ExitStack()
+    first = block.enter_context(rg.record(model))
+    model(q, q, q)
+    with ThreadPoolExecutor(1) as another:
+        another.submit(block.close).result()
+    with rg.record(model) as second:
+        model(q, q, q)
+    assert len(first.calls) == len(second.calls) == 1
+    assert torch._C._len_torch_function_stack() == depth
+
+
+class CallsAFunction(nn.Module):
+    """A layer that is recorded, and one that calls a function."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.seen, self.function = Direct(), function
+
+    def forward(self, x):
+        return self.seen(x, x, x) + self.function(x)
+
+
+def test_a_compiled_function_runs_and_is_refused_if_it_attends():
+    x = torch.randn(2, 3, 7, 16)
+    attends = CallsAFunction(torch.compile(lambda x: Direct()(x, x, x), backend="eager", fullgraph=True))
+    scales = CallsAFunction(torch.compile(lambda x: x / x.norm(), backend="eager", fullgraph=True))
+    plain, out = attends(x), None
+    for _ in range(2):  # the second time it is compiled already
+        with pytest.raises(RecordError, match=r"run through torch\.compile"), rg.record(attends):
+            out = attends(x)
+        assert out is not None
+        torch.testing.assert_close(out, plain)
+    with rg.record(scales) as recording:
+        scales(x)
+    assert [layer.name for layer in recording.layers] == ["seen"]
+
+
+def nested(x):
+    rows = [torch.randn(3, 5, 16), torch.randn(3, 7, 16)]
+    return scaled_dot_product_attention(*[torch.nested.nested_tensor(rows)] * 3).to_padded_tensor(0.0)[:, :, :5].mean()
+
+
+def on_meta(x):
+    q = x.to("meta")
+    return scaled_dot_product_attention(q, q, q).numel()
+
+
+def with_more_values(x):
+    return scaled_dot_product_attention(x, x, torch.cat([x, x], -2)).mean()
+
+
+WITHOUT_FORM = {
+    "nested": (nested, "nested tensors"),
+    "meta": (on_meta, "hold no numbers"),
+    "vmap": (torch.vmap(lambda x: scaled_dot_product_attention(x, x, x)), r"a transform of torch\.func"),
+    "grad": (torch.func.grad(lambda x: scaled_dot_product_attention(x, x, x).sum()), r"a transform of torch\.func"),
+    "more values than keys": (with_more_values, "7 keys and 14 values"),
+}
+
+
+@pytest.mark.parametrize("check", ["first", "none"])
+@pytest.mark.parametrize("case", WITHOUT_FORM)
+def test_calls_without_a_form_are_named_in_words(case, check):
+    function, reason = WITHOUT_FORM[case]
+    model, x = CallsAFunction(function), torch.randn(2, 3, 7, 16)
+    warning = pytest.warns(IncompleteRecordingWarning, match=f"of CallsAFunction: .*{reason}")
+    with torch.no_grad(), warning, rg.record(model, check=check) as recording:
+        model(x)
+    assert [layer.name for layer in recording.layers] == ["seen"]

@@ -1,3 +1,4 @@
+import os
 import re
 import subprocess
 import sys
@@ -79,3 +80,39 @@ def test_a_refusal_is_one_line_without_a_traceback(monkeypatch):
     monkeypatch.setattr(cli, "build", lambda: refuse)
     with pytest.raises(SystemExit, match=r"^regard: the answer is no$"):
         cli.main()
+
+
+def test_ctrl_c_while_packages_are_imported_ends_with_130(monkeypatch):
+    def interrupt():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "build", interrupt)
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 130
+
+
+def test_memory_that_is_not_there_is_said_in_one_line(regard):
+    said = regard("saturation", "--d-k", "99999999999")
+    assert said.code == 1 and said.err.startswith("regard: there is not enough memory: ")
+
+
+def run_into_closed_pipe(*arguments, cwd):
+    """Run the command while nobody reads what it prints."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = Path(sys.executable).with_name("regard")
+    done = subprocess.run([command, *arguments], stdout=writer, stderr=subprocess.PIPE, text=True, check=False, cwd=cwd)
+    os.close(writer)
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_files_are_written_although_nobody_reads_the_output(tmp_path):
+    rows = "".join(f"{i},{i * i % 7}\n" for i in range(20))
+    (tmp_path / "t.csv").write_text("x,y\n" + rows)
+    files = ("--save", "m.fit", "--plot", "p.png", "--predict", "new.csv", "--out", "o.csv")
+    (tmp_path / "new.csv").write_text("x\n3\n")
+    run_into_closed_pipe("fit", "t.csv", "--y", "y", *files, cwd=tmp_path)
+    run_into_closed_pipe("relate", "He is tall | She runs", "-q", "Who is tall?", "--png", "r.png", cwd=tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} >= {"m.fit", "p.png", "o.csv", "r.png"}

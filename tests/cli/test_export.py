@@ -18,7 +18,9 @@ from matplotlib.image import imread
 import regard as rg
 from regard import scores
 from regard.cli import exporters
-from regard.recording import Call, Recording
+from regard.cli.selectors import select_layer
+from regard.errors import ChoiceError
+from regard.recording import Call, Layer, Recording
 from regard.spec import Spec
 
 LONG = 20_011
@@ -113,6 +115,23 @@ def test_an_export_that_cannot_be_written_is_refused(here, short, regard, option
     assert said.code == code
     assert re.search(message, " ".join(re.sub("[│╭╮╰╯─]", " ", said.err).split())), said.err
     assert list(here.iterdir()) == []
+
+
+def test_a_number_that_two_names_begin_with_is_ambiguous():
+    layers = [Layer(name, (0,), (1, 2, 3, 3), False, "everything") for name in ("encoder.3.attn", "decoder.3.attn")]
+    with pytest.raises(ChoiceError, match=r"--layer 3 means 2 layers \(a number .* recording\[3\]\): .*encoder.3.attn"):
+        select_layer("3", layers)
+
+
+def test_a_folder_is_no_place_to_export_to_and_a_device_keeps_its_name(here, short, regard):
+    (here / "folder").mkdir()
+    options = ("export", short, "--layer", "0", "--head", "0", "--html", "-o")
+    said = regard(*options, "folder")
+    assert said.code == 1 and "--out folder: is a folder; name a file in it" in said.err
+    said = regard(*options, "/dev/null")
+    assert said.code == 0 and "written  /dev/null" in said.err and said.out == ""
+    assert [path.name for path in here.iterdir()] == ["folder"]
+    assert not Path("/dev/null.html").exists()
 
 
 def test_export_selects_sequence_step_head_and_layers_without_heads(here, regard):

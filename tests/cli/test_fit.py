@@ -69,7 +69,7 @@ def test_default_options_are_those_of_the_estimator(folder, regard):
     assert value(said, "degree") == "1, local linear"
 
 
-def test_save_predict_and_reload(folder, regard):
+def test_a_saved_fit_predicts_the_same_numbers_later(folder, regard):
     options = ("--predict", "new.csv", "-o")
     fitting = ("fit", "houses.csv", "--y", "price", "--bandwidth", "9", "--save", "m.regard-fit", *options, "out.csv")
     assert regard(*fitting)[0] == 0
@@ -146,7 +146,7 @@ def test_semicolons_and_tabs_are_seen_in_the_first_line(folder, regard, separato
     arguments = ("--y", "price", "--bandwidth", "7")
     assert regard("fit", "t.csv", *arguments) == regard("fit", "houses.csv", *arguments)
     table.to_csv("t.csv", sep=";", decimal=",", index=False)  # as spreadsheets in many countries write it
-    assert regard("fit", "t.csv", *arguments) == regard("fit", "houses.csv", *arguments)
+    assert regard("fit", "t.csv", *arguments)[:2] == regard("fit", "houses.csv", *arguments)[:2]
 
 
 @pytest.mark.parametrize("first", [b"size,rooms,price", b"size,rooms,price,", b"size,rooms,price,,"])
@@ -259,7 +259,8 @@ BAD_TABLES = [
     (lambda: make("t.csv", b"a|b|price\n1|2|3\n"), [], r"it has a\|b\|price; the separator seems to be '\|'"),
     (lambda: make("t.csv", b"a;b,c;price\n1,2\n"), [], "it has a;b, c;price; the separator seems to be ';'"),
     (lambda: make("t.csv", b"size,price\n1,2\n"), [], "t.csv: has one row, and a fit needs two"),
-    (lambda: make("t.csv", "大小,price\n".encode("gbk")), [], "t.csv: is not written in UTF-8"),
+    (lambda: make("t.csv", "大小,price\n".encode("gbk")), [], "t.csv: has no rows"),
+    (lambda: make("t.csv", "Größe,price\n1,2\n".encode("cp1252")), [], "neither in UTF-8 .*--encoding cp1252"),
     (lambda: None, [], "t.csv: there is no such file"),
 ]
 
@@ -287,19 +288,19 @@ def test_a_bad_table_is_refused_with_place_and_remedy(folder, regard, prepare, o
             lambda table: table.assign(t=["a", None, *"b" * 59], u=["p", *"q" * 60]),
             ["--categorical", "t,u"],
             "column 't' has no value",
-            "--x size,rooms --categorical u",
+            "--x size,rooms,u --categorical u",
         ),
         (
             lambda table: table.assign(t=["a", None, *"b" * 59], u=["p", *"q" * 60]),
             ["--categorical", "t"],
-            "column 'u' is not all numbers",
-            "--x size,rooms --categorical u",
+            "column 't' has no value in row 2",
+            "--x size,rooms,u and no --categorical",
         ),
         (
-            lambda table: table.assign(t=["a", None, *"b" * 59], u=["p", *"q" * 60])[["u", "t", "price"]],
+            lambda table: table.assign(u=[f"house {i}" for i in range(61)]),
             [],
             "column 'u' is not all numbers",
-            "--x u --categorical u",
+            "--categorical u. Other columns can be chosen with --x, such as --x size,rooms",
         ),
         (
             lambda table: table.rename(columns={"size": "living area"}).assign(z=np.nan),
@@ -310,19 +311,19 @@ def test_a_bad_table_is_refused_with_place_and_remedy(folder, regard, prepare, o
     ],
     ids=range(8),
 )
-def test_advice_can_be_followed(folder, regard, make_bad, options, message, advice):
+def test_advice_of_a_refused_fit_can_be_followed(folder, regard, make_bad, options, message, advice):
     make_bad(pd.read_csv("houses.csv")).to_csv("t.csv", index=False)
     code, _, complaint = regard("fit", "t.csv", "--y", "price", *options)
     assert code == 1 and message in complaint and advice in complaint
-    said = re.findall(r"(--x (?:'.+?'|\S+?)(?: --categorical \S+?)?)(?:\.? |\.?$)", complaint)
+    said = re.findall(r"(--(?:x|categorical) (?:'.+?'|\S+?)(?: --categorical \S+?)?)(?:\.? |\.?$)", complaint)
     assert said
     for one in said:
-        assert regard("fit", "t.csv", "--y", "price", *shlex.split(one))[::2] == (0, "")
+        assert regard("fit", "t.csv", "--y", "price", "--bandwidth", "0.5", *shlex.split(one))[0] == 0, one
 
 
 def test_no_advice_is_given_when_no_column_can_be_used(folder, regard):
     pd.DataFrame({"a": [1.0, None, 3.0], "price": [1, 2, 3]}).to_csv("t.csv", index=False)
-    assert regard("fit", "t.csv", "--y", "price")[2].endswith("fill it in or leave the row out.")
+    assert regard("fit", "t.csv", "--y", "price")[2].endswith("or its most frequent category.")
 
 
 @pytest.mark.parametrize(
@@ -371,9 +372,7 @@ def test_a_fit_without_a_leave_one_out_score_prints_a_summary(folder, regard):
     assert (pd.read_csv("out.csv")["predicted"] == table["price"][0]).all()
 
 
-def test_dates_are_no_numbers_and_an_unknown_ending_is_no_table(folder, regard):
-    pd.DataFrame({"day": pd.date_range("2024-01-01", periods=3), "price": [1, 2, 3]}).to_parquet("t.parquet")
-    assert "column 'day' is not all numbers: row 1" in regard("fit", "t.parquet", "--y", "price")[2]
+def test_an_unknown_ending_is_no_table(folder, regard):
     make("t.xlsx", b"PK")
     assert "t.xlsx: a table is known by its ending, one of .csv" in regard("fit", "t.xlsx", "--y", "price")[2]
     make("t.parquet", b"PAR1 or not")
@@ -439,7 +438,10 @@ def test_a_damaged_model_is_refused(folder, regard):
     ("arguments", "message"),
     [
         ([], "or a saved fit"),
-        (["houses.csv"], "the column to predict"),
+        (["houses.csv"], "give the column to predict; houses.csv has size, rooms, price"),
+        (["houses.csv", "--y", "price", "--decimal", ";"], "a decimal mark is . or , and not ';'"),
+        (["houses.csv", "--y", "price", "--missing", "skip"], "'drop', 'mean', 'error'"),
+        (["--model", "m", "--missing", "mean", "--dates", "days"], "leave out --missing, --dates"),
         (["--model", "m", "--y", "price", "--degree", "1"], "leave out --y, --degree"),
         (["houses.csv", "--y", "price", "--predict", "new.csv"], "give both"),
         (["houses.csv", "--y", "price", "-o", "out.csv"], "give both"),

@@ -57,8 +57,8 @@ def test_fit_save_and_predict_in_separate_processes(folder):
     assert "lambda (3 categories, up to 0.6667)" in line(first.stdout, "colour")
     second = run("--model", "m.regard-fit", "--predict", "new.csv", "-o", "out.csv")
     assert second.stderr == (
-        "regard: new.csv: column 'colour' holds 'pink', which the fit has never seen, in row 3 and 1 more (counted "
-        "from 1 below the names): predicted as if that column were not there\n"
+        "regard: new.csv: column 'colour' holds 'pink', which the fit has never seen, in rows 3, 5 (counted from 1 "
+        "below the names): predicted as if that column were not there\n"
     )
     _, new = tables()
     out = pd.read_csv("out.csv", dtype=dict.fromkeys(KINDS, str))
@@ -80,8 +80,9 @@ def test_parquet_knows_categories_and_numbers(folder, regard):
     assert regard("fit", "houses.parquet", "--y", "price", "--categorical", "colour,town", *options)[::2] == (0, "")
     model = NadarayaWatson(bandwidth=[20, 0.2, 0.1], categorical=KINDS).fit(table[["size", *KINDS]], table["price"])
     np.testing.assert_allclose(pd.read_parquet("out.parquet")["predicted"], model.predict(new), rtol=1e-12)
-    unnamed = regard("fit", "houses.parquet", "--y", "price")[2]
-    assert re.search("column 'colour' is not all numbers: row 1 .*--categorical colour\\. Other columns", unnamed)
+    alone = regard("fit", "houses.parquet", "--y", "price", "--bandwidth", "20,0.2,1")
+    assert line(alone.out, "colour") == "0.2  lambda (3 categories, up to 0.6667)"
+    assert "taken as categories: colour (3 levels); " in alone.err
 
 
 def test_a_number_matches_the_text_it_was_fitted_as(folder, regard):
@@ -128,8 +129,9 @@ def test_a_picture_names_the_categories(folder, regard, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], r"column 'colour' is not all numbers: row 1 holds '\w+' .*--categorical colour\. .*--x size,town"),
-        (["--categorical", "town"], r"column 'colour' is not all numbers.*--categorical town,colour\. "),
+        (["--numeric", "colour"], r"column 'colour' is not all numbers: row 1 holds '\w+' .*--x size,town"),
+        (["--categorical", "town", "--numeric", "town"], "--categorical and --numeric both name 'town'"),
+        (["--numeric", "price"], "--numeric names 'price', the column to predict"),
         (["--categorical", "color,town"], r"has no column 'color', .*did you mean 'colour'\?"),
         (["--categorical", "price"], "--categorical names 'price', the column to predict"),
         (["--categorical", "town,town"], "--categorical names a column twice: town,town"),
@@ -150,7 +152,7 @@ def test_a_category_that_is_missing_is_refused(folder, regard):
     expected(bandwidth=[20, 0.2, 0.1]).save("m")
     new.assign(town=[None, "01", "01", "02", None]).to_csv("bad.csv", index=False)
     complaint = regard("fit", "--model", "m", "--predict", "bad.csv", "-o", "out.csv")[2]
-    assert "bad.csv: column 'town' has no value in row 1 and 1 more" in complaint
+    assert "bad.csv: column 'town' has no value in rows 1, 5 (" in complaint
     new[:0].to_csv("bad.csv", index=False)
     assert "bad.csv: has no rows" in regard("fit", "--model", "m", "--predict", "bad.csv", "-o", "out.csv")[2]
     code, _, complaint = regard("fit", "--model", "m", "--categorical", "town")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from regard.cli import inspect as inspect_command
 from regard.cli import record as record_command
 from regard.cli.console import ProgressLine
 from regard.errors import RegardError
+from regard.recording import Recording
 
 COMMAND = Path(sys.executable).with_name("regard")
 STORY = "His father is two meters tall. He often skips class."
@@ -55,6 +57,38 @@ def names(folder):
 
 
 # Recording
+
+
+@pytest.mark.parametrize(("check", "found"), [("all", {"passed"}), ("none", {"none"})])
+def test_calls_are_checked_as_asked(here, tiny, check, found):
+    record_command.record(tiny_folder.text(9), here / "run.regard", str(tiny), check=record_command.Check(check))
+    assert {call.check for call in rg.open(here / "run.regard").calls} == found
+
+
+def test_layers_that_are_missing_are_named(here, tiny, capsys, monkeypatch):
+    from transformers.models.llama import modeling_llama
+
+    attend = modeling_llama.eager_attention_forward
+    monkeypatch.setattr(
+        modeling_llama.LlamaAttention, "forward", written_out_in_layer_1(modeling_llama.LlamaAttention.forward, attend)
+    )
+    record_command.record(tiny_folder.text(9), here / "run.regard", str(tiny))
+    assert "missing  layers.1.self_attn: it writes out softmax" in capsys.readouterr().out
+    assert [name for name, _ in rg.open(here / "run.regard").missing] == ["layers.1.self_attn"]
+
+
+def written_out_in_layer_1(forward, attend):
+    """An attention layer of which the second one does not go through the interface of Hugging Face."""
+
+    def run(self, hidden_states, **options):
+        if self.layer_idx == 0:
+            return forward(self, hidden_states, **options)
+        shape = (*hidden_states.shape[:-1], -1, self.head_dim)
+        q, k, v = (p(hidden_states).view(shape).transpose(1, 2) for p in (self.q_proj, self.k_proj, self.v_proj))
+        output, _ = attend(self, q, k, v, None, self.scaling)
+        return self.o_proj(output.flatten(2)), None
+
+    return run
 
 
 def test_minilm_is_recorded_with_the_weights_it_computes(minilm):
@@ -331,6 +365,25 @@ def test_inspect_separates_steps_and_sequences(here, regard):
     assert {section["step"] for section in one} == {1} and len(one) == 6
     assert "has no step 2; it was recorded in 0, 1" in regard("inspect", "run.regard", "--step", "2").err
     assert "means none of the recorded layers" in regard("inspect", "run.regard", "--layer", "9").err
+
+
+def test_inspect_names_missing_layers_and_calls_that_were_not_checked(here, regard):
+    model = tiny_models.build("BERT")
+    with torch.no_grad(), rg.record(model) as recording:
+        model(input_ids=tiny_models.tokens())
+    checks = ("dropout", "none", "passed")
+    calls = [replace(recording.calls[0], name=f"layer{i}", check=check) for i, check in enumerate(checks)]
+    missing = [("far.0", "it writes out softmax"), ("far.0", "it is \x1b[31m"), ("far.1", "not equal")]
+    Recording(calls, missing=missing).save("run.regard")
+    said = regard("inspect", "run.regard", "--quick").out
+    assert "layers  3, 12 heads, in 1 step; 2 layers that ran are not in this recording, see below" in said
+    assert "not in this recording: far.0: it writes out softmax" in said
+    assert r"not in this recording: far.0: it is \x1b[31m" in said
+    titles = [line for line in said.splitlines() if re.match(r"layer\d", line)]
+    assert [line.partition("not checked: ")[2] for line in titles] == ["dropout", 'recorded with check="none"', ""]
+    facts = json.loads(regard("inspect", "run.regard", "--quick", "--json").out)
+    assert facts["missing"] == [{"name": name, "reason": reason} for name, reason in missing]
+    assert [layer["check"] for layer in facts["layers"]] == list(checks)
 
 
 def test_control_characters_in_a_file_are_spelled_out(here, tiny, regard):

@@ -19,7 +19,7 @@ def additive_operands(n=23, m=29, h=7, lead=(2,), dtype=torch.float64):
 @pytest.mark.parametrize("chunk", [1, 100, 1 << 12])
 def test_additive_scores_in_chunks_of_any_size(monkeypatch, size, chunk):
     """`chunk` cuts within a row, between rows, and not at all; a steep sum and a NaN take the plain tanh."""
-    monkeypatch.setattr(_additive, "CHUNK", chunk)
+    monkeypatch.setattr(_additive, "BLOCK_NUMBERS", chunk)
     a, b, v = additive_operands()
     with torch.no_grad():
         a[0, 3, 2] = size
@@ -33,7 +33,7 @@ def test_additive_scores_in_chunks_of_any_size(monkeypatch, size, chunk):
 
 @pytest.mark.parametrize("size", [1.0, 50.0])
 def test_gradients_of_additive_scores_in_chunks(monkeypatch, size):
-    monkeypatch.setattr(_additive, "CHUNK", 20)
+    monkeypatch.setattr(_additive, "BLOCK_NUMBERS", 20)
     a, b, v = additive_operands(3, 5, 2, ())
     with torch.no_grad():
         a[1, 1] = size
@@ -50,5 +50,5 @@ def test_additive_scores_never_hold_rows_by_keys_by_features(size, n, m):
         a[0, 0] = size
     with LargestAllocation() as largest:
         _additive.tanh_score(a, b, v).sum().backward()
-    assert 4 * n * m * 64 > 4 * 4 * _additive.CHUNK  # what the broadcast formula holds
-    assert largest.bytes <= max(4 * _additive.CHUNK, 4 * m * 64)
+    assert 4 * n * m * 64 > 4 * 4 * _additive.BLOCK_NUMBERS  # what the broadcast formula holds
+    assert largest.bytes <= max(4 * _additive.BLOCK_NUMBERS, 4 * m * 64)

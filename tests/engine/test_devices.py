@@ -146,7 +146,7 @@ class TestRegression:
     @pytest.mark.parametrize("asked", ASKED)
     @pytest.mark.parametrize("degree", [0, 1])
     @pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov", "laplace"])
-    def test_every_answer(self, kernel, degree, asked):
+    def test_every_answer_equals_that_of_the_cpu(self, kernel, degree, asked):
         x, queries, ask = table(97), table(31, 1), ASKED[asked]
 
         def answer(device):
@@ -159,7 +159,7 @@ class TestRegression:
 
     @pytest.mark.parametrize("degree", [0, 1])
     @pytest.mark.parametrize("categorical", [None, [1]])
-    def test_a_bandwidth_is_found(self, degree, categorical):
+    def test_the_same_bandwidth_is_selected(self, degree, categorical):
         x = table(97)
         x[:, 1] = x[:, 1] > 0
 
@@ -172,7 +172,7 @@ class TestRegression:
 
     @pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov"])
     @pytest.mark.parametrize("plan", ["auto", "pairs"])
-    def test_many_pairs(self, kernel, plan, monkeypatch):
+    def test_predictions_from_many_pairs_equal_those_of_the_cpu(self, kernel, plan, monkeypatch):
         monkeypatch.setattr(engine, "EXACT_PAIRS", 0)
         x, queries = table(997), table(313, 1)
 

@@ -98,3 +98,43 @@ def test_a_device_is_written_to_as_it_is():
 def test_a_missing_folder_is_an_error(tmp_path, naming):
     with pytest.raises(FileNotFoundError):
         write(tmp_path / "nowhere" / "a")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="locks of files are Unix'")
+def test_what_killed_processes_left_is_removed_and_what_is_being_written_stays(tmp_path, naming):
+    write(tmp_path / "other")
+    left = {f".a.{number}.part": tmp_path / f".a.{number}.part" for number in ("00000000", "11111111")}
+    left[".a.00000000.part"].write_bytes(b"half of it")
+    left[".a.11111111.part"].mkdir()
+    (left[".a.11111111.part"] / "inside").write_bytes(b"half of it")
+    unrelated = (".a.part", ".b.00000000.part", ".a.00000000.part.keep")
+    for name in unrelated:
+        (tmp_path / name).touch()
+    with atomic_file(tmp_path / "a") as file:
+        file.write(b"slow")
+        write(tmp_path / "a", b"quick")
+        assert (tmp_path / "a").read_bytes() == b"quick"
+    assert (tmp_path / "a").read_bytes() == b"slow"
+    assert sorted(names(tmp_path)) == sorted([*unrelated, "a", "other"])
+
+
+def test_a_folder_that_a_killed_process_left_is_removed(tmp_path):
+    code = """
+import os, signal
+from pathlib import Path
+from regard.engine.files import atomic_folder
+def fill(folder):
+    (folder / "half").touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+atomic_folder(Path("a").absolute(), fill)
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False).returncode == -9
+    assert len(names(tmp_path)) == 1
+
+    def fill(folder):
+        files.atomic_folder(tmp_path / "a", lambda other: (other / "first").touch())  # another process at the same time
+        (folder / "second").touch()
+
+    files.atomic_folder(tmp_path / "a", fill)
+    assert names(tmp_path) == ["a"]
+    assert names(tmp_path / "a") == ["first"]

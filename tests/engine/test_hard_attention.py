@@ -1,8 +1,11 @@
 """Hard attention chooses each key once, for every later question and in any precision."""
 
+import every_plan
 import pytest
+import reference
 import torch
 from random_qkv import qkv
+from strategies import seeded
 
 import regard as rg
 from regard import masks, normalisers, scores
@@ -52,3 +55,22 @@ def test_hard_attention_draws_from_scores_of_positions_alone():
     for plan in PLANS:
         output, weights = rg.attend(q, k, v, scores.bias(bias), normaliser=normalisers.hard(sample=True), plan=plan)
         torch.testing.assert_close(weights.dense() @ v, output)
+
+
+@pytest.mark.parametrize("plan", ["auto", "dense", "tiled"])
+def test_hard_attention_draws_once(plan: str) -> None:
+    q, k, v = every_plan.qkv(torch.float64)
+    hard = normalisers.hard(sample=True, generator=seeded(3))
+    output, weights = rg.attend(q, k, v, normaliser=hard, plan=plan)
+    dense = weights.dense()
+    assert torch.equal(dense, weights.dense()) and torch.equal(dense.sum(-1), torch.ones(2, 3, 24, dtype=torch.float64))
+    torch.testing.assert_close(dense @ v, output)
+    torch.testing.assert_close(weights.received(), dense.sum(-2))
+    assert torch.equal(weights.top(1).indices[..., 0], dense.argmax(-1))
+
+
+def test_hard_attention_draws_with_the_probabilities_of_softmax() -> None:
+    q, k, _ = every_plan.qkv(torch.float64, n=1, m=5, lead=())
+    drawn = rg.Weights(q.expand(8000, 8), k, normaliser=normalisers.hard(sample=True, generator=seeded(4)))
+    expected = reference.attend(q, k, k).weights[0]
+    assert ((drawn.received() / 8000 - expected).abs() < 5 * (expected * (1 - expected) / 8000).sqrt()).all()

@@ -29,13 +29,13 @@ def to_torch(array: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(array.copy())
 
 
-def test_there_are_93() -> None:
+def test_onnx_has_93_attention_cases() -> None:
     assert len(cases()) == 93
 
 
 @pytest.mark.parametrize("name", list(cases()))
 @pytest.mark.parametrize("plan", PLANS)
-def test_onnx_attention(name: str, plan: str) -> None:
+def test_attend_equals_the_onnx_case(name: str, plan: str) -> None:
     case = cases()[name]
     (node,) = case.model.graph.node
     attributes = {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute}

@@ -10,7 +10,8 @@ import torch
 import regard as rg
 from regard import masks, normalisers, scores
 from regard.engine import inputs, pooling
-from regard.engine.plan import BUFFERS, BUFFERS_WITH_GRADIENT, Request, plan
+from regard.engine.costs import duration, estimate
+from regard.engine.plan import BUFFERS, BUFFERS_WITH_GRADIENT, DENSE_SCORES, Request, plan
 from regard.engine.tiles import Problem
 from regard.errors import PlanError
 from regard.masks import Mask
@@ -69,7 +70,7 @@ def test_a_forced_plan_is_still_forced_when_the_weights_are_used() -> None:
         (scores.dot(), "in one call"),
         (scores.dot() + scores.bias(torch.zeros(19)), "in one call"),
         (scores.dot() + scores.bias(torch.zeros(17, 19)), "in one call with a bias on the pairs"),
-        (scores.dot() + scores.alibi(torch.ones(2)), "block by block"),
+        (scores.dot() + scores.alibi(torch.ones(2)), "one number for each j - i"),
         (scores.dot() + (scores.bias(torch.zeros(19)) + scores.bias(torch.zeros(17, 19))), "bias on the pairs"),
         (scores.dot() + scores.cosine(), "a sum of two inner products"),
         (scores.dot() + (scores.bias(torch.zeros(19)) + scores.cosine()), "a sum of two inner products"),
@@ -77,6 +78,45 @@ def test_a_forced_plan_is_still_forced_when_the_weights_are_used() -> None:
 )
 def test_the_reason_of_a_plan_is_true(score: Score, words: str) -> None:
     assert words in str(rg.Weights(torch.randn(2, 17, 3), torch.randn(2, 19, 3), score).plan)
+
+
+@pytest.mark.parametrize(
+    ("mask", "words"),
+    [
+        (masks.window(9, 0), "block by block"),
+        (masks.padding(torch.tensor([5, 600])), "block by block"),
+        (masks.causal("bottom-right"), "in one call, causal"),
+        (masks.window(600, 600), "in one call"),
+        (masks.allow(torch.ones(600, dtype=torch.bool)), "a bias on the keys"),
+    ],
+    ids=str,
+)
+def test_a_larger_matrix_is_cut_where_the_mask_hides(mask: Mask, words: str) -> None:
+    x = torch.randn(2, 600, 3)
+    assert words in str(rg.attend(x, x, x, mask=mask).weights.plan)
+
+
+@pytest.mark.parametrize(("scores_", "features"), [*product([1, 10**4, 10**9], [1, 64, 4096])])
+def test_the_order_of_executors_is_that_of_the_cost_model(scores_: int, features: int) -> None:
+    seconds = [estimate(executor, scores_, features) for executor in ("fused", "dense", "tiled")]
+    assert seconds[0] == min(seconds)
+    assert seconds[1] < seconds[2] or scores_ > DENSE_SCORES
+
+
+def test_the_estimate_grows_with_what_is_visible() -> None:
+    x = torch.randn(1024, 8)
+    seen = [masks.window(9, 0), masks.causal(), None]
+    seconds = [rg.attend(x, x, x, mask=mask).weights.plan.seconds for mask in seen]
+    assert seconds == sorted(seconds)
+    assert str(rg.Weights(x, x).plan).endswith(f"; about {duration(seconds[-1])}")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(4.3e-5, "43 µs"), (1.23e-3, "1.2 ms"), (0.5, "500 ms"), (3.52, "3.5 s"), (1234.5, "1,234 s")],
+)
+def test_a_duration_has_two_digits(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
 
 
 def test_a_sum_of_biases_runs_fused_and_is_the_same() -> None:
@@ -154,10 +194,10 @@ def test_tiles_hold_at_most_the_cap_and_every_row_once(mask: Mask | None, cap: i
     assert bool((seen == 1)[..., visible].all())
 
 
-def test_float64_gets_the_whole_budget_in_a_survey(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_float64_gets_the_whole_budget_in_a_fold(monkeypatch: pytest.MonkeyPatch) -> None:
     caps: list[int] = []
-    original = pooling.survey
-    monkeypatch.setattr(pooling, "survey", lambda p, r, cap: (caps.append(cap), original(p, r, cap))[1])
+    original = pooling.fold
+    monkeypatch.setattr(pooling, "fold", lambda p, r, cap: (caps.append(cap), original(p, r, cap))[1])
     q, k = torch.randn(2, 3, dtype=torch.float64), torch.randn(100, 3, dtype=torch.float64)
     budget = 20 * BUFFERS * 8  # twenty scores of eight bytes: a row has a hundred
     rg.attend(q, k, k, plan="tiled", budget=budget)

@@ -83,6 +83,7 @@ LAWS = {
     ),
     "pool": Law(lambda x: reducers.Pool(x.values), lambda x: x.weights @ x.values),
     "top": Law(lambda x: reducers.Top(2), lambda x: best_two(x.weights)),
+    "largest weight": Law(lambda x: reducers.LargestWeight(), lambda x: x.weights.amax(-1)),
     "received": Law(lambda x: reducers.Received(), lambda x: reference.received(x.weights)),
     **{
         f"{pool} heatmap": Law(

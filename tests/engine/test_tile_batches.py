@@ -8,7 +8,7 @@ from torch import Tensor
 
 import regard as rg
 from regard import masks, scores
-from regard.engine.fused import kernel
+from regard.engine.fused import query_blocks
 from regard.engine.tile_batches import TileBatch
 from regard.masks._rules import Align
 
@@ -29,14 +29,14 @@ def inputs(lead: tuple[int, ...], m: int = N, turned: bool = False) -> list[Tens
 
 
 def runs_made(monkeypatch: pytest.MonkeyPatch) -> list[TileBatch]:
-    found, original = [], kernel.batch_tiles
+    found, original = [], query_blocks.batch_tiles
 
     def spy(*arguments: object) -> tuple[TileBatch, ...]:
         batch_tiles = original(*arguments)  # pyright: ignore[reportArgumentType]
         found.extend(batch_tiles)
         return batch_tiles
 
-    monkeypatch.setattr(kernel, "batch_tiles", spy)
+    monkeypatch.setattr(query_blocks, "batch_tiles", spy)
     return found
 
 

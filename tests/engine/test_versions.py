@@ -97,3 +97,78 @@ def test_one_tensor_of_inference_mode_does_not_excuse_changes_of_others(attended
     q.zero_()
     with pytest.raises(errors.StaleWeightsError, match="query"):
         weights.entropy()
+
+
+QUESTIONS = {
+    "entropy": lambda weights: weights.entropy(),
+    "block": lambda weights: weights.dense(),
+    "product": lambda weights: weights @ torch.ones(20, 3),
+    "logsumexp": lambda weights: weights.logsumexp(),
+    "query": lambda weights: weights.query,
+    "snapshot": lambda weights: weights.snapshot().dense(),
+}
+
+
+@pytest.mark.parametrize("question", list(QUESTIONS))
+@pytest.mark.parametrize("way", ["attend", "attend in tiles", "Weights", "float16"])
+def test_weights_of_inference_mode_answer_about_the_tensors_as_they_were(way, question):
+    ask = QUESTIONS[question]
+    with torch.inference_mode():
+        q, k, v = (t.clone() for t in qkv())
+        if way == "float16":
+            q, k, v = q.half(), k.half(), v.half()
+        if way == "Weights":
+            weights = rg.Weights(q, k)
+        else:
+            weights = rg.attend(q, k, v, plan="tiled" if "tiles" in way else "auto").weights
+        expected = rg.Weights(q.clone(), k.clone())
+        if way == "float16" and question == "product":
+            ask = lambda weights: weights @ torch.ones(20, 3, dtype=torch.float16)  # noqa: E731
+        expected = ask(expected)
+        q.zero_()
+        k.add_(1)
+        torch.testing.assert_close(ask(weights), expected)
+    torch.testing.assert_close(ask(weights), expected, check_dtype=False)
+
+
+@pytest.mark.parametrize("what", list(HELD))
+def test_weights_of_inference_mode_answer_about_the_terms_as_they_were(what):
+    dtype, shape, words = HELD[what]
+    with torch.inference_mode():
+        q, k, v = (t.clone() for t in qkv())
+        tensor = torch.randint(2, shape).to(dtype)
+        expected = rg.attend(q, k, v, **words(tensor.clone())).weights.dense()
+        weights = rg.attend(q, k, v, **words(tensor)).weights
+        tensor.copy_(tensor.roll(1))
+        assert torch.equal(weights.dense(), expected)
+
+
+def test_a_change_of_the_tensors_that_weights_hand_out_is_noticed_in_inference_mode():
+    with torch.inference_mode():
+        q, k, v = (t.clone() for t in qkv())
+        for weights in (rg.attend(q, k, v).weights, rg.Weights(q, k), rg.Weights(q, k).snapshot()):
+            weights.query.zero_()
+            with pytest.raises(errors.StaleWeightsError, match="query"):
+                weights.entropy()
+
+
+def test_a_change_of_a_normal_tensor_inside_inference_mode_is_noticed():
+    q, k, v = qkv()
+    with torch.inference_mode():
+        weights = rg.attend(q, k, v).weights
+        q.zero_()
+        with pytest.raises(errors.StaleWeightsError, match="query"):
+            weights.entropy()
+
+
+@pytest.mark.parametrize("what", list(HELD))
+def test_a_term_of_inference_mode_that_changes_before_the_backward_pass_does_no_harm(what):
+    q, k, v = (t.requires_grad_() for t in qkv())
+    dtype, shape, words = HELD[what]
+    with torch.inference_mode():
+        tensor = torch.randint(2, shape).to(dtype)
+    output = rg.attend(q, k, v, plan="fused", budget=1 << 10, **words(tensor)).output
+    expected = torch.autograd.grad(output.square().sum(), (q, k, v), retain_graph=True)
+    with torch.inference_mode():
+        tensor.copy_(tensor.roll(1))
+    torch.testing.assert_close(torch.autograd.grad(output.square().sum(), (q, k, v)), expected)

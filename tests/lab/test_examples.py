@@ -11,7 +11,7 @@ import pytest
 import torch
 from matplotlib.image import imread
 
-from regard import datasets, masks
+from regard import datasets, masks, scores
 from regard.lab.examples import attention, gallery, kernel_regression, kernel_regression_plots
 from regard.plot import _fonts
 from regard.weights import Weights
@@ -42,13 +42,15 @@ def test_attention_by_hand_to_four_decimals():
 
 def test_average_pooling_is_the_mean():
     data = datasets.sine()
-    torch.testing.assert_close(kernel_regression.average(data).prediction, data.y_train.mean().expand(50))
+    torch.testing.assert_close(
+        kernel_regression.pool(data, scores.uniform()).prediction, data.y_train.mean().expand(50)
+    )
 
 
 def test_nadaraya_watson_is_the_formula():
     data = datasets.sine()
     a = torch.softmax(-((data.x_test[:, None] - data.x_train) * 2.0).square() / 2, -1)
-    prediction = kernel_regression.nadaraya_watson(data, 2.0).prediction
+    prediction = kernel_regression.pool(data, scores.gaussian(2.0)).prediction
     torch.testing.assert_close(prediction, a @ data.y_train, atol=1e-5, rtol=0)
 
 
@@ -56,7 +58,7 @@ def test_learned_width_fits_better_and_looks_at_fewer_points():
     data = datasets.sine()
     learned = kernel_regression.learn_width(data)
     assert learned.losses[-1] < learned.losses[0]
-    before, after = kernel_regression.nadaraya_watson(data), kernel_regression.nadaraya_watson(data, learned.w)
+    before, after = (kernel_regression.pool(data, scores.gaussian(w)) for w in (1.0, learned.w))
     assert (after.prediction - data.y_truth).square().mean() < (before.prediction - data.y_truth).square().mean()
     assert after.weights.entropy().mean() < before.weights.entropy().mean()
     roughness = [fit.prediction.diff().diff().square().sum() for fit in (before, after)]

@@ -5,6 +5,8 @@ import io
 import json
 import math
 import re
+import subprocess
+import sys
 from dataclasses import fields
 
 import pytest
@@ -298,7 +300,7 @@ def test_training_ends_with_the_width_of_show_and_can_be_stopped():
     running.close()
 
 
-def test_the_batch_product():
+def test_the_regression_lesson_shows_the_shapes_of_a_batch_product():
     shown = show("regression", n=7)
     assert shown["product"] == {"left": [50, 1, 7], "right": [50, 7, 1], "result": [50, 1, 1]}
     left, right, result = (torch.tensor(shown["example"][name]) for name in ("left", "right", "result"))
@@ -538,3 +540,15 @@ def test_text_that_the_encoder_does_not_know_is_refused(state):
 def test_invalid_passages_are_refused(state, message):
     with pytest.raises(RegardError, match=message):
         show("relevance", **state)
+
+
+def test_the_extra_of_the_lab_is_enough_for_every_lesson():
+    """The packages of all other extras are hidden from a new process."""
+    others = ["anywidget", "dask", "finufft", "matplotlib", "pandas", "pyarrow", "sklearn"]
+    code = (
+        f"import sys; sys.modules.update(dict.fromkeys({others}))\n"
+        "from regard.lab.pages import PAGES\n"
+        "print(*(page.name for page in PAGES.values() if page.show(page.read({}))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == NAMES, done.stderr

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from regard import models
-from regard.errors import ChoiceError, FormatError, MissingExtraError
+from regard.errors import ChoiceError, DataError, FormatError, MissingExtraError
 from regard.models import _cache, _packages, _word_vectors
 
 
@@ -118,7 +118,7 @@ def test_two_threads_may_load_at_once():
     assert done.stdout == "BertModel BertModel\n", done.stderr
 
 
-def test_what_is_made_is_made_once_and_whole(cache):
+def test_a_converted_model_is_made_once_and_completely(cache):
     made = []
 
     def make(folder):
@@ -130,7 +130,7 @@ def test_what_is_made_is_made_once_and_whole(cache):
     assert (first / "file").read_text() == "whole"
 
 
-def test_what_fails_leaves_nothing(cache):
+def test_a_folder_that_was_not_completed_is_removed(cache):
     def fail(folder):
         (folder / "half").write_text("half")
         raise KeyboardInterrupt
@@ -171,9 +171,20 @@ def test_a_path_is_not_looked_up_on_the_hub(no_network, name):
         models.load(name)
 
 
+@pytest.mark.parametrize("name", ["a b", "-", "x" * 97, ""])
+def test_what_can_be_no_name_is_refused_with_the_known_ones(no_network, name):
+    with pytest.raises(ChoiceError, match="The names that need no network are minilm"):
+        models.load(name)
+
+
 def test_a_folder_without_a_model_is_refused(no_network, tmp_path):
     with pytest.raises(ChoiceError, match="no model could be loaded from there"):
         models.load(tmp_path)
+
+
+def test_half_a_character_is_refused_before_a_model_is_loaded():
+    with pytest.raises(DataError, match=r"half a character \(a surrogate\) in it: 'a.udcff'"):
+        models.give("minilm", "a\udcff")
 
 
 def test_only_models_have_folders():

@@ -138,7 +138,7 @@ def local(method, score="dot", **options):
 
 @pytest.mark.parametrize("seen", list(SEEN))
 @pytest.mark.parametrize("score", list(LOCAL_SCORES))
-def test_local_m(score, seen):
+def test_local_attention_around_given_positions_is_the_formula(score, seen):
     options, sees = SEEN[seen]
     layer = spread_out(local("m", score, dtype=torch.float64))
     q, k, v = data(LOCAL_SCORES[score])
@@ -168,7 +168,7 @@ def places(layer, q, counts):
 
 @pytest.mark.parametrize("seen", list(SEEN))
 @pytest.mark.parametrize("score", list(LOCAL_SCORES))
-def test_local_p(score, seen):
+def test_local_attention_around_predicted_positions_is_the_formula(score, seen):
     options, sees = SEEN[seen]
     layer = spread_out(local("p", score, dtype=torch.float64))
     q, k, v = data(LOCAL_SCORES[score])
@@ -303,7 +303,7 @@ def test_a_layer_is_saved_copied_and_pickled(name):
 
 
 @pytest.mark.parametrize("name", list(LAYERS))
-def test_parameters_start_anew(name):
+def test_reset_parameters_draws_new_parameters(name):
     make, _ = LAYERS[name]
     layer = make(dtype=torch.bfloat16)
     assert all(p.dtype == torch.bfloat16 and p.isfinite().all() for p in layer.parameters())
@@ -332,7 +332,7 @@ def test_bfloat16_is_computed_in_better_numbers(name):
 @pytest.mark.plain
 @pytest.mark.parametrize("seen", ["everything", "lengths for each query"])
 @pytest.mark.parametrize("name", list(LAYERS))
-def test_compiled(name, seen):
+def test_a_compiled_layer_equals_the_layer(name, seen):
     make, d_k = LAYERS[name]
     layer, x = spread_out(make()), data(d_k, dtype=torch.float32)
     torch.compiler.reset()
@@ -488,7 +488,7 @@ def test_additive_attention_never_holds_queries_by_keys_by_features(lengths):
     lens = {None: None, "batch": torch.tensor([m]), "queries": torch.arange(n)[None]}[lengths]
     with LargestAllocation() as largest:
         layer(q, k, v, valid_lens=lens).output.sum().backward()
-    assert largest.bytes <= 4 * _additive.CHUNK < 4 * n * m * hidden
+    assert largest.bytes <= 4 * _additive.BLOCK_NUMBERS < 4 * n * m * hidden
 
 
 LARGE = 3000
@@ -587,7 +587,7 @@ def test_pools_take_any_leading_dimensions_dtype_and_copy(name):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("name", list(POOLS))
-def test_pools_compiled(name):
+def test_compiled_pooling_equals_pooling(name):
     layer, x = POOLS[name](), data(dtype=torch.float32)[1]
     torch.compiler.reset()
     compiled = torch.compile(lambda x: layer(x, valid_lens=PER_BATCH)[0], fullgraph=True, backend="aot_eager")
@@ -767,7 +767,7 @@ MISTAKES = {
 
 @pytest.mark.plain
 @pytest.mark.parametrize("name", list(MISTAKES))
-def test_a_mistake_is_named(name):
+def test_a_wrong_argument_of_a_layer_is_named(name):
     do, error, message = MISTAKES[name]
     with pytest.raises(error, match=message):
         do()

@@ -428,7 +428,7 @@ def test_multihead_attention_compiles_to_one_graph(mask, need):
 
 @pytest.mark.plain
 @pytest.mark.parametrize("mask", MASKED)
-def test_exported(mask):
+def test_an_exported_layer_equals_the_layer(mask):
     layer = MultiheadAttention(21, 3, batch_first=True).eval()
     x = torch.randn(2, 17, 21)
     options = {"need_weights": False, **MASKED[mask]}

@@ -140,14 +140,14 @@ def test_weights_times_values_are_the_output(positions, mask):
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
-def test_gradients(positions):
+def test_gradients_agree_with_finite_differences(positions):
     layer = made(positions)
     x = normal(seeded(0), 5, 21).requires_grad_()
     assert torch.autograd.gradcheck(lambda t: layer(t, masks.causal()).output, x)
 
 
 @pytest.mark.parametrize("lead", [(), (2,), (2, 3)])
-def test_any_leading_dimensions(lead):
+def test_leading_dimensions_are_a_batch(lead):
     layer, x = made("both"), normal(seeded(0), *lead, 17, 21)
     output, weights = layer(x, masks.causal())
     assert output.shape == x.shape and weights.shape == (*lead, 3, 17, 17)
@@ -201,7 +201,7 @@ def test_self_attention_compiles_to_one_graph(positions):
     torch.testing.assert_close(compiled(x), layer(x, masks.causal()).output)
 
 
-def test_vmap():
+def test_vmap_equals_a_batch():
     layer, x = made("both"), normal(seeded(0), 5, 17, 21)
     torch.testing.assert_close(torch.func.vmap(lambda t: layer(t).output)(x), layer(x).output)
 
@@ -239,7 +239,7 @@ def test_positions_of_ones_own_may_learn():
         (lambda: SelfAttention(21, 4), ValueError, "multiple"),
     ],
 )
-def test_mistakes(wrong, kind, words):
+def test_bad_arguments_are_refused(wrong, kind, words):
     with pytest.raises(errors.RegardError, match=words) as caught:
         wrong()
     assert isinstance(caught.value, kind)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 import torch
+import torch.nn.attention.bias
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import normal, seeded
@@ -19,7 +20,8 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
 
-from regard.errors import RegardError
+import regard as rg
+from regard.errors import MaskError, RegardError
 from regard.nn.functional import scaled_dot_product_attention as ours
 
 theirs = torch._C._nn.scaled_dot_product_attention
@@ -231,7 +233,7 @@ ZERO_SIZES = [
     [{}, {"is_causal": True}, {"dropout_p": 0.5}, {"scale": 0.3}, {"mask": "bool"}, {"mask": "float"}],
     ids=str,
 )
-def test_sizes_of_zero(shapes, options):
+def test_axes_of_length_zero_give_the_shapes_of_torch(shapes, options):
     options = dict(options)
     tensors = learning(*(normal(seeded(0), *shape) for shape in shapes))
     if "mask" in options:
@@ -631,7 +633,7 @@ COMPILED = [(mask, lead, o) for (mask, lead), o in product(MASKED, OPTIONS) if n
 
 @pytest.mark.parametrize(("mask", "lead", "options"), COMPILED, ids=str)
 @pytest.mark.plain
-def test_compiled_whole(mask, lead, options):
+def test_compiled_in_one_graph_equals_eager(mask, lead, options):
     q, k, v = qkv(lead=lead)
     q = torch.cat([q, q + 1], -3) if options.get("enable_gqa") else q
     tensors = [q, k, v]
@@ -652,7 +654,7 @@ def test_compiled_whole(mask, lead, options):
 
 @pytest.mark.parametrize("options", [{}, {"is_causal": True}], ids=str)
 @pytest.mark.parametrize("lead", [(5,), (5, 3), (5, 2, 3)], ids=str)
-def test_vmap_is_a_batch(lead, options):
+def test_vmap_equals_a_batch(lead, options):
     q, k, v = qkv(lead=lead)
     close(torch.vmap(lambda *x: ours(*x, **options))(q, k, v), theirs(q, k, v, **options))
     shared = torch.vmap(lambda q: ours(q, k[0], v[0], **options))(q)
@@ -663,7 +665,7 @@ def test_vmap_is_a_batch(lead, options):
     close(torch.vmap(gradient)(q, k, v), q_learns.grad)
 
 
-def test_vmap_over_masks():
+def test_vmap_over_masks_equals_a_batch_of_masks():
     q, k, v = qkv(lead=(5, 3))
     seen = torch.rand(5, 5, 17) < 0.6
     close(torch.vmap(ours)(q, k, v, seen), theirs(q, k, v, seen[:, None]))
@@ -696,7 +698,9 @@ def test_tensors_of_other_classes():
     marked = ours(q.as_subclass(Marked), k, v)
     assert type(marked) is Marked
     close(marked.as_subclass(Tensor), expected)
-    assert type(ours(q, k, v, torch.ones(5, 17, dtype=torch.bool).as_subclass(Marked))) is Marked
+    masked = ours(q, k, v, torch.ones(5, 17, dtype=torch.bool).as_subclass(Marked))
+    assert type(masked) is Tensor, "a mask does not decide what comes out"
+    close(masked, expected)
     learned = ours(nn.Parameter(q), nn.Parameter(k), nn.Parameter(v))
     assert type(learned) is Tensor and learned.requires_grad
     close(learned.detach(), expected)
@@ -816,3 +820,75 @@ def test_torch_multihead_attention_computes_the_same_with_this_function(monkeypa
             "is_causal": True,
         }
     swapped_agrees(monkeypatch, layer, x, x, x, **asked)
+
+
+SIZES = [(5, 5), (5, 17), (17, 5), (1, 17), (17, 1)]
+
+
+@pytest.mark.filterwarnings("ignore:Lower right")
+@pytest.mark.parametrize("name", ["causal_lower_right", "causal_upper_left"])
+@pytest.mark.parametrize("declared", SIZES)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_causal_bias_of_torch_is_the_causal_mask_that_it_says(name, declared, size, grad):
+    attn_bias = getattr(torch.nn.attention.bias, name)(*declared)
+    q = torch.randn(2, 3, size[0], 16, dtype=torch.float64, requires_grad=grad)
+    k, v = (torch.randn(2, 3, size[1], 16, dtype=torch.float64) for _ in range(2))
+    try:
+        expected = theirs(q, k, v, attn_bias)
+    except RuntimeError:
+        with pytest.raises(RuntimeError, match="attn_mask must broadcast"):
+            ours(q, k, v, attn_bias)
+        return
+    found = ours(q, k, v, attn_bias)
+    assert type(found) is Tensor
+    close(found, expected.nan_to_num())  # torch gives NaN, or 0, to a query that sees nothing
+    if grad:
+        found.sum().backward()
+        assert q.grad.isfinite().all()
+
+
+def test_a_causal_bias_beside_is_causal_is_refused_as_by_torch():
+    q, k, v = qkv()
+    for function in (ours, theirs):
+        with pytest.raises(ValueError, match=r"(?i)causal"):
+            function(q, k, v, torch.nn.attention.bias.causal_upper_left(5, 17), is_causal=True)
+
+
+def test_a_causal_bias_passes_through_torch_modes_and_beside_subclasses():
+    q, k, v = qkv()
+    attn_bias = torch.nn.attention.bias.causal_lower_right(5, 17)
+    expected = theirs(q, k, v, torch.ones(5, 17, dtype=torch.bool).tril(12))
+    with torch.device("cpu"):
+        close(ours(q, k, v, attn_bias), expected)
+    close(ours(q.as_subclass(Marked), k, v, attn_bias).as_subclass(Tensor), expected)
+
+
+class Meaning(torch.Tensor):
+    """A subclass that means something else than its numbers, and says so to torch's function alone."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+@pytest.mark.plain
+@pytest.mark.filterwarnings("ignore")
+def test_masks_with_a_meaning_of_their_own_are_refused_in_words():
+    q, k, v = qkv()
+    mask = torch.ones(5, 17, dtype=torch.bool)
+    masked = torch.masked.masked_tensor(torch.zeros(5, 17), mask)
+    ragged = torch.nested.nested_tensor([torch.randn(5, 3), torch.randn(4, 3)], layout=torch.jagged)
+    for one in (mask.as_subclass(Meaning), masked, ragged):
+        with pytest.raises(MaskError, match="a meaning of its own, which is not known here"):
+            ours(q, k, v, one)
+    layer = rg.nn.MultiheadAttention(12, 3, batch_first=True)
+    x = torch.randn(2, 5, 12)
+    for one in (torch.zeros(5, 5).as_subclass(Meaning), torch.nn.attention.bias.causal_upper_left(5, 5)):
+        with pytest.raises(MaskError, match="a meaning of its own, which is not known here"):
+            layer(x, x, x, attn_mask=one)
+    learned = nn.Parameter(torch.zeros(5, 17, dtype=torch.float64))
+    output = ours(q.double(), k.double(), v.double(), learned)
+    output.square().sum().backward()
+    assert type(output) is Tensor and learned.grad.abs().sum() > 0
+    close(ours(q, k, v, nn.Buffer(mask)), theirs(q, k, v, mask))

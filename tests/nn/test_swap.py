@@ -5,6 +5,7 @@ import pickle
 import warnings
 
 import pytest
+import tiny_models
 import torch
 from torch import nn
 
@@ -132,7 +133,7 @@ def test_parameters_hooks_and_modes_stay():
     assert seen == [1]
 
 
-def test_an_optimiser_goes_on():
+def test_an_optimiser_still_trains_a_swapped_model():
     model, (x, _) = encoder(), padded()
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
     swap(model)
@@ -201,8 +202,10 @@ class Other(nn.MultiheadAttention):
 
 
 def test_a_model_without_torchs_layers_is_refused():
-    with pytest.raises(errors.ChoiceError, match=r"Linear has no torch.nn.MultiheadAttention$"):
+    with pytest.raises(errors.ChoiceError, match=r"Linear has no torch.nn.MultiheadAttention\. .* rg\.record\(model\)"):
         swap(nn.Linear(2, 3))
+    with pytest.raises(errors.ChoiceError, match=r"BertModel has no .* as in models of Hugging Face, .* rg\.record"):
+        swap(tiny_models.build("BERT"))
     with pytest.raises(errors.ChoiceError, match=r"Sequential has no .*; it has .*\.Other"):
         swap(nn.Sequential(Other(WIDTH, HEADS)))
     with pytest.raises(errors.ChoiceError, match=r"Linear has no layer that regard.nn.swap"):

@@ -7,11 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import tiny_models
 import torch
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from web_viewer import Spelling
 
 import regard as rg
 from regard import analysis, masks, plot
@@ -481,6 +483,114 @@ def test_notebook_shows_figures_and_axes():
         assert png.startswith(b"\x89PNG")
         assert set(size) == {"width", "height"}
     assert plot.show_heatmaps(torch.eye(3)[None, None], "k", "q")._repr_png_()[1] == {"width": 250, "height": 250}
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    """A recording of two sequences whose tokens have texts."""
+    model, inputs = tiny_models.build("BERT"), tiny_models.MODELS["BERT"].inputs()
+    with torch.no_grad(), rg.record(model, tokenizer=Spelling([f"t{i}" for i in range(97)])) as made:
+        model(**inputs)
+    return made
+
+
+AXES = {
+    "heatmap": lambda made: plot.heatmap(torch.eye(3)),
+    "weights.plot": lambda made: weights().plot(),
+    "regression": lambda made: plot.regression([0, 1], [0, 1]),
+    "heads": plot.heads,
+    "profiles": plot.profiles,
+    "similar": plot.similar,
+    "depths": lambda made: plot.depths(analysis.rollout(made, 0)),
+    "relations": lambda made: plot.relations(rg.relate("He runs | He is tall", ["Is he small?"])),
+}
+LINE = torch.arange(9.0)[:, None].numpy()
+FIGURES = {
+    "show_heatmaps": lambda made: plot.show_heatmaps(torch.eye(3)[None, None], "k", "q"),
+    "zoom": lambda made: plot.zoom(weights(600, 600), [(100, 200, 50)]),
+    "saturation": lambda made: plot.saturation(analysis.saturation([1, 4], keys=3, queries=3, trials=2)),
+    "partial_dependence": lambda made: plot.partial_dependence(
+        rg.NadarayaWatson(bandwidth=1.0).fit(LINE, LINE[:, 0]), LINE
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*AXES, *FIGURES])
+def test_what_a_plot_function_returns_is_what_it_says_and_can_be_saved(name, recorded, tmp_path):
+    picture = (AXES | FIGURES)[name](recorded)
+    function = rg.Weights.plot if name == "weights.plot" else getattr(plot, name)
+    promised = "Axes" if name == "weights.plot" else f"Returns the {'axes' if name in AXES else 'figure'}"
+    assert promised in function.__doc__
+    assert isinstance(picture, Axes if name in AXES else Figure)
+    picture.savefig(tmp_path / "picture.svg")
+    assert "<svg" in (tmp_path / "picture.svg").read_text(encoding="utf-8")
+
+
+def test_every_plot_function_is_among_those():
+    assert {*AXES, *FIGURES} - {"weights.plot"} == set(plot.__all__) - {"Picture"}
+
+
+def test_axes_that_are_handed_in_stay_as_they_are():
+    mine = Figure().subplots()
+    assert plot.heatmap(torch.eye(3), ax=mine) is mine
+    assert type(mine) is Axes and not hasattr(mine, "savefig")
+
+
+def test_axes_in_a_part_of_a_figure_save_the_whole(tmp_path):
+    ax = plot.Picture().subfigures(1, 2)[0].add_subplot(axes_class=type(plot.heatmap(torch.eye(3))))
+    plot.heatmap(torch.eye(3), ax=ax).savefig(tmp_path / "whole.png")
+    assert (tmp_path / "whole.png").read_bytes().startswith(b"\x89PNG")
+
+
+# Recordings
+
+
+def tick_texts(ax):
+    render(ax)
+    return [[label.get_text() for label in labels] for labels in (ax.get_yticklabels(), ax.get_xticklabels())]
+
+
+def test_recorded_weights_are_labelled_with_their_tokens(recorded):
+    entry = recorded[recorded.layers[0].name]
+    for sequence in (0, 1):
+        texts = [f"t{number}" for number in recorded.inputs[0]["input_ids"][sequence].tolist()]
+        for ax in (
+            entry.plot(head=(sequence, 3)),
+            entry.select(batch=sequence).plot(head=3),
+            entry.head(3).plot(head=sequence),
+        ):
+            assert tick_texts(ax) == [texts, texts]
+    mine = [f"mine {i}" for i in range(11)]
+    assert tick_texts(entry.plot(mine, head=(0, 0))) == [mine, mine]
+    assert tick_texts(entry.plot(query_tokens=mine, head=(1, 0))) == [mine, texts]
+
+
+def test_tokens_of_cross_attention_label_their_own_axis():
+    model, inputs = tiny_models.build("BART"), tiny_models.MODELS["BART"].inputs()
+    with torch.no_grad(), rg.record(model, tokenizer=Spelling([f"t{i}" for i in range(97)])) as made:
+        model(**inputs)
+    cross = made[next(layer.name for layer in made.layers if layer.cross)]
+    queries, keys = tick_texts(cross.plot(head=(0, 0)))
+    assert queries == [f"t{number}" for number in inputs["decoder_input_ids"][0].tolist()]
+    assert keys == [f"t{number}" for number in inputs["input_ids"][0].tolist()]
+
+
+def test_a_number_is_enough_for_a_head_of_one_sequence():
+    w = rg.Weights(torch.randn(1, 3, 5, 4), torch.randn(1, 3, 7, 4))
+    np.testing.assert_allclose(w.plot(head=2).images[0].get_array(), w.dense()[0, 2], rtol=1e-6)
+
+
+def test_heads_profiles_and_similarities_of_a_recording_are_drawn(recorded):
+    for draw, question in ((plot.heads, analysis.heads), (plot.profiles, analysis.profiles)):
+        np.testing.assert_array_equal(
+            draw(recorded).images[0].get_array(), draw(question(recorded)).images[0].get_array()
+        )
+    table = analysis.similar(recorded)
+    np.testing.assert_array_equal(plot.similar(recorded).images[0].get_array(), table.matrix)
+    with pytest.raises(
+        DtypeError, match=r"plot.heads draws a recording, or a table of analysis.heads, and Weights came"
+    ):
+        plot.heads(weights())
 
 
 def test_missing_matplotlib_names_the_extra():

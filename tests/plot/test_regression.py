@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from matplotlib.image import imread
 
 from regard import NadarayaWatson, plot
 from regard.errors import ChoiceError, ShapeError
@@ -192,3 +193,24 @@ def test_regression_refuses_wrong_arguments(draw, error, message):
 def test_a_model_without_its_data_is_drawn_at_the_given_x():
     ax = plot.regression([1, 2, 3], without_data())
     assert line(ax, "Pred")[1].tolist() == [1, 4, 9]
+
+
+def test_a_million_points_are_drawn_as_their_density(tmp_path):
+    x, y = np.random.default_rng(0).normal(size=(2, 1_000_000))
+    ax = plot.regression([-4, 4], [0, 0], train=(x, y), xlim=(-3, 3), ylim=(-3, 3))
+    (mesh,) = ax.collections
+    counts = mesh.get_array()
+    assert counts.shape == _regression.DENSITY_BINS[::-1] and counts.sum() == 1_000_000
+    assert counts.mask.any() and counts.min() == 1  # a cell without points has no colour
+    ax.figure.savefig(tmp_path / "density.png")
+    pixels = imread(tmp_path / "density.png")[..., :3].reshape(-1, 3)
+    assert len(np.unique(pixels, axis=0)) > 100, "shades, and not one blue area"
+    assert [line.get_label() for line in ax.lines] == ["Pred"]
+
+
+def test_the_density_of_few_values_has_a_column_for_each():
+    x, y = np.repeat([0, 1, 2], 10_000), np.tile(np.linspace(0, 1, 10_000), 3)
+    ax = plot.regression([0, 1, 2], [0, 1, 2], train=(x, y), levels=["a", "b", "c"])
+    counts = ax.collections[0].get_array()
+    assert counts.sum(0).tolist() == [10_000, None, 10_000, None, 10_000]
+    assert ax.get_xlim()[0] < -_regression.JITTER and ax.get_xlim()[1] > 2 + _regression.JITTER

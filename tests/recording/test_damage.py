@@ -1,11 +1,13 @@
 """Every bit of a file turned, every byte of it cut off: never a wrong number, and never a loss that is not told."""
 
+import os
 import random
 
 import numpy as np
 import pytest
 import recording_faults as faults
 
+import regard as rg
 from regard.errors import DamageError, RecordingFileError, RegardError
 from regard.recording import _format as form
 from regard.recording._reader import Reader
@@ -44,7 +46,7 @@ def small(tmp_path):
     return path, data, contents(Reader(path))
 
 
-def test_every_single_bit(small):
+def test_every_flipped_bit_of_a_recording_is_noticed(small):
     path, data, wanted = small
     assert 8 * len(data) > 10_000
     noticed = 0
@@ -191,3 +193,77 @@ def test_a_file_inside_a_file_is_not_taken_for_it(tmp_path):
     reader = Reader(path)
     assert [reader.group(index).meta["what"] for index in range(len(reader))] == ["outer", "behind"]
     assert reader._done[0] == at
+
+
+def rewritten(data, at, kind, payload, number):
+    """Put another chunk of the same size over the one at an offset, with right checksums."""
+    old = form.parse_head(bytes(data[at : at + form.ALIGN]), at, 7)
+    payload = payload.ljust(old.length)
+    assert len(payload) == old.length
+    data[at : old.end] = form.chunk_head(kind, len(payload), number, 7) + payload + form.checksums(payload)
+
+
+@pytest.mark.parametrize("kind", [form.DATA, form.LIST, form.DONE])
+@pytest.mark.parametrize("group", [0, 1])
+@pytest.mark.parametrize("closed", [True, False])
+def test_a_group_that_is_dropped_with_right_checksums_is_told(small, kind, group, closed):
+    path, data, _ = small
+    reader = Reader(path)
+    rewritten(data, reader._done[group], kind, b'{"meta": {}, "arrays": {}}', reader.group(group).chunk)
+    path.write_bytes(data if closed else data[: reader._cursor.head(reader._done[3]).end])
+    damage = Reader(path).damage()
+    assert damage
+    assert all(f"of {path} is damaged" in words for words in damage)
+
+
+@pytest.mark.parametrize("kind", [form.DATA, form.LIST])
+def test_a_group_without_arrays_that_the_list_names_is_told_when_it_is_dropped(small, kind):
+    path, data, _ = small
+    reader = Reader(path)
+    rewritten(data, reader._done[2], kind, b"", reader.group(2).chunk)
+    path.write_bytes(data)
+    assert [words for words in Reader(path).damage() if "says that it completes a group, and it does not" in words]
+
+
+def test_a_group_that_does_not_say_what_it_is_is_told(small):
+    assert [words for words in rg.open(small[0]).damage if "does not say what it is" in words]
+
+
+def relisted(path, data, change):
+    """Change the list of groups, with right checksums."""
+    listed = Reader(path)._done.tolist()
+    at = len(data) - form.END_SIZE - form.aligned(form.ALIGN + 8 * len(listed) + 4)
+    number = form.parse_head(bytes(data[at : at + form.ALIGN]), at, 7).number
+    chosen = change(listed)
+    payload = np.asarray(chosen, "<u8").tobytes()
+    end = form.END.pack(len(chosen), at)
+    chunks = [(form.LIST, payload, number), (form.ENDS, end, number + 1)]
+    del data[at:]
+    for kind, text, count in chunks:
+        chunk = form.chunk_head(kind, len(text), count, 7) + text + form.checksums(text)
+        data += chunk.ljust(form.aligned(len(chunk)), b"\0")
+    path.write_bytes(data)
+    return Reader(path)
+
+
+def test_a_list_that_leaves_out_a_group_or_names_none_is_told(small):
+    path, data, wanted = small
+    assert relisted(path, data[:], lambda listed: listed).damage(every_byte=True) == []
+    assert "does not name" in relisted(path, data[:], lambda listed: listed[1:]).damage()[0]
+    assert "no chunk at byte" in relisted(path, data[:], lambda listed: [32, *listed]).damage()[-1]
+    assert contents(relisted(path, data[:], lambda listed: [listed[0], *listed])) == wanted, "none is shown twice"
+
+
+def test_chunks_behind_the_end_are_told(small):
+    path, data, wanted = small
+    number = form.parse_head(bytes(data[-form.END_SIZE :]), 0, 7).number + 1
+    path.write_bytes(data + form.chunk_head(form.DONE, 0, number, 7))
+    assert contents(Reader(path)) == wanted
+    assert any("behind the end" in words for words in Reader(path).damage())
+
+
+def test_a_pipe_a_folder_and_a_device_are_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, os.devnull):
+        with pytest.raises(RecordingFileError, match="cannot be read: it is no regular file"):
+            Reader(path)

@@ -109,7 +109,7 @@ def test_tokens_that_share_a_character_say_so():
 
 
 @torch.no_grad()
-def test_it_says_what_it_is(model, path):
+def test_a_recording_prints_its_calls_layers_and_bytes(model, path):
     with rg.record(model, path=path) as recording:
         model(ids())
     tensors = 2 * 2 * (2 * N * DIM) * 4
@@ -127,7 +127,7 @@ def test_it_says_what_it_is(model, path):
 def test_a_question_with_too_many_parts_is_refused(model):
     with rg.record(model) as recording:
         model(ids())
-    with pytest.raises(ChoiceError, match=r"\[name, step, head\], not for"):
+    with pytest.raises(ChoiceError, match=r"\[layer, step, head\], not for"):
         recording["first", 0, 0, 0]
 
 
@@ -197,12 +197,56 @@ def test_a_full_disk_stops_the_recording_and_not_the_model(model, path, monkeypa
 
     monkeypatch.setattr(os, "pwrite", pwrite)
     outputs = []
-    with pytest.raises(StorageError, match="No space left on device"), rg.record(model, path=path) as recording:
+    with (
+        pytest.raises(StorageError, match="No space left on device") as stopped,
+        rg.record(model, path=path) as recording,
+    ):
         outputs.extend(model(ids()) for _ in range(5))
     assert [torch.equal(output, plain) for output in outputs] == [True] * 5
     kept = len(recording.entries)
     assert 0 < kept < 10
     assert len(rg.open(path).entries) == kept and rg.open(path).verify() == []
+    assert f"the {kept} calls before it are safe" in str(stopped.value)
+
+
+@torch.no_grad()
+def test_a_disk_without_room_for_one_call_leaves_no_file_and_says_so(model, path, monkeypatch):
+    real = os.pwrite
+
+    def pwrite(file, data, offset):
+        if offset > 700:  # behind the notes
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(file, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    with pytest.raises(StorageError) as stopped, rg.record(model, path=path):
+        model(ids())
+    assert str(stopped.value).endswith("No space left on device; no call was recorded, and the file is removed")
+    assert not path.exists()
+
+
+@torch.no_grad()
+def test_save_through_a_link_keeps_the_link_and_the_permissions(model, path):
+    with rg.record(model) as recording:
+        model(ids())
+    folder = path.parent / "elsewhere"
+    folder.mkdir()
+    path.symlink_to(folder / "run.regard")
+    recording.save(path)
+    (folder / "run.regard").chmod(0o600)
+    recording.save(path)
+    assert path.is_symlink() and (folder / "run.regard").stat().st_mode & 0o777 == 0o600
+    alike(recording, rg.open(path))
+    assert [inside.name for inside in folder.iterdir()] == ["run.regard"]
+
+
+@torch.no_grad()
+def test_save_to_a_pipe_is_refused_and_not_waited_for(model, path):
+    with rg.record(model) as recording:
+        model(ids())
+    os.mkfifo(path)
+    with pytest.raises(StorageError, match="it is no regular file"):
+        recording.save(path)
 
 
 @torch.no_grad()
@@ -408,3 +452,12 @@ def test_writer_and_reader_need_no_torch():
 def test_an_unknown_name_is_refused():
     with pytest.raises(AttributeError, match="it offers Layer, Recording, open"):
         rg.recording.Nobody  # noqa: B018  the access is the test
+
+
+@torch.inference_mode()
+def test_a_file_that_is_read_in_inference_mode_is_not_copied(model, path):
+    with rg.record(model, path=path) as recording:
+        model(ids())
+    call = recording.calls[0]
+    assert call.weights().query.data_ptr() == call.query.data_ptr()
+    assert not call.query.is_inference()

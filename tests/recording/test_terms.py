@@ -36,7 +36,7 @@ def through_a_file(weights, step=0):
 
 
 @given(problems(normaliser=tuple(NORMALISERS)))
-def test_any_formula_comes_back(case):
+def test_any_formula_is_the_same_after_save_and_open(case):
     weights = case.weights()
     found, stored = through_a_file(weights)
     assert torch.equal(found.dense(), weights.dense())
@@ -49,7 +49,7 @@ def test_any_formula_comes_back(case):
     "terms",
     [*((s,) for s in SCORES), *(("scaled_dot", m) for m in MASKS), *(("dot", "causal", n) for n in NORMALISERS)],
 )
-def test_one_head_of_it_is_that_head(terms, sizes):
+def test_one_head_of_a_stored_call_is_that_head(terms, sizes):
     weights = problem(*terms, sizes=sizes).weights()
     found, stored = through_a_file(weights)
     dense = weights.dense()
@@ -76,7 +76,7 @@ def test_terms_of_layers_come_back_too():
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-def test_numbers_keep_their_type(dtype):
+def test_stored_tensors_keep_their_dtype(dtype):
     weights = rg.Weights(torch.randn(2, 3, 5, 7).to(dtype), torch.randn(2, 3, 11, 7).to(dtype))
     found, stored = through_a_file(weights)
     assert torch.equal(found.query, weights.query) and torch.equal(found.key, weights.key)

@@ -37,7 +37,7 @@ def test_all_columns_may_be_categorical(width):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("degree", [0, 1])
-def test_the_weights_predict(kernel, degree):
+def test_weights_times_y_are_the_predictions_with_categories(kernel, degree):
     x, y = mixed()
     model = rg.NadarayaWatson(kernel, [1.5, 0.2, 0.0], degree, categorical=[1, 2]).fit(x, y, 1.0 + np.arange(71) % 3)
     matrix = model.weights(x).dense()

@@ -55,7 +55,7 @@ LEVEL, RUNS = 0.9, 400
 
 @pytest.mark.parametrize("degree", [0, 1])
 @pytest.mark.parametrize("loud", [False, True])
-def test_coverage(degree, loud):
+def test_a_band_covers_the_smoothed_curve_as_often_as_it_says(degree, loud):
     """The share of fresh data sets whose band holds the smoothed curve, place by place.
 
     `loud` noise is six times as strong on the right as on the left: one variance for all would fail at both ends.

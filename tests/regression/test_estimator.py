@@ -31,7 +31,7 @@ KERNELS = names()
         rg.NadarayaWatson(bandwidth=1.0, degree=1),
     ]
 )
-def test_scikit_learn_accepts_it(estimator, check):
+def test_checks_of_scikit_learn_pass(estimator, check):
     try:
         check(estimator)
     except SkipTest as reason:
@@ -45,7 +45,7 @@ def table(n=53, features=3, outputs=2, seed=0):
     return x, y
 
 
-def test_it_is_gaussian_attention():
+def test_nadaraya_watson_is_gaussian_attention():
     x, y = table()
     query = np.random.default_rng(1).normal(size=(17, 3))
     width = np.array([0.7, 0.4, 1.3])
@@ -60,7 +60,7 @@ def test_it_is_gaussian_attention():
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("degree", [0, 1])
-def test_the_weights_predict(kernel, degree):
+def test_weights_times_y_are_the_predictions(kernel, degree):
     x, y = table()
     model = rg.NadarayaWatson(kernel, 2.5, degree).fit(x, y, np.arange(53) % 5)
     query = x[::3] + 0.01
@@ -148,7 +148,7 @@ def frames():
     return x, pd.Series(y[:, 0], index=x.index, name="price"), pd.DataFrame(y, index=x.index, columns=["u", "v"])
 
 
-def test_pandas_in():
+def test_frames_set_the_feature_names():
     x, y, _ = frames()
     model = rg.NadarayaWatson(bandwidth=1.0).fit(x, y)
     assert list(model.feature_names_in_) == ["a", "b", "c"]
@@ -157,7 +157,7 @@ def test_pandas_in():
         model.predict(x[["b", "a", "c"]])
 
 
-def test_pandas_out():
+def test_set_output_returns_series_and_frames():
     x, y, both = frames()
     model = rg.NadarayaWatson(bandwidth=1.0).set_output(transform="pandas").fit(x, y)
     found, error = clone(model).fit(x, y).predict(x, return_std=True)
@@ -181,7 +181,7 @@ def test_copies_predict_the_same(copied):
     np.testing.assert_array_equal(copy.predict(x), model.predict(x))
 
 
-def test_joblib(tmp_path):
+def test_joblib_stores_a_fitted_model(tmp_path):
     x, y = table()
     model = rg.NadarayaWatson(bandwidth=0.5).fit(x, y)
     joblib.dump(model, tmp_path / "model.joblib")
@@ -243,7 +243,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("options", "error", "message"), BAD)
-def test_bad_choices(options, error, message):
+def test_parameters_that_are_not_offered_are_refused(options, error, message):
     x, y = table()
     with pytest.raises(error, match=message):
         rg.NadarayaWatson(**{"bandwidth": 1.0} | options).fit(x, y)

@@ -57,7 +57,7 @@ def test_two_points_at_one_distance_give_their_mean(kernel):
 
 @pytest.mark.parametrize("kernel", COMPACT)
 @pytest.mark.parametrize("degree", [0, 1])
-def test_out_of_reach(kernel, degree):
+def test_queries_out_of_reach_get_the_mean_of_the_nearest_points(kernel, degree):
     x, y = data()
     width = np.array([0.2, 0.4])
     query = np.concatenate([x[:5], [[3.0, 0.5], [-2.0, 0.5]]])

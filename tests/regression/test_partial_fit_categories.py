@@ -72,7 +72,7 @@ def test_a_grown_model_can_be_saved_and_plotted(tmp_path):
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     again.partial_fit(*rows(["Zug"], seed=3))
     assert list(again.categories_[1]) == ["Aachen", "Arles", "Basel", "Cork", "Zug"]
-    fit_report.draw(again, tmp_path / "fit.svg")
+    fit_report.draw(again, again.summary(), tmp_path / "fit.svg", "en")
     assert (tmp_path / "fit.svg").stat().st_size > 1000
 
 

@@ -1,6 +1,7 @@
 """Fits in files: the bytes as they are documented, and every damage noticed."""
 
 import json
+import os
 import random
 import re
 from pathlib import Path
@@ -65,7 +66,7 @@ def test_the_checksum_can_be_checked_by_hand(saved):
     assert sha256(content.replace(stored, b"0" * 64)).hexdigest() == stored.decode()
 
 
-def test_safetensors_can_read_it(saved):
+def test_safetensors_can_read_a_model_file(saved):
     with safe_open(saved, "np") as file:
         assert file.metadata()["format"] == "regard-fit"
         np.testing.assert_array_equal(file.get_tensor("X_"), table()[0].to_numpy())
@@ -101,7 +102,7 @@ def test_a_reloaded_fit_is_the_same_to_the_last_bit(tmp_path, model, weight):
 
 
 @pytest.mark.parametrize("kinds", [["a", "b", "c"], [0, 1, 2]])
-def test_categories_come_back(tmp_path, kinds):
+def test_categories_are_the_same_after_save_and_load(tmp_path, kinds):
     X, y = table()
     X["kind"] = np.resize(kinds, len(X))
     model = NadarayaWatson(bandwidth=[0.5, 0.5, 0.2], categorical=["kind"]).fit(X, y)
@@ -152,7 +153,7 @@ def test_every_shorter_or_longer_file_is_noticed(saved, tmp_path):
 
 
 @given(st.binary(max_size=200))
-def test_anything_else_is_refused(content):
+def test_loading_random_bytes_is_refused(content):
     with NamedTemporaryFile() as file:
         file.write(content)
         file.flush()
@@ -217,3 +218,10 @@ def test_an_estimator_that_is_not_fitted_has_nothing_to_save(tmp_path):
 
     with pytest.raises(NotFittedError):
         NadarayaWatson().save(tmp_path / "a")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="it is no regular file"):
+        NadarayaWatson.load(tmp_path / "pipe")

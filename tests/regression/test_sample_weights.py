@@ -37,7 +37,7 @@ def test_weights_of_a_tenth_are_no_counts():
     assert found.loo_score_ < 0.95
 
 
-def test_counts_are_rows():
+def test_weights_that_are_counts_equal_repeated_rows():
     x, y, random = data(60)
     times = random.integers(1, 4, 60)
     found = rg.NadarayaWatson().fit(x, y, times)

@@ -66,7 +66,7 @@ def test_the_weights_are_the_formula():
     assert found.encoder == "letters" and (found.segments, found.questions) == (tuple(SEGMENTS), tuple(QUESTIONS))
 
 
-def test_what_is_found_is_weights_with_labels():
+def test_a_relation_is_weights_with_labels():
     found = rg.relate(SEGMENTS, QUESTIONS, Letters())
     assert isinstance(found, rg.Weights) and found.shape == (len(found.questions), len(found.segments))
     assert torch.equal(found.dense(), found.weights.dense())
@@ -91,7 +91,7 @@ def test_a_real_question_does_not_depend_on_its_company():
     torch.testing.assert_close(alone, together, atol=1e-5, rtol=0)
 
 
-def test_without_questions_nobody_sees_itself():
+def test_without_questions_no_segment_sees_itself():
     weights = rg.relate(SEGMENTS, encoder=Letters()).weights.dense()
     assert torch.equal(weights.diagonal(), torch.zeros(5))
     seen = rg.relate(SEGMENTS, SEGMENTS, Letters()).weights.dense()
@@ -160,7 +160,7 @@ def test_text_that_the_encoder_does_not_know_is_refused(texts, encoder, message)
     assert isinstance(refused.value, ValueError)
 
 
-def test_what_is_unknown_and_little_is_reported():
+def test_a_few_unknown_words_are_reported():
     found = rg.relate(["ab xyz", "cd"], "a", Letters())
     assert found.unknown == {"ab xyz": ("xyz",)}
 
@@ -185,6 +185,7 @@ def test_a_folder_is_an_encoder():
         (lambda: rg.relate("", "why"), ChoiceError, "nothing in the passage"),
         (lambda: rg.relate("ab", []), ChoiceError, "nothing in the question"),
         (lambda: rg.relate(["ab", " "], "a"), ChoiceError, "a passage is empty"),
+        (lambda: rg.relate("ab", "a\udcff"), ChoiceError, "a question has half a character"),
         (lambda: rg.relate("ab"), ChoiceError, "one segment alone"),
         (lambda: rg.relate(["ab", 3], "a"), DtypeError, "a passage is text, not int"),
         (lambda: rg.relate("ab", "a", temperature=0), ChoiceError, "temperature must be above 0, 0 came"),
@@ -197,7 +198,7 @@ def test_a_folder_is_an_encoder():
     ],
 )
 @pytest.mark.plain
-def test_what_cannot_be_asked(call, error, message):
+def test_bad_arguments_are_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
 
@@ -233,7 +234,7 @@ def test_the_story_is_its_own_cut(language):
     ]
 
 
-def test_writing_is_counted():
+def test_the_script_of_a_text_is_that_of_most_letters():
     assert script_of(["Straße über Äpfel"]) == "Latin"
     assert script_of(["他看 NBA", "ok"]) == "Chinese"
     assert script_of(["한국어"]) == "Hangul"
@@ -310,7 +311,7 @@ def test_the_command_reads_what_is_piped_and_prints_the_top():
         (("He runs.", "-q", "why", "--encoder", "./nowhere"), "there is no such folder"),
     ],
 )
-def test_the_command_refuses(arguments, message):
+def test_the_command_refuses_bad_arguments(arguments, message):
     said = run(*arguments)
     assert said.exit_code == 1
     assert message in str(said.exception)

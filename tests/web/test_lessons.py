@@ -109,7 +109,7 @@ def test_a_lesson_shows_the_librarys_numbers(open_page, name, language, size, th
 
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "language", "size", "theme"), EVERYWHERE)
-def test_a_lesson_everywhere(open_page, name, language, size, theme):
+def test_a_lesson_looks_right_in_every_language_size_and_theme(open_page, name, language, size, theme):
     looks_right(open_page, name, language, size, theme)
 
 
@@ -253,7 +253,7 @@ def test_hostile_text_is_text(open_page):
     assert one.page.locator("article img, article b:has-text('bold')").count() == 0
 
 
-def test_what_is_refused_is_said_and_the_last_picture_stays(server, window):
+def test_a_refusal_is_shown_and_the_last_picture_stays(server, window):
     one = visit(window, server.address.url, server.address.token)
     one.open("relevance")
     one.settled("relevance")

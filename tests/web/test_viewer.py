@@ -10,17 +10,26 @@ import torch
 from playwright.sync_api import Page, expect
 from web_viewer import HOSTILE, LONG, chromium, number, opened, record, served
 
+import regard as rg
+from regard.recording import Recording
+
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+MISSING = (
+    ("encoder.layer.0.attention", "it writes out softmax, which no route serves"),
+    ("encoder.layer.1.attention", "weights @ values is not what the layer computed: off by 0.31"),
+    ("encoder.layer.1.attention", HOSTILE[0]),
+)
 WORDS = [f"w{i}" for i in range(97)]
 
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("viewer")
-    files = {name: folder / f"{name}.regard" for name in ("long", "small", "hostile")}
+    files = {name: folder / f"{name}.regard" for name in ("long", "small", "hostile", "partial")}
     record(files["long"], LONG, layers=2, heads=2, dim=16, texts=WORDS)
     record(files["small"], 311, layers=3, heads=5, dim=8, padding=17, texts=WORDS)
     record(files["hostile"], 23, layers=1, heads=2, dim=8, texts=HOSTILE)
+    Recording(rg.open(files["small"]).calls[:2], missing=MISSING).save(files["partial"])
     with served(files) as server:
         yield server
 
@@ -69,6 +78,20 @@ def held(page: Page, pane: str = "map") -> tuple[int, int, float]:
     return tuple(
         kind(out.get_attribute(f"data-{name}")) for kind, name in ((int, "row"), (int, "column"), (float, "value"))
     )
+
+
+def test_layers_that_are_missing_are_counted_and_named_with_their_reason(page, shown):
+    go(page, shown, "small")
+    page.get_by_test_id("wall").wait_for()
+    assert page.get_by_test_id("missing").count() == 0
+    go(page, shown, "partial")
+    missing = page.get_by_test_id("missing")
+    expect(missing.locator("summary")).to_have_text("2 layers that ran are not in this recording")
+    expect(missing.locator("dd").first).to_be_hidden()
+    missing.locator("summary").click()
+    expect(missing.locator("dt")).to_have_text([name for name, _ in MISSING])
+    expect(missing.locator("dd")).to_have_text([reason for _, reason in MISSING])
+    assert page.evaluate("window.hurt") is None
 
 
 def cells(page: Page) -> list[tuple[int, int]]:
@@ -311,7 +334,7 @@ def test_an_address_that_comes_late_takes_nobody_back(page, shown, rest):
     expect(page.get_by_test_id("shelf")).to_be_visible()
 
 
-def test_what_is_on_the_screen_is_exported(page, shown, tmp_path):
+def test_the_visible_part_of_a_map_is_exported(page, shown, tmp_path):
     go(page, shown, "hostile", "entry=0&head=1")
     on_map(page)
     page.get_by_test_id("export").click()
@@ -337,7 +360,8 @@ def test_what_is_on_the_screen_is_exported(page, shown, tmp_path):
     [("", "zh", 390, True), ("entry=1&head=2", "en", 390, False), ("entry=1&head=2", "zh", 1440, True),
      ("entry=1&head=2&show=text&token=40", "en", 1440, True)],
 )  # fmt: skip
-def test_nobody_is_shut_out(browser, page, shown, query, lang, width, dark):  # `page` has asked for the ids
+def test_the_viewer_has_no_accessibility_faults(browser, page, shown, query, lang, width, dark):
+    del page  # it has asked for the ids
     with browser.new_context(
         viewport={"width": width, "height": 844}, color_scheme="dark" if dark else "light", bypass_csp=True
     ) as context:

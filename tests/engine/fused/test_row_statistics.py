@@ -93,7 +93,7 @@ def test_the_kernel_says_what_tiles_say(question: str, p: Problem) -> None:
 @questions
 @every("score", INNER)
 @pytest.mark.usefixtures("no_tiles")
-def test_no_tile_is_made(question: str, score: str) -> None:
+def test_the_kernel_answers_without_tiles(question: str, score: str) -> None:
     p = problem(score, "padding", sizes=Sizes((2, 4), 11, 37, 5, 3, 2, None), seed=1)
     x = [t.detach() / 4 for t in leaves(p)]
     finite(asked(p, question, "fused")(*(t.requires_grad_() for t in x))).sum().backward()
@@ -102,7 +102,7 @@ def test_no_tile_is_made(question: str, score: str) -> None:
 
 @questions
 @pytest.mark.usefixtures("no_tiles")
-def test_grouped_heads(question: str) -> None:
+def test_grouped_heads_equal_repeated_heads(question: str) -> None:
     q, k = normal(seeded(0), 2, 6, 19, 5).requires_grad_(), normal(seeded(1), 2, 3, 31, 5).requires_grad_()
     found = getattr(rg.Weights(q, k), question)()
     twin = getattr(rg.Weights(q, k.repeat_interleave(2, -3)), question)()
@@ -115,7 +115,7 @@ def test_grouped_heads(question: str) -> None:
 @every("mask", ["nothing", "causal", "window"])
 @every("size", [1.0, 20.0, 40.0, 300.0, 3e3])
 @every("sharp", ["no", "all", "some", "one head"])
-def test_float32_is_exact(question: str, mask: str, size: float, sharp: str) -> None:
+def test_float32_answers_are_within_rounding_of_float64(question: str, mask: str, size: float, sharp: str) -> None:
     q, k = (normal(seeded(i), 3, 512, 16, dtype=torch.float32) for i in range(2))
     if sharp == "all":
         q = k
@@ -191,7 +191,7 @@ def test_low_precision_is_computed_in_float32(question: str, dtype: torch.dtype)
 
 @questions
 @every("score", [scores.scaled_dot() + scores.bias(torch.linspace(0, 1, 33)), scores.scaled_dot()])
-def test_only_one_side_asks(question: str, score: Any) -> None:
+def test_gradients_of_questions_where_one_side_requires_them(question: str, score: Any) -> None:
     for side in (0, 1):
         x = [normal(seeded(i), 2, 33, 4) for i in range(2)]
         x[side].requires_grad_()

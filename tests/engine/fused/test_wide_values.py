@@ -101,7 +101,7 @@ def test_what_is_hidden_reaches_no_gradient(hidden):
     assert all(torch.isfinite(part).all() for part in (output[:-1], *found))
 
 
-def test_autocast_decides_nothing():
+def test_autocast_does_not_change_gradients():
     tensors = inputs(dtype=torch.float32)
     expected = gradients(tensors)
     with torch.autocast("cpu", torch.bfloat16):

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_average import mixed
+from leave_one_out_problem import problem_of, select
 
 import regard as rg
 from regard import kernels
@@ -15,7 +16,7 @@ from regard.regression import encoding
 from regard.regression.bandwidth import objective, search
 from regard.regression.bandwidth.leave_one_out import pairwise
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise
-from regard.regression.bandwidth.leave_one_out.problem import Problem
+from regard.regression.bandwidth.leave_one_out.problem import Rows
 from regard.regression.bandwidth.optimise import Parametrisation
 from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.kernel_sums.sample import Sample
@@ -70,7 +71,7 @@ def test_residuals_are_refits_without_the_row(kernel, degree, chance):
     bandwidth = torch.cat(
         (of(2.0, 40.0) * kernels.get(kernel).canonical_bandwidth * (1.5 if degree else 0.4), of(*chance))
     )
-    found = Pairwise(Problem.of(x, y, kernel, degree, weight.log(), categories=Categories(codes, COUNTS, of(0, 0))))(
+    found = Pairwise(problem_of(x, y, kernel, degree, weight.log(), categories=Categories(codes, COUNTS, of(0, 0))))(
         bandwidth
     )
     expected = refits(x, y, codes, weight, bandwidth, kernel, degree)
@@ -82,7 +83,7 @@ def test_residuals_are_refits_without_the_row(kernel, degree, chance):
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_gradient_is_the_derivative_in_log_widths_and_lambdas(kernel, degree, outputs):
     x, y, codes, weight = data(outputs=outputs, seed=3)
-    function = Pairwise(Problem.of(x, y, kernel, degree, weight.log(), categories=Categories(codes, COUNTS, of(0, 0))))
+    function = Pairwise(problem_of(x, y, kernel, degree, weight.log(), categories=Categories(codes, COUNTS, of(0, 0))))
     place = torch.cat(
         (of(2.0, 40.0) * kernels.get(kernel).canonical_bandwidth * (1.5 if degree else 0.5), of(0.2, 0.35))
     )
@@ -99,9 +100,9 @@ def test_gradient_is_the_derivative_in_log_widths_and_lambdas(kernel, degree, ou
 @pytest.mark.parametrize("degree", [0, 1])
 def test_any_block_of_rows_gives_the_same_result(monkeypatch, degree):
     x, y, codes, weight = data()
-    problem = Problem.of(x, y, "gaussian", degree, weight.log(), categories=Categories(codes, COUNTS, of(0, 0)))
+    problem = problem_of(x, y, "gaussian", degree, weight.log(), categories=Categories(codes, COUNTS, of(0, 0)))
     whole = Pairwise(problem)(of(1.0, 20.0, 0.1, 0.3))
-    monkeypatch.setattr(pairwise, "BLOCK", 7 * 43)
+    monkeypatch.setattr(pairwise, "TILE_PAIRS", 7 * 43)
     parts = Pairwise(problem)(of(1.0, 20.0, 0.1, 0.3))
     torch.testing.assert_close(parts.residuals, whole.residuals, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(parts.gradient, whole.gradient, rtol=1e-10, atol=1e-12)
@@ -113,8 +114,8 @@ def test_a_category_is_a_gaussian_of_ones():
     ones = torch.cat([torch.nn.functional.one_hot(column.long()) for column in codes.mT], 1).double()
     apart = torch.log((COUNTS - 1) * (1 - of(0.2, 0.3)) / of(0.2, 0.3))
     widths = torch.cat((of(0.7, 9.0), apart.rsqrt().repeat_interleave(COUNTS.long())))
-    plain = Pairwise(Problem.of(torch.cat((x, ones), 1), y))(widths)
-    mixed = Pairwise(Problem.of(x, y, categories=Categories(codes, COUNTS, of(0, 0))))(of(0.7, 9.0, 0.2, 0.3))
+    plain = Pairwise(problem_of(torch.cat((x, ones), 1), y))(widths)
+    mixed = Pairwise(problem_of(x, y, categories=Categories(codes, COUNTS, of(0, 0))))(of(0.7, 9.0, 0.2, 0.3))
     torch.testing.assert_close(mixed.residuals, plain.residuals, rtol=1e-9, atol=1e-10)
     steep = -1 / (of(0.2, 0.3) * (1 - of(0.2, 0.3)))  # dL / d lambda, and d log h = -dL / (2 L)
     by_width = torch.stack([part.sum() for part in plain.gradient[2:].split([3, 2])])
@@ -126,11 +127,10 @@ def test_a_category_is_a_gaussian_of_ones():
 def test_many_rows_are_left_out_from_sums_over_all(monkeypatch, kernel, degree, chance):
     x, y, codes, weight = data()
     sample, categories = Sample(x, y, of(2.5, 50.0), kernel, weight.log()), Categories(codes, COUNTS, of(*chance))
-    one_by_one = objective.residuals(sample, degree=degree, categories=categories)
+    rows = Rows(sample, None, categories)
+    one_by_one = objective.residuals(rows, degree)
     monkeypatch.setattr(objective, "EXACT_PAIRS", 0)
-    torch.testing.assert_close(
-        objective.residuals(sample, degree=degree, categories=categories), one_by_one, atol=1e-7, rtol=0
-    )
+    torch.testing.assert_close(objective.residuals(rows, degree), one_by_one, atol=1e-7, rtol=0)
 
 
 # Laws.
@@ -222,9 +222,9 @@ def test_coarse_to_fine_ends_no_higher_than_all_starts(monkeypatch):
     x, y = mixed(811, seed=4)
     categories = Categories(torch.from_numpy(x[:, 2:]), of(2, 3), of(0, 0))
     points, values = torch.from_numpy(x[:, :2]), torch.from_numpy(y).unsqueeze(1)
-    coarse = search.select(points, values, categories=categories)
+    coarse = select(points, values, categories=categories)
     monkeypatch.setattr(search, "COARSE_SECONDS", math.inf)
-    assert coarse.value <= search.select(points, values, categories=categories).value * (1 + 1e-6)
+    assert coarse.value <= select(points, values, categories=categories).value * (1 + 1e-6)
 
 
 @pytest.mark.parametrize("count", [2, 3, 7, 21, 35, 37, 42, 73, 191])
@@ -232,7 +232,7 @@ def test_a_descent_may_begin_at_the_largest_lambda(count):
     codes = torch.arange(count, dtype=torch.float64).repeat(2).unsqueeze(1)
     categories = Categories(codes, of(count), of(0.0))
     x = torch.linspace(0, 1, 2 * count, dtype=torch.float64).unsqueeze(1)
-    problem = Problem.of(x, x.sin(), categories=categories)
+    problem = problem_of(x, x.sin(), categories=categories)
     logs = Parametrisation.of(problem, torch.tensor([True, True]))
     log_widths = logs.to_log(torch.cat((of(0.3), problem.irrelevant[1:])))
     assert not log_widths.isnan().any() and log_widths[1] > 10

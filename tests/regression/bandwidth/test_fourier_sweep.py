@@ -21,10 +21,8 @@ def problem(outputs, seed=0):
 
     sums = draw((outputs + 2) // 2, N, 2) * 3 - 1
     sums[0, :, 0] = 1 + 10 ** (-4 * draw(N))  # weights of the others, some of them faint
-    deviation = 1 + draw(outputs)
-    rows = SweepRows(
-        draw(N, outputs), torch.ones(N, dtype=torch.float64), draw(N) / N, deviation, (-deviation).tolist()
-    )
+    by_residual = (-1 - draw(outputs)).tolist()
+    rows = SweepRows(draw(N, outputs), torch.ones(N, dtype=torch.float64), draw(N) / N, by_residual)
     return sums, rows, Certainty([1e-6] * len(sums), 1e-3)
 
 
@@ -34,12 +32,12 @@ def by_rows(sums, rows, certainty):
     for i in range(N):
         weight = sums[0, i, 0].item() - rows.left_out[i].item()
         good = True
-        for column, deviation in enumerate(rows.deviation.tolist()):
+        for column, by_residual in enumerate(rows.by_residual):
             row, part = divmod(column + 1, 2)
             value = rows.values[i, column].item()
             fit = (sums[row, i, part].item() - rows.left_out[i].item() * value) / weight
-            residuals[i, column] = deviation * (value - fit)
-            by_output = rows.by_residual[column] * rows.share[i].item() * (value - fit) / weight
+            residuals[i, column] = value - fit
+            by_output = by_residual * rows.share[i].item() * (value - fit) / weight
             by_sum[row, i, part] = by_output
             by_sum[0, i, 0] -= by_output * fit
             bound = (certainty.error[row] + certainty.error[0] * abs(fit)) / (weight - certainty.error[0])
@@ -73,7 +71,7 @@ def test_any_block_is_row_by_row(monkeypatch, outputs, block):
     torch.testing.assert_close(torch.view_as_real(swept.by_sum), by_sum)
 
 
-def test_what_is_nan_is_not_certain():
+def test_rows_with_nan_are_uncertain():
     sums, rows, certainty = problem(1)
     certainty = Certainty(certainty.error, 1e9)
     sums[0, 3] = sums[0, 100, 1] = torch.nan

@@ -37,9 +37,9 @@ def small_tiles():
         (pruned_sum, "POINTS", 16),
         (pruned_sum, "QUERIES", 8),
         (pruned_sum, "PREPARED_POINTS", 100),
-        (pruned_sum, "TILE_PAIRS", 64),
+        (pruned_sum, "PAIRS_OF_BOXES", 64),
         (pruned_sum, "POINTS_FOR_THRESHOLD", 20),
-        (pairwise_float32, "QUERIES", 24),
+        (pairwise_float32, "REGION_QUERIES", 24),
         (engine, "EXACT_PAIRS", 0),
     ]
     with pytest.MonkeyPatch.context() as patch:
@@ -208,7 +208,7 @@ class TestEveryWay:
         assert gone.any()
         assert (logits[:, gone].logsumexp(1) <= log_pruned + 1e-9 * abs(log_pruned)).all()
 
-    def test_what_is_no_number_is_kept(self):
+    def test_points_with_a_bound_of_nan_are_not_pruned(self):
         bound = torch.tensor([[0.0, -1e3, math.nan, -1e3, math.inf, -math.inf]], dtype=torch.float64)
         (kept,), _ = pruned_sum.prune_points(bound, torch.zeros(1, dtype=torch.float64), 1e-3)
         assert kept.tolist() == [0, 2, 4]
@@ -274,14 +274,14 @@ class TestTheDoor:
     @pytest.mark.parametrize("plan", ["auto", "pairs", "cells"])
     @pytest.mark.parametrize("points", [0, 5])
     @pytest.mark.parametrize("queries", [0, 7])
-    def test_nothing_is_known_of_no_points(self, plan, points, queries):
+    def test_an_average_without_points_is_an_empty_state(self, plan, points, queries):
         sample = Sample(torch.zeros(points, 3).double(), torch.ones(points, 2).double(), torch.ones(3).double())
         found = pool(sample, torch.zeros(queries, 3, dtype=torch.float64), plan=plan)
         assert found.mean.shape == (queries, 2)
         assert (found.mean == (1.0 if points else 0.0)).all()
         assert (torch.isfinite(found.lse) == bool(points)).all()
 
-    def test_the_way_is_told(self):
+    def test_the_plan_is_explained_in_words(self):
         generator = torch.Generator().manual_seed(0)
         sample = sample_of("normal", POINTS, 2, "gaussian", generator)
         query = queries_of(sample, QUERIES, generator)

@@ -85,7 +85,7 @@ def test_a_far_query_is_as_exact_as_a_near_one(maker, dim, kernel, weighted, dis
 
 @pytest.mark.parametrize("plan", ["pairs", "cells", "fast"])
 @pytest.mark.parametrize("dim", [1, 2, 3])
-def test_every_way_is(plan, dim):
+def test_every_plan_is_exact_far_away(plan, dim):
     for distance in DISTANCES:
         sample, query = example(lattice, dim, "gaussian", True, distance)
         found = engine.pool(sample, query, plan=plan)

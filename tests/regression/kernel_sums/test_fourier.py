@@ -236,33 +236,33 @@ class TestWhatIsCertain:
             assert series.truncation <= 3 * eps
 
     @pytest.mark.parametrize("tol", [1e-2, 1e-9, 1e-12])
-    def test_any_tolerance(self, tol):
+    def test_no_bound_is_violated_at_any_tolerance(self, tol):
         sample, query = plain(2, N, QUERIES)
         assert violations(sample, query, tol) == (0, 0)
 
 
 class TestShapes:
     @pytest.mark.parametrize("columns", [0, 1, 2, 3, 5])
-    def test_any_number_of_columns(self, columns):
+    def test_no_bound_is_violated_for_any_number_of_columns(self, columns):
         x = normal(N, 2)
         sample = Sample(x, values_at(x, columns), filled(2, 0.3))
         query = normal(QUERIES, 2)
         assert average(sample, query, 1e-6).mean.shape == (QUERIES, columns)
         assert violations(sample, query, 1e-6) == (0, 0)
 
-    def test_no_queries(self):
+    def test_no_queries_give_empty_results(self):
         sample, query = plain(2, 13, 1)
         answer = average(sample, query[:0], 1e-6)
         assert answer.lse.shape == (0,) and answer.mean.shape == (0, 2)
 
-    def test_no_points_that_count(self):
+    def test_points_of_weight_zero_give_an_empty_state(self):
         x = normal(3, 2)
         nothing = Sample(x, values_at(x), filled(2, 1.0), log_weight=filled(3, -math.inf))
         answer = average(nothing, normal(5, 2), 1e-6)
         assert (answer.lse == -math.inf).all() and (answer.mean == 0).all() and (answer.error == 0).all()
 
     @pytest.mark.parametrize("n", [1, 2])
-    def test_hardly_any_points(self, n):
+    def test_no_bound_is_violated_with_one_or_two_points(self, n):
         sample, query = plain(2, n, 17)
         assert violations(sample, 10 * query, 1e-6) == (0, 0)
 
@@ -302,7 +302,7 @@ class TestNearby:
         _, _, data = self.data(plain, 2)
         floor = data.query.new_full((QUERIES,), -20.0)
         whole = radius_search.pool(data, 1e-6, floor)
-        monkeypatch.setattr(radius_search, "BLOCK_PAIRS", 171)
+        monkeypatch.setattr(radius_search, "TILE_PAIRS", 171)
         for one, other in zip(whole, radius_search.pool(data, 1e-6, floor), strict=True):
             torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
 

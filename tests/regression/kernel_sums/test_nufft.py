@@ -129,7 +129,7 @@ def test_a_prepared_transform_serves_many_inputs():
 
 
 @pytest.mark.parametrize("modes", [(5,), (5, 8), (3, 4, 5)])
-def test_no_points_give_nothing(modes):
+def test_a_transform_without_points_is_zero_or_empty(modes):
     points = torch.empty(len(modes), 0, dtype=torch.float64)
     empty = torch.empty(2, 0, dtype=torch.complex128)
     assert torch.equal(nufft.type1(points, empty, modes, 1e-6), torch.zeros(2, *modes, dtype=torch.complex128))

@@ -41,7 +41,7 @@ class TestChoice:
                     able = [name for name in NAMES if obstacle(name, workload) is None]
                     assert choose(workload).seconds == min(seconds(name, workload) for name in able)
 
-    def test_what_no_fast_sum_can_promise_is_not_summed_fast(self):
+    def test_a_tolerance_that_no_fast_sum_can_promise_is_not_summed_fast(self):
         assert choose(replace(MANY, tol=1e-12)).name == "fast"
         assert choose(replace(MANY, tol=0.0)).name != "fast"
 
@@ -62,7 +62,7 @@ class TestChoice:
 
 class TestForced:
     @pytest.mark.parametrize("name", NAMES)
-    def test_what_is_asked_for_is_taken(self, name):
+    def test_a_forced_plan_is_taken(self, name):
         plan = choose(replace(MANY, forced=name))
         assert plan.name == name
         assert plan.reason.startswith("asked for")

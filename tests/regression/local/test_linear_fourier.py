@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import regard as rg
+from regard.regression.bandwidth.leave_one_out.problem import Rows
 from regard.regression.bandwidth.objective import residuals
 from regard.regression.kernel_sums import engine, relative_weights
 from regard.regression.kernel_sums.fourier import series_in_box
@@ -165,7 +166,7 @@ def test_every_sum_is_within_what_it_may_be_off_by(dim):
     narrow=st.floats(1e-4, 1.0),
     seed=st.integers(0, 2**20),
 )
-def test_what_sums_may_be_off_by_bounds_the_line(k, size, narrow, seed):
+def test_errors_of_the_sums_bound_the_error_of_the_line(k, size, narrow, seed):
     """Any sums as far off as they may be, in the directions that hurt or at random, stay within the bound."""
     generator = torch.Generator().manual_seed(seed)
 
@@ -193,7 +194,7 @@ def test_a_row_left_out_is_left_out(maker):
     kept = slice(None) if sample.log_weight is None else torch.isfinite(sample.log_weight)
     weight = None if sample.log_weight is None else sample.log_weight[kept]
     sample = Sample(sample.x[kept], sample.values[kept], sample.bandwidth, log_weight=weight)
-    found = residuals(sample, degree=1)
+    found = residuals(Rows(sample), degree=1)
     assert engine.explain(sample, sample.x).name == "fast"
     for row in (0, 7, 1001, int(sample.x[:, 0].argmax())):
         others = torch.arange(len(sample.x)) != row

@@ -269,7 +269,7 @@ def test_thin_standard_errors_are_their_formula(seed, features, kernel, doubled,
 
 
 @given(**THIN)
-def test_thin_residuals_are_refits(seed, features, kernel, doubled, weights):
+def test_residuals_of_sparse_data_equal_fits_without_each_row(seed, features, kernel, doubled, weights):
     x, y, _, width, rng = thin(seed, features, doubled)
     weight = SOME_WEIGHTS[weights](rng, len(x))
     model = rg.NadarayaWatson(kernel, width, 1).fit(x, y, weight)

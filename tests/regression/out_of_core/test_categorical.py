@@ -79,7 +79,7 @@ def test_numbers_in_a_parquet_file_without_names(table, tmp_path):
     np.testing.assert_allclose(model.predict(tmp_path / "x.parquet"), model.predict(x.to_numpy()), atol=1e-10)
 
 
-def test_a_memory_map(table, tmp_path):
+def test_a_memory_map_with_categories_is_predicted_and_not_changed(table, tmp_path):
     x, y = table[0][["town", "size"]].to_numpy(np.float64), table[1]
     np.save(tmp_path / "x.npy", x)
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
@@ -88,7 +88,7 @@ def test_a_memory_map(table, tmp_path):
     np.testing.assert_array_equal(mapped, x)
 
 
-def test_what_is_missing_is_named(model, queries, tmp_path, monkeypatch):
+def test_a_missing_category_in_a_file_is_named_with_its_row(model, queries, tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "rows_per_chunk", lambda columns: 5)
     bad = queries.assign(colour=queries["colour"].where(queries.index != 12))
     bad.to_parquet(tmp_path / "bad.parquet")
@@ -100,7 +100,7 @@ def test_what_is_missing_is_named(model, queries, tmp_path, monkeypatch):
         model.predict(partitions).compute()
 
 
-def test_what_is_missing_in_a_map_is_named(table, tmp_path, monkeypatch):
+def test_a_missing_category_in_a_memory_map_is_named_with_its_row(table, tmp_path, monkeypatch):
     x = table[0][["town", "size"]].to_numpy(np.float64)
     model = rg.NadarayaWatson(bandwidth=[0.1, 0.5], categorical=[0]).fit(x, table[1])
     x[7, 0] = np.nan

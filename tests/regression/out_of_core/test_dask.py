@@ -67,7 +67,7 @@ class TestSameAnswer:
             assert found.dtype == np.float64
             np.testing.assert_allclose(found.compute(), truth, **CLOSE)
 
-    def test_frames(self, kernel, data, frame, truth):
+    def test_dask_frames_are_fitted_and_predicted_by_column_name(self, kernel, data, frame, truth):
         table = dd.from_pandas(frame, npartitions=4)
         queries = pd.DataFrame(data[3], columns=["a", "b", "c"], index=np.arange(QUERIES) * 2)
         model = rg.NadarayaWatson(kernel, bandwidth=0.9).fit(table, ["u", "v"], "w")
@@ -117,7 +117,7 @@ class TestNumbersForNames:
         return frame.set_axis(range(6), axis=1)
 
     @pytest.mark.parametrize("y", [3, [3, 4]])
-    def test_targets_and_weights(self, data, numbered, y):
+    def test_targets_and_weights_are_named_by_number(self, data, numbered, y):
         numbered = numbered if y == [3, 4] else numbered.drop(columns=4)
         table, queries = dd.from_pandas(numbered, npartitions=3), pd.DataFrame(data[3])
         model = rg.NadarayaWatson(bandwidth=0.9).fit(table, y, 5)
@@ -237,7 +237,7 @@ class TestTasks:
 
 
 class TestRefusals:
-    def test_lengths_that_differ(self, data):
+    def test_dask_arrays_of_different_lengths_are_refused(self, data):
         x, y, weight, _ = data
         with pytest.raises(ShapeError, match="X has 101 rows, y has 97"):
             rg.NadarayaWatson(bandwidth=1.0).fit(chunked(x, 17), chunked(y[:97], 17))

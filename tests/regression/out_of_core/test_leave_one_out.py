@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 import torch
+from leave_one_out_problem import problem_of
 
 import regard as rg
 from regard import kernels
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise
-from regard.regression.bandwidth.leave_one_out.problem import Problem
 from regard.regression.out_of_core import fit as fit_module
 from regard.regression.out_of_core.leave_one_out import LeaveOneOut, count_unit, evaluate, residuals
 from regard.regression.out_of_core.source import ArraySource, summarise
@@ -32,7 +32,7 @@ def in_memory(x, y, weight, kernel, unit):
     known = None if weight is None else torch.from_numpy(weight)
     left_out = None if known is None or unit is None else torch.full_like(known, unit)
     log_weight = None if known is None else known.log()
-    return Pairwise(Problem.of(torch.from_numpy(x), torch.from_numpy(y), kernel, 0, log_weight, left_out))
+    return Pairwise(problem_of(torch.from_numpy(x), torch.from_numpy(y), kernel, 0, log_weight, left_out))
 
 
 @pytest.mark.parametrize("weights", ["none", "any", "counts"])

@@ -68,7 +68,7 @@ class TestChunks:
             Sample(torch.from_numpy(x), torch.from_numpy(y), bandwidth, log_weight=log_weight), torch.from_numpy(query)
         )
         settings = average.ChunkAverage(bandwidth, summarise(blocks).y_scale())
-        found = average.average(blocks, torch.from_numpy(query), settings).pooled
+        found = average.average(blocks, torch.from_numpy(query), settings).average
         torch.testing.assert_close(found.mean, whole.mean, rtol=1e-12, atol=1e-12)
         torch.testing.assert_close(found.lse, whole.lse, rtol=1e-12, atol=1e-12)
 
@@ -148,9 +148,9 @@ class TestErrors:
         blocks = ArraySource(x, y, rows=30)
         settings = average.ChunkAverage(torch.ones(1).double(), summarise(blocks).y_scale(), tol=1e-3)
         query = torch.linspace(-2, 2, 7).double().unsqueeze(1)
-        truth = average.average(blocks, query, settings).pooled
+        truth = average.average(blocks, query, settings).average
         monkeypatch.setattr(engine, "pool", sloppy)
-        found = average.average(blocks, query, settings).pooled
+        found = average.average(blocks, query, settings).average
         assert bool((found.error <= settings.tol).all())
         assert bool((((found.mean - truth.mean).abs() / settings.scale).amax(1) <= settings.tol).all())
 
@@ -166,7 +166,7 @@ class TestErrors:
         first, ask = next(iter(blocks)), torch.from_numpy(query)
         plan = engine.explain(Sample(first.x, first.y, settings.bandwidth), ask, tol=settings.tol, plan=plan)
         assert plan.name == "fast"
-        found = average.average(blocks, ask, settings).pooled
+        found = average.average(blocks, ask, settings).average
         assert bool((found.error <= settings.tol).all())
         near = x[:, 0] > 2
         score = -(((query - x[near].T) / 0.05) ** 2) / 2
@@ -313,7 +313,7 @@ class TestRefusals:
         with pytest.raises(DataError, match=r"X in 3.parquet, rows 44 to 54 .* infinity stands in row 6, column b"):
             rg.NadarayaWatson(bandwidth=1.0).fit(folder, ["u", "v"], "w")
 
-    def test_lengths_that_differ(self, data, tmp_path):
+    def test_a_memory_map_and_y_of_different_lengths_are_refused(self, data, tmp_path):
         with pytest.raises(ShapeError, match="X has 101 rows, y has 97"):
             rg.NadarayaWatson(bandwidth=1.0).fit(mapped(data[0], tmp_path / "x.npy"), data[1][:97])
         with pytest.raises(ShapeError, match="sample_weight must hold one number a row"):
@@ -434,7 +434,7 @@ class TestMemoryMaps:
         assert model.blocks_ is None
 
     @pytest.mark.skipif(not hasattr(source_module.mmap, "MADV_DONTNEED"), reason="the system keeps pages as it likes")
-    def test_pages_are_given_back(self, tmp_path):
+    def test_pages_of_a_memory_map_are_released_after_a_pass(self, tmp_path):
         """The resident part of the map after a pass is a small part of the file."""
         big = mapped(np.ones((2**20, 4)), tmp_path / "x.npy")
         summarise(ArraySource(big, np.zeros(len(big))))

@@ -83,6 +83,7 @@ def test_fields_of_entries_and_profiles_are_documented(server, client):
     assert whole["entries"][0]["shape"] == [2, 4, 301, 301]
     ids = server.recording.inputs[0]["input_ids"]
     assert whole["tokens"]["0"][whole["entries"][0]["keys"]][1][7] == str(int(ids[1, 7]))
+    assert [list(absent) for absent in whole["missing"]] == [listed("missing")]
     rows = settled(client, f"/api/recordings/{server.id}/profiles").json()["rows"]
     assert list(rows[0]) == listed("rows")
     assert len(rows) == 8

@@ -7,6 +7,7 @@ import re
 
 import pytest
 import torch
+from letter_recording import Letters, recorded
 from playwright.sync_api import expect
 from web_viewer import chromium, number
 
@@ -103,6 +104,20 @@ def some(*shape: int) -> rg.Weights:
     return rg.Weights(
         torch.randn(*shape[:-2], n, 8, generator=generator) * 2, torch.randn(*shape[:-2], m, 8, generator=generator)
     )
+
+
+def test_weights_of_a_recording_are_shown_with_its_tokens(show):
+    recording = recorded([[2, 0, 19], [3, 14, 6]], tokenizer=Spelling())
+    page = show(recording["first"].select(batch=1, head=0).view())
+    page.get_by_test_id("map-stage").wait_for()
+    page.evaluate("setState('entry=0&head=0&cell=0,2')")
+    expect(page.get_by_test_id("map-readout")).to_contain_text("(d)")
+    expect(page.get_by_test_id("map-readout")).to_contain_text("(g)")
+
+
+class Spelling(Letters):
+    def decode(self, ids):
+        return f"({super().decode(ids)})"
 
 
 def test_weights_are_looked_at_in_a_notebook(show):

@@ -1,5 +1,6 @@
 """Clients that take their time: half a request, a request in drops, an answer that is never read."""
 
+import asyncio
 import socket
 import threading
 import time
@@ -154,3 +155,20 @@ def test_an_idle_connection_is_evicted_for_a_new_one(server):
     finally:
         for connection in sitting:
             connection.close()
+
+
+def test_nothing_is_written_or_logged_after_a_connection_was_aborted(caplog):
+    async def write_after_abort() -> int:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, sock=ours)
+            counted = protocol.CountingTransport(transport)
+            counted.write(b"seen")
+            transport.abort()
+            for _ in range(20):  # asyncio logs from the sixth on
+                counted.write(b"too late")
+            await asyncio.sleep(0)
+            return counted.bytes_written
+
+    assert asyncio.run(write_after_abort()) == len(b"seen")
+    assert not caplog.records

@@ -1,0 +1,144 @@
+"""torch's fast path for encoder layers: recording changes no output, and shows only what ran."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
+
+import regard as rg
+from regard.errors import RecordError
+
+X = torch.randn(2, 7, 12, generator=torch.Generator().manual_seed(3))
+
+
+class Same(nn.TransformerEncoderLayer):
+    """A subclass that changes nothing."""
+
+
+class Rotated(nn.TransformerEncoderLayer):
+    """The usual way to add rotary positions."""
+
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal=False):
+        del attn_mask, key_padding_mask, is_causal
+        heads = x.unflatten(-1, (4, 3)).transpose(1, 2)
+        return scaled_dot_product_attention(-heads, heads, heads).transpose(1, 2).flatten(2)
+
+
+class Conditioned(nn.TransformerEncoderLayer):
+    def forward(self, src):
+        return super().forward(src + 1)
+
+
+class RotatedAndConditioned(Rotated):
+    def forward(self, src):
+        return super().forward(src + 1)
+
+
+class Scaled(nn.MultiheadAttention):
+    def forward(self, query, key, value, **options):
+        return super().forward(3 * query, key, value, **options)
+
+
+class Doubled(nn.Linear):
+    def forward(self, x):
+        return 2 * super().forward(x)
+
+
+def layer(kind=nn.TransformerEncoderLayer, **parts):
+    """An encoder layer that torch computes in its fast path, with other modules inside."""
+    torch.manual_seed(5)
+    made = kind(12, 4, 17, batch_first=True)
+    for name, part in parts.items():
+        setattr(made, name, part)
+    return made.eval()
+
+
+LAYERS = {
+    "torch's own": layer,
+    "a subclass that changes nothing": lambda: layer(Same),
+    "an attention block of its own": lambda: layer(Rotated),
+    "a forward of its own": lambda: layer(Conditioned),
+    "both of its own": lambda: layer(RotatedAndConditioned),
+    "an attention module of its own": lambda: layer(self_attn=Scaled(12, 4, batch_first=True)),
+    "a linear layer of its own": lambda: layer(linear1=Doubled(12, 17)),
+    "several": lambda: nn.TransformerEncoder(layer(Rotated), 2).eval(),
+}
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("kind", LAYERS)
+@torch.no_grad()
+def test_recording_does_not_change_what_torch_computes(kind, fast, monkeypatch):
+    monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", fast)
+    model, recorded = LAYERS[kind](), None
+    plain = model(X)
+    try:
+        with rg.record(model):
+            recorded = model(X)
+    except RecordError as error:
+        assert "does not call" in str(error)  # noqa: PT017  what is asserted is the output
+    assert recorded is not None
+    assert torch.equal(recorded, plain)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "what"),
+    [
+        ("an attention block of its own", "Rotated", "the layer's own _sa_block"),
+        ("both of its own", "RotatedAndConditioned", "the layer's own _sa_block"),
+        ("an attention module of its own", "self_attn", "the forward of its self_attn"),
+    ],
+)
+@torch.no_grad()
+def test_code_that_the_fast_path_does_not_call_is_missing(kind, name, what, monkeypatch):
+    model = LAYERS[kind]()
+    with pytest.raises(RecordError, match="nothing was recorded"), rg.record(model) as recording:
+        model(X)
+    ((missing, reason),) = recording.missing
+    assert missing == name
+    assert f"does not call {what}" in reason
+    monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", False)  # as the reason advises
+    with rg.record(model) as recording:
+        model(X)
+    assert [(call.name, call.check) for call in recording.calls] == [(name, "passed")]
+
+
+@pytest.mark.parametrize(("kind", "given"), [(Same, X), (Conditioned, X + 1)])
+@torch.no_grad()
+def test_a_subclass_without_attention_of_its_own_is_recorded_in_the_fast_path(kind, given):
+    model = layer(kind)
+    with rg.record(model) as recording:
+        model(X)
+    assert [(call.name, call.check) for call in recording.calls] == [("self_attn", "by type")]
+    wanted = model.self_attn(given, given, given, average_attn_weights=False)[1]
+    torch.testing.assert_close(recording["self_attn"].dense(), wanted)
+    assert nn.TransformerEncoderLayer.forward.__module__ == "torch.nn.modules.transformer"
+    assert "_sa_block" not in vars(model)
+
+
+@torch.no_grad()
+def test_a_forward_that_was_put_into_a_layer_is_recorded_as_it_runs():
+    model = layer()
+    original = model.forward
+    model.forward = lambda src: original(2 * src)
+    wanted = model.self_attn(2 * X, 2 * X, 2 * X, average_attn_weights=False)[1]
+    with rg.record(model) as recording:
+        model(X)
+    assert [call.check for call in recording.calls] == ["passed"]
+    torch.testing.assert_close(recording["self_attn"].dense(), wanted)
+    model.forward = lambda src: src
+    with pytest.raises(RecordError, match="called attention in no way"), rg.record(model) as recording:
+        model(X)
+    assert recording.layers == ()
+
+
+@torch.no_grad()
+def test_the_fast_path_of_two_recordings_at_once():
+    model = nn.TransformerEncoder(layer(), 2).eval()
+    plain = copy.deepcopy(model)(X)
+    with rg.record(model) as outer, rg.record(model.layers[1]) as inner:
+        assert torch.equal(model(X), plain)
+    assert [one.name for one in outer.layers] == ["layers.0.self_attn", "layers.1.self_attn"]
+    assert [one.name for one in inner.layers] == ["self_attn"]
