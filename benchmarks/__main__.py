@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks import machine, report
+from benchmarks import machine, report, surveys
 from benchmarks.harness import Line
 from benchmarks.machine import Limits
 from benchmarks.memory import ROOT
@@ -25,7 +25,10 @@ def parse() -> Namespace:
         prog="python -m benchmarks", description="Speed and memory against peers, in one run, on a quiet machine."
     )
     parser.add_argument(
-        "names", nargs="*", help=f"groups ({', '.join(GROUPS)}) or the beginning of a line's name, such as attend/n1024"
+        "names",
+        nargs="*",
+        help=f"groups ({', '.join(GROUPS)}), the beginning of a line's name, such as attend/n1024, "
+        f"or one of {', '.join(surveys.RUN)} alone",
     )
     parser.add_argument(
         "--quick",
@@ -105,7 +108,11 @@ def main() -> int:
         return 0
     if options.readme:
         report.fill_pages(ROOT, read_all(options.out or RESULTS, GROUPS))
+        surveys.fill_sections(ROOT, options.out or RESULTS)
         return 0
+    if len(options.names) == 1 and options.names[0] in surveys.RUN:
+        warn_if_busy(console)
+        return surveys.RUN[options.names[0]](options, console)
     return run(options, console)
 
 

@@ -39,6 +39,7 @@ METRICS: dict[str, Metric] = {
     "time_ratio": Metric(words("time", "耗时"), "x", 2),
     "speedup": Metric(words("speed", "速度"), "x", 1),
     "seconds": Metric(words("time", "耗时"), "s", 2),
+    "first_seconds": Metric(words("first call", "首次调用"), "s", 2),
     "added_us": Metric(words("added time", "多耗时"), "us", 1),
     "memory_mb": Metric(words("extra memory", "额外内存"), "MB", 0),
     "memory_ratio": Share(words("share of its memory", "内存之比"), "", 2),

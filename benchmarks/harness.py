@@ -31,9 +31,10 @@ SMALL = 512  # largest number of positions in the small version of a line
 
 @dataclass(frozen=True)
 class Sizes:
-    """Self-attention over n positions, batch 1; `hidden` is the width inside an additive score.
+    """Self-attention over n positions; `hidden` is the width inside an additive score.
 
-    If there are fewer or more points than queries, n counts the queries and m the points.
+    If there are fewer or more keys than queries, n counts the queries and m the keys. If several heads of queries share
+    one head of keys, `key_heads` counts those of the keys.
     """
 
     n: int
@@ -42,9 +43,15 @@ class Sizes:
     d_v: int = 64
     hidden: int = 0
     m: int = 0
+    batch: int = 1
+    key_heads: int = 0
+
+    @property
+    def keys(self) -> int:
+        return self.m or self.n
 
     def shapes(self) -> dict[str, Any]:
-        return {"batch": 1, **{name: value for name, value in asdict(self).items() if value}}
+        return {"batch": self.batch, **{name: value for name, value in asdict(self).items() if value}}
 
 
 @dataclass
@@ -120,7 +127,7 @@ class Line:
         return with_gradients(forward) if self.gradients else forward
 
     def shrunk(self) -> Line:
-        return replace(self, sizes=replace(self.sizes, n=min(SMALL, self.sizes.n // 4)), peer_sizes=None)
+        return replace(self, sizes=replace(self.sizes, n=max(1, min(SMALL, self.sizes.n // 4))), peer_sizes=None)
 
 
 def with_gradients(forward: Contestant) -> Contestant:

@@ -15,6 +15,7 @@ from benchmarks.harness import Family, Line, Sizes, Tensors, Work
 from benchmarks.tasks import SEED, attention_work, pairs_causal
 
 FUSED = words("the same model, not recorded", "同一模型，不录制")
+UNCHECKED = words("the same recording, check='none'", "同样的录制，check='none'")
 EAGER = words("the same model, eager, output_attentions=True", "同一模型，eager，output_attentions=True")
 
 
@@ -55,6 +56,7 @@ class Model:
 
 
 GPT2 = Model(layers=12, heads=12, key_heads=12, hidden=768, inner=2048)  # 3 products of 2048 are 2 of 3072
+SMOLLM2 = Model(layers=30, heads=9, key_heads=3, hidden=576, inner=1536)
 SMALL = Model(layers=2, heads=3, key_heads=3, hidden=96, inner=128)
 
 
@@ -72,8 +74,8 @@ def forward(x: Tensors) -> Tensor:
     return x.more["model"](x.q, use_cache=False).last_hidden_state
 
 
-def recorded(x: Tensors) -> Tensor:
-    with rg.record(x.more["model"]):
+def recorded(x: Tensors, *, check: str = "first") -> Tensor:
+    with rg.record(x.more["model"], check=check):
         return forward(x)
 
 
@@ -106,6 +108,21 @@ def against_fused(model: Model, n: int) -> Line:
     )
 
 
+def against_unchecked(model: Model, n: int) -> Line:
+    """The price of comparing weights @ values with the model's output."""
+    return Line(
+        name=f"record/n{n}/check",
+        family=Family(run_work(model, n), UNCHECKED),
+        sizes=model.sizes(n),
+        make=partial(make, model=model),
+        ours=recorded,
+        peers={"unchecked": partial(recorded, check="none")},
+        work=model.work(n),
+        goals=("time_ratio <= 1.01",),
+        rounds=15,
+    )
+
+
 def against_eager(model: Model, n: int, goals: tuple[str, ...]) -> Line:
     return Line(
         name=f"record/n{n}/eager",
@@ -122,5 +139,9 @@ def against_eager(model: Model, n: int, goals: tuple[str, ...]) -> Line:
 
 def lines(quick: bool) -> list[Line]:
     if quick:
-        return [against_fused(SMALL, 512), against_eager(SMALL, 512, ())]
-    return [against_fused(GPT2, 1024), against_eager(shallow(GPT2, 4), 4096, ("speedup >= 3.5",))]
+        return [against_fused(SMALL, 512), against_unchecked(SMALL, 512), against_eager(SMALL, 512, ())]
+    return [
+        against_fused(GPT2, 1024),
+        against_unchecked(SMOLLM2, 512),
+        against_eager(shallow(GPT2, 4), 4096, ("speedup >= 3.5",)),
+    ]

@@ -15,9 +15,10 @@ from benchmarks.goals import words
 from benchmarks.harness import Family, Line, Sizes, Tensors, Work
 from regard.regression import NadarayaWatson
 from regard.regression.bandwidth.leave_one_out.fourier import Fourier
-from regard.regression.bandwidth.leave_one_out.problem import Problem
+from regard.regression.bandwidth.leave_one_out.problem import Problem, Rows
 from regard.regression.bandwidth.rules import scott
 from regard.regression.kernel_sums import nufft
+from regard.regression.kernel_sums.sample import Sample
 
 PEER = words("statsmodels cv_ls", "statsmodels cv_ls")
 WHOLE = Family(words("bandwidth by leave-one-out", "留一法选带宽"), PEER)
@@ -57,13 +58,13 @@ def statsmodels(x: Tensors) -> Tensor:
 def make_prepared(sizes: Sizes) -> Tensors:
     """Return inputs for which both sides have sorted points and made plans."""
     data = make(sizes)
-    fast = Fourier(Problem.of(data.q, data.v))
+    fast = Fourier(Problem.of(Rows(Sample(data.q, data.v, torch.ones_like(data.q[0])))))
     h = scott(data.q) / 2
     fast(h)
     spectrum = fast.spectrum
     if spectrum is None:
         raise AssertionError("an evaluation leaves its spectrum")
-    x = fast.problem.x
+    x = fast.problem.data.x
     turn = 2 * torch.pi / torch.tensor(spectrum.periods, dtype=torch.float64)
     points = ((x - (x.amax(0) + x.amin(0)) / 2) * turn).T.contiguous()
     rows = 1 + sizes.d

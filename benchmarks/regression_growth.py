@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from functools import partial
 
 import torch
 
 from benchmarks import machine
+from benchmarks.growth import MAX_SECONDS, climb
+from benchmarks.memory import ROOT
 from benchmarks.regression_fast import sample_of, tol_for
 from benchmarks.tasks import SEED
 from regard.regression.kernel_sums import engine
 
-ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "benchmarks" / "results" / "regression_growth.json"
 PICTURE = ROOT / "docs" / "images" / "regression-growth.png"
 SIZES = [1_000, 3_162, 10_000, 31_623, 100_000, 316_228, 1_000_000, 3_162_278, 10_000_000]
-MAX_SECONDS = 60.0
 FEW_QUERIES = 10_000
 
 
@@ -46,33 +43,9 @@ def once(n: int, dim: int) -> float:
     return best
 
 
-@contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError if the block takes longer."""
-
-    def late(*_: object) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def curve(dim: int) -> list[tuple[int, float]]:
     points: list[tuple[int, float]] = []
-    once(SIZES[0], dim)  # loads libraries
-    for n in SIZES:
-        if points and points[-1][1] * n / points[-1][0] > MAX_SECONDS:
-            break
-        try:
-            with within(MAX_SECONDS):
-                took = once(n, dim)
-        except TimeoutError:
-            break
+    for n, took in climb(SIZES, partial(once, dim=dim)):
         points.append((n, took))
         print(f"d = {dim}, n = {n:>10,}: {took:.4f} s", flush=True)
     return points

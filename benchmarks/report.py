@@ -12,7 +12,6 @@ from benchmarks.machine import Limits
 from benchmarks.memory import OURS
 from benchmarks.records import ERROR, MB, PASS, REPORTED, SHORT, UNFINISHED, Record
 
-BEGIN, END = "<!-- benchmark:begin -->", "<!-- benchmark:end -->"
 COLUMNS = (
     "work",
     "peer",
@@ -206,15 +205,21 @@ def note(documents: list[Record], language: str) -> str:
     )
 
 
-def fill(text: str, table: str) -> str:
-    """Return `text` with the table between the two comments, in place of what was there."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+def region(name: str) -> tuple[str, str]:
+    """Return the two comments of a page between which a table stands."""
+    return f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+
+
+def fill(text: str, table: str, name: str = "benchmark") -> str:
+    """Return `text` with the table between the two comments of a name, in place of what was there."""
+    first, last = region(name)
+    before, begin, rest = text.partition(first)
+    _, end, after = rest.partition(last)
     if not begin or not end:
         raise ValueError(
-            f"the table goes between the comments {BEGIN} and {END}: the text does not hold both, in order"
+            f"the table goes between the comments {first} and {last}: the text does not hold both, in order"
         )
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+    return f"{before}{first}\n{table}\n{last}{after}"
 
 
 def fill_pages(root: Path, documents: list[Record]) -> list[Path]:

@@ -32,10 +32,13 @@ def make_tensors(sizes: Sizes, *, gradients: bool = False, dtype: torch.dtype = 
     """Return q, k, v and the gradient of the output: standard normal, equal for equal sizes."""
     generator = torch.Generator().manual_seed(SEED)
 
-    def normal(width: int) -> Tensor:
-        return torch.randn(1, sizes.heads, sizes.n, width, generator=generator).to(dtype)
+    def normal(heads: int, rows: int, width: int) -> Tensor:
+        return torch.randn(sizes.batch, heads, rows, width, generator=generator).to(dtype)
 
-    q, k, v, cotangent = normal(sizes.d), normal(sizes.d), normal(sizes.d_v), normal(sizes.d_v)
+    key_heads = sizes.key_heads or sizes.heads
+    q = normal(sizes.heads, sizes.n, sizes.d)
+    k, v = normal(key_heads, sizes.keys, sizes.d), normal(key_heads, sizes.keys, sizes.d_v)
+    cotangent = normal(sizes.heads, sizes.n, sizes.d_v)
     leaves = tuple(x.requires_grad_() for x in (q, k, v)) if gradients else ()
     return Tensors(q, k, v, cotangent, leaves)
 
@@ -57,7 +60,10 @@ def pairs_window(n: int, left: int) -> int:
 
 
 def attention_work(sizes: Sizes, pairs: int, *, gradients: bool) -> Work:
-    """Count the products of visible pairs: two forward; backward the scores again and four more, as FlashAttention."""
+    """Count the products of visible pairs: two forward; backward the scores again and four more, as FlashAttention.
+
+    `pairs` are those of one head, over the whole batch.
+    """
     forward = 2 * (sizes.d + sizes.d_v)
     backward = 2 * (3 * sizes.d + 2 * sizes.d_v) if gradients else 0
     return Work(flops=pairs * sizes.heads * (forward + backward), exps=pairs * sizes.heads * (1 + gradients))
