@@ -45,6 +45,7 @@ ROOMS = (
         room("fold tile_batches index", "the loop over tiles; blocks by index"),
         room("questions", "questions about the weights, each in one pass over the tiles"),
         room("fused", "torch's fused kernels"),
+        room("additive", "additive attention of a decoder's steps: score, softmax and pooling in one"),
         room("pooling plan_cache", "output by plan; checked and planned calls, remembered"),
         room("decode", "few queries on many keys: cut to what is seen, half precision in chunks"),
         room("grouped_query", "heads that share their keys are rows of one head"),

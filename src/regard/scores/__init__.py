@@ -74,15 +74,21 @@ def general(w: Float[Tensor, "d_q d_k"]) -> Score:
     return General(_tensor(w, "w of general", 2))
 
 
-def additive(w_q: Float[Tensor, "h d_q"], w_k: Float[Tensor, "h d_k"], v: Float[Tensor, " h"]) -> Score:
-    """v · tanh(W_q q + W_k k), Bahdanau's score: w_q is (h, d_q), w_k is (h, d_k), v is (h,)."""
+def additive(w_q: Float[Tensor, "h d_q"], w_k: Float[Tensor, "h d_k"] | None, v: Float[Tensor, " h"]) -> Score:
+    """v · tanh(W_q q + W_k k), Bahdanau's score: w_q is (h, d_q), w_k is (h, d_k), v is (h,).
+
+    With w_k = None the keys are projected already, (..., m, h): v · tanh(W_q q + k). A decoder projects them once for
+    all its steps.
+    """
     _tensor(w_q, "w_q of additive", 2)
-    _tensor(w_k, "w_k of additive", 2)
     _tensor(v, "v of additive", 1)
-    if not w_q.shape[0] == w_k.shape[0] == v.shape[0]:
+    if w_k is not None:
+        _tensor(w_k, "w_k of additive", 2)
+    if not w_q.shape[0] == v.shape[0] == (v if w_k is None else w_k).shape[0]:
+        shapes = ", ".join("None" if t is None else str(tuple(t.shape)) for t in (w_q, w_k))
         msg = (
             f"additive needs w_q (h, d_q), w_k (h, d_k) and v (h,) with one h, "
-            f"but they are {tuple(w_q.shape)}, {tuple(w_k.shape)} and {tuple(v.shape)}"
+            f"but they are {shapes} and {tuple(v.shape)}"
         )
         raise ShapeError(msg)
     return Additive(w_q, w_k, v)
