@@ -74,7 +74,7 @@ ROOMS = (
         room("persistence summary", "model files; the numbers of a fit as a table"),
         room("estimator", "the scikit-learn estimator"),
     ),
-    room("datasets", "data that is generated"),
+    room("datasets", "data that is generated; pairs of texts, and the tokeniser for them"),
     room("models", "pretrained models that come as packages"),
     room("recording", "the file of a recording, and what it answers"),
     room("capture", "observing a model: one file for each way it can call attention"),

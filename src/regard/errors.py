@@ -93,6 +93,10 @@ class DataError(RegardError, ValueError):
     """A table that cannot be learned from or predicted for: missing numbers, wrong sizes."""
 
 
+class SkippedRowsWarning(UserWarning):
+    """Rows of a file that are left out, because they are bad and the caller chose bad='skip'."""
+
+
 class OutsideError(RegardError, ValueError):
     """A query that no data point reaches, where the caller chose outside='raise'."""
 

@@ -1,0 +1,178 @@
+"""Pairs of a text and its translation, and the links between their words."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Self, overload
+
+from regard.errors import ChoiceError, FormatError
+
+Link = tuple[int, int]  # (source word, target token), both counted from 0
+TEST_BYTES, VALIDATION_BYTES = 5, 10  # first bytes of the hash below these are for testing and for validation, of 256
+SPLIT_WORDS = re.compile(r"\w+|[^\w\s]")  # fixed for ever: another tokeniser must not move a test sentence
+PHARAOH = re.compile(r"(\d+)([-?p])(\d+)")
+MAX_SHOWN = 40  # characters of a text in a repr
+
+
+class Alignment(NamedTuple):
+    """Gold links between the words of a source and the tokens of a target, as (source word, target token).
+
+    Both indices count from 0 over `datasets.tokenise`: words and punctuation, for Chinese characters. A good alignment
+    has all the `sure` links; it may have the `possible` ones. No link is in both.
+    """
+
+    sure: tuple[Link, ...]
+    possible: tuple[Link, ...] = ()
+
+    @classmethod
+    def from_pharaoh(cls, text: str) -> Self:
+        """Read links in the Pharaoh format: `0-0 1-2`, a possible one with p or ? as `1p2`.
+
+        >>> Alignment.from_pharaoh("0-0 1-2 1p3").possible
+        ((1, 3),)
+        """
+        links = [(PHARAOH.fullmatch(item), item) for item in text.split()]
+        for match, item in links:
+            if match is None:
+                raise FormatError(f"a link of an alignment is written as 0-0, or 0p0 if it is possible; {item!r} came")
+        found = [(match[2] == "-", (int(match[1]), int(match[3]))) for match, _ in links if match]
+        sure = {link for is_sure, link in found if is_sure}
+        return cls(tuple(sorted(sure)), tuple(sorted({link for is_sure, link in found if not is_sure} - sure)))
+
+    def pharaoh(self) -> str:
+        """Write the links in the Pharaoh format, in order: sure ones as `0-0`, possible ones as `1p2`.
+
+        >>> Alignment(sure=((0, 0), (1, 2)), possible=((1, 3),)).pharaoh()
+        '0-0 1-2 1p3'
+        """
+        marked = [(link, "-") for link in self.sure] + [(link, "p") for link in self.possible]
+        return " ".join(f"{i}{mark}{j}" for (i, j), mark in sorted(marked))
+
+    def __repr__(self) -> str:
+        return f"Alignment.from_pharaoh({self.pharaoh()!r})"
+
+
+class Pair(NamedTuple):
+    """A text, its translation, and the links between their words where they are known."""
+
+    source: str
+    target: str
+    alignment: Alignment | None = None
+
+
+class Split(NamedTuple):
+    """Three sets of pairs that share no source sentence."""
+
+    train: Pairs
+    validation: Pairs
+    test: Pairs
+
+
+class Pairs(Sequence[Pair]):
+    """An unchangeable sequence of pairs of texts, with the languages of both sides.
+
+    A slice is a set of pairs again, and `split()` cuts off a test set that shares no source sentence with the rest.
+
+    >>> pairs = Pairs([("go .", "va !"), ("run .", "cours !")], target_language="fr")
+    >>> pairs[0].target, len(pairs[1:])
+    ('va !', 1)
+    """
+
+    __slots__ = ("_keys", "_pairs", "source_language", "target_language")
+
+    def __init__(
+        self,
+        pairs: Iterable[tuple[str, str] | Pair],
+        *,
+        source_language: str = "en",
+        target_language: str = "fr",
+        keys: Iterable[str] | None = None,
+    ) -> None:
+        """Keep pairs of texts.
+
+        source_language, target_language: "en", "fr", "zh", "digits" or another, as `datasets.tokenise` takes them.
+        keys: for each pair the sentence whose hash decides about `split()`; the source itself unless told. Pairs that
+            were joined from several sentences of one side of the split have the first of these as key.
+        """
+        self._pairs: tuple[Pair, ...] = tuple(pair if isinstance(pair, Pair) else Pair(*pair) for pair in pairs)
+        self._keys: tuple[str, ...] | None = None if keys is None else tuple(keys)
+        self.source_language: str = source_language
+        self.target_language: str = target_language
+        if self._keys is not None and len(self._keys) != len(self._pairs):
+            raise ChoiceError(f"each pair has one key: {len(self._pairs)} pairs and {len(self._keys)} keys came")
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self._pairs)
+
+    @overload
+    def __getitem__(self, index: int) -> Pair: ...
+    @overload
+    def __getitem__(self, index: slice) -> Pairs: ...
+    def __getitem__(self, index: int | slice) -> Pair | Pairs:
+        if isinstance(index, slice):
+            return self.take(range(len(self))[index])
+        return self._pairs[index]
+
+    def take(self, positions: Iterable[int]) -> Pairs:
+        """The pairs at these positions, in this order, as a set of pairs."""
+        positions = list(positions)
+        return Pairs(
+            (self._pairs[i] for i in positions),
+            source_language=self.source_language,
+            target_language=self.target_language,
+            keys=None if self._keys is None else (self._keys[i] for i in positions),
+        )
+
+    def split(self) -> Split:
+        """Cut the pairs into train, validation and test by a hash of the source sentence, 246 : 5 : 5 of 256.
+
+        A source sentence that occurs several times is on one side only, whatever its case and spaces, so no test
+        sentence is ever trained on. It is always the same side, in any file and in any order.
+
+        >>> train, validation, test = Pairs([("go .", "va !")] * 3).split()
+        >>> len(train), len(validation), len(test)
+        (3, 0, 0)
+        """
+        sides = [_side(key) for key in self._keys or (pair.source for pair in self._pairs)]
+        return Split(*(self.take(i for i, side in enumerate(sides) if side == part) for part in range(3)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pairs) and self._contents() == other._contents()
+
+    def __hash__(self) -> int:
+        return hash(self._contents())
+
+    def _contents(self) -> tuple[Any, ...]:
+        return self._pairs, self._keys, self.source_language, self.target_language
+
+    def __repr__(self) -> str:
+        count = f"{len(self):,} pair{'s' * (len(self) != 1)}, {self.source_language} -> {self.target_language}"
+        aligned = ", aligned" if self._pairs and self._pairs[0].alignment is not None else ""
+        first = f": {_short(self[0].source)} -> {_short(self[0].target)}" if self._pairs else ""
+        return f"<{count}{aligned}{first}{', ...' if len(self) > 1 else ''}>"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…")
+
+
+def split_byte(source: str) -> int:
+    """First byte of the sha256 of a sentence in NFKC, lower case, its words and punctuation joined by one space.
+
+    >>> split_byte("It works!") == split_byte("it  works !")
+    True
+    """
+    words = SPLIT_WORDS.findall(unicodedata.normalize("NFKC", source).lower())
+    return hashlib.sha256(" ".join(words).encode()).digest()[0]
+
+
+def _side(source: str) -> int:
+    """0 for train, 1 for validation, 2 for test."""
+    byte = split_byte(source)
+    return 2 if byte < TEST_BYTES else 1 if byte < VALIDATION_BYTES else 0
