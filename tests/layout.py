@@ -79,6 +79,18 @@ ROOMS = (
     room("recording", "the file of a recording, and what it answers"),
     room("capture", "observing a model: one file for each way it can call attention"),
     room("analysis relation", "questions over a recording or a model; segments of a text against questions"),
+    room(
+        "seq2seq",
+        "translation: encoder-decoders on our layers",
+        room("vocabulary encoder loss", "texts as numbers; the bidirectional encoder; the training loss"),
+        room("decoders", "Bahdanau, Luong, and no attention"),
+        room("transformer", "a small Transformer"),
+        room("model", "encoder, decoder and embeddings: the models that users make"),
+        room("batches", "sentences of similar length"),
+        room("decoding checkpoint", "beam search; files of models and runs"),
+        room("alignment", "how well weights align"),
+        room("training evaluation pretrained", "runs; BLEU and the rest; models that come with regard"),
+    ),
     room("plot", "matplotlib"),
     room(
         "lab",
@@ -111,7 +123,9 @@ ROOMS = (
         ),
         room("selectors", "the layers and heads that a user names"),
         room("exporters fit_report", "a head as picture, arrays or page; the result of a fit"),
-        room("demo export fit inspect lab record relate saturation", "one file for each subcommand"),
+        room(
+            "demo export fit inspect lab record relate saturation train translate", "one file for each subcommand"
+        ),
     ),
 )
 ADAPTERS = {"nn", "regression", "capture", "plot", "web"}
@@ -126,7 +140,9 @@ OPTIONAL = {
     "dask": ("regression",),
     "pandas": ("regression", "analysis", "cli"),
     "pyarrow": ("regression",),
-    "safetensors": ("regression",),
+    "safetensors": ("regression", "seq2seq"),
+    "sacrebleu": ("seq2seq",),
+    "tokenizers": ("seq2seq",),
     "transformers": ("models", "capture"),
     "gguf": ("models",),
     "accelerate": ("models",),

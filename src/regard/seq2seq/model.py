@@ -1,0 +1,286 @@
+"""Models that translate: an encoder, a decoder and one table of embeddings for what goes in and what comes out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, overload
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from regard.errors import ChoiceError, DataError
+from regard.nn import LocalAttention, LuongAttention
+from regard.seq2seq.decoders import BahdanauDecoder, Decoder, FixedVectorDecoder, LuongDecoder, State, Step
+from regard.seq2seq.encoder import CELLS, Encoder, Memory
+from regard.seq2seq.loss import Dropout
+from regard.seq2seq.transformer import TransformerDecoder, TransformerEncoder
+from regard.seq2seq.vocabulary import Vocabularies
+from regard.weights import Weights
+
+MAX_KEYS = 128  # source tokens for which the location score has a place
+
+
+class TranslationModel(nn.Module):
+    """An encoder and a decoder with the vocabularies of both sides; `train` builds the vocabularies.
+
+    One interface for every kind of decoder: `encode` the source, `step` by step through the target, and the `weights` of
+    the queries that it asked. The query is the state of the decoder (the voluntary cue), keys and values are features of
+    the source (the involuntary cue, and the sensory input).
+    """
+
+    kind: ClassVar[str]
+    kinds: ClassVar[dict[str, type[TranslationModel]]] = {}
+    encoder: nn.Module
+    decoder: Decoder
+
+    def __init_subclass__(cls) -> None:
+        """Register the class by its kind, by which files name it."""
+        TranslationModel.kinds[cls.kind] = cls
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        super().__init__()
+        self.settings: dict[str, Any] = settings  # the arguments of the constructor
+        self.vocabularies: Vocabularies | None = None
+
+    def build(self, vocabularies: Vocabularies, seed: int = 0) -> None:
+        """Make the parameters for these vocabularies, drawn from a seed."""
+        self.vocabularies = vocabularies
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            width = self.settings["embedding"]
+            self.target_embedding: nn.Embedding = _embedding(len(vocabularies.target), width)
+            self.source_embedding: nn.Embedding = (
+                self.target_embedding if vocabularies.shared else _embedding(len(vocabularies.source), width)
+            )
+            self.bias: nn.Parameter = nn.Parameter(torch.zeros(len(vocabularies.target)))
+            self.dropout: Dropout = Dropout(self.settings["dropout"])
+            self.build_layers()
+
+    def build_layers(self) -> None:
+        """Make encoder and decoder."""
+        raise NotImplementedError
+
+    @property
+    def known(self) -> Vocabularies:
+        """The vocabularies; an error for a model that has none yet."""
+        if self.vocabularies is None:
+            msg = (
+                f"{type(self).__name__} has not been trained: train it with regard.seq2seq.train(model, pairs), or take "
+                "one from regard.seq2seq.load('en-fr')"
+            )
+            raise DataError(msg)
+        return self.vocabularies
+
+    # One interface: encode, step, weights
+
+    def encode(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None) -> Memory:
+        """Read source tokens; `lengths` are those that are no padding, None if none is."""
+        embedded = self.dropout(_embedded(self.source_embedding, source))
+        return self.decoder.prepare(self.encoder(embedded, lengths))
+
+    def start(self, memory: Memory) -> State:
+        """The state of the decoder before the first token."""
+        return self.decoder.start(memory)
+
+    def step(self, tokens: Int[Tensor, " batch"], state: State, memory: Memory) -> Step:
+        """Take the last tokens in, the start token first; `logits` turns the step's features into scores of tokens."""
+        return self.decoder.step(self.dropout(_embedded(self.target_embedding, tokens)), state, memory)
+
+    def logits(self, features: Float[Tensor, "*lead embedding"]) -> Float[Tensor, "*lead vocabulary"]:
+        """Scores of all target tokens: E t + b, with the embeddings of the target side."""
+        return linear(self.dropout(features), self.target_embedding.weight, self.bias)
+
+    def force(
+        self, target: Int[Tensor, "batch target"], memory: Memory
+    ) -> tuple[Float[Tensor, "batch target embedding"], Tensor | None]:
+        """Features and queries of all steps, given the tokens that go in, the start token first (teacher forcing)."""
+        return self.decoder.force(self.dropout(_embedded(self.target_embedding, target)), memory)
+
+    def weights(self, queries: Float[Tensor, "1 ..."] | None, memory: Memory) -> Weights | None:
+        """The weights over the source of the queries of one sentence, (n, m) or (heads, n, m); None without attention."""
+        return None if queries is None else self.decoder.weights(queries, memory)
+
+    # Texts
+
+    @overload
+    def translate(self, text: str, beam: int = ..., **options: Any) -> Any: ...
+    @overload
+    def translate(self, text: Sequence[str], beam: int = ..., **options: Any) -> list[Any]: ...
+    def translate(
+        self,
+        text: str | Sequence[str],
+        beam: int = 4,
+        *,
+        length_penalty: float = 1.0,
+        replace_unknown: bool = False,
+        max_tokens: int | None = None,
+    ) -> Any:
+        """Translate a text, or each of a list, by beam search; see `seq2seq.decoding.translate`."""
+        from regard.seq2seq import decoding
+
+        found = decoding.translate(
+            self,
+            [text] if isinstance(text, str) else list(text),
+            beam=beam,
+            length_penalty=length_penalty,
+            replace_unknown=replace_unknown,
+            max_tokens=max_tokens,
+        )
+        return found[0] if isinstance(text, str) else found
+
+    def align(self, source: str, target: str) -> Any:
+        """The translation `target` as if the model had found it: its score, and weights for its own tokens."""
+        from regard.seq2seq import decoding
+
+        return decoding.align(self, [(source, target)])[0]
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a safetensors file, with its settings and vocabularies; `seq2seq.load` reads it."""
+        from regard.seq2seq import checkpoint
+
+        checkpoint.save_model(self, path)
+
+    def extra_repr(self) -> str:
+        """Settings, as `print(model)` shows them."""
+        return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+
+
+class Seq2Seq(TranslationModel):
+    """A recurrent encoder-decoder: with Bahdanau's or Luong's attention, or with a fixed vector instead of one.
+
+    attention: "bahdanau" (additive; the context goes into the cell), "luong" (global), "local" (Luong's local-p), or
+        "none" (the whole source in one vector).
+    score: of "luong": "dot", "general", "concat" or "location"; of "local" all but the last. Default: "general".
+    cell: "gru" or "lstm".
+    embedding, hidden: widths of the embeddings and of the decoder's state; the annotations of the source are as wide as
+        the state, one half for each direction.
+    input_feeding: of "luong" and "local": feed the last features into the cell.
+    window: of "local": half the width of the window, D.
+    dropout: of embeddings and features, in training.
+
+    >>> import regard as rg
+    >>> rg.seq2seq.Seq2Seq(attention="luong", score="dot", cell="lstm").settings["score"]
+    'dot'
+    """
+
+    kind = "seq2seq"
+
+    def __init__(
+        self,
+        attention: str = "bahdanau",
+        score: str | None = None,
+        cell: str = "gru",
+        *,
+        embedding: int = 128,
+        hidden: int = 256,
+        dropout: float = 0.1,
+        input_feeding: bool = False,
+        window: int = 10,
+    ) -> None:
+        _check("attention", attention, ("bahdanau", "luong", "local", "none"))
+        _check("cell", cell, tuple(CELLS))
+        scored = {"luong": ("dot", "general", "concat", "location"), "local": ("dot", "general", "concat")}
+        if attention in scored:
+            score = "general" if score is None else score
+            _check(f"score of attention={attention!r}", score, scored[attention])
+        elif score is not None or input_feeding:
+            what = f"score={score!r}" if score is not None else "input_feeding=True"
+            raise ChoiceError(f"{what} is for attention='luong' and 'local', and attention came as {attention!r}")
+        _check_sizes(embedding=embedding, hidden=hidden, window=window)
+        if hidden % 2:
+            raise ChoiceError(f"hidden is an even number, one half for each direction, and came as {hidden}")
+        settings = {
+            "attention": attention, "score": score, "cell": cell, "embedding": embedding, "hidden": hidden,
+            "dropout": _dropout(dropout), "input_feeding": input_feeding, "window": window,
+        }  # fmt: skip
+        super().__init__(settings)
+
+    def build_layers(self) -> None:
+        """Make the bidirectional encoder and the decoder of this attention."""
+        chosen = self.settings
+        embedding, hidden, cell = chosen["embedding"], chosen["hidden"], chosen["cell"]
+        self.encoder = Encoder(embedding, hidden, cell)
+        if chosen["attention"] == "bahdanau":
+            self.decoder = BahdanauDecoder(embedding, hidden, cell)
+        elif chosen["attention"] == "none":
+            self.decoder = FixedVectorDecoder(embedding, hidden, cell)
+        else:
+            score = chosen["score"]
+            if chosen["attention"] == "luong":
+                places = MAX_KEYS if score == "location" else None
+                attention = LuongAttention(hidden, hidden, score, max_keys=places)
+            else:
+                attention = LocalAttention(hidden, hidden, chosen["window"], "p", score)
+            self.decoder = LuongDecoder(embedding, hidden, cell, attention, input_feeding=chosen["input_feeding"])
+
+
+class Transformer(TranslationModel):
+    """A small Transformer: pre-norm layers on `regard.nn.MultiheadAttention`, embeddings tied to the output.
+
+    embedding: width of embeddings and layers. heads: of each attention. layers: of the encoder, and as many of the
+    decoder. feed_forward: width inside the feed-forward networks, 2 * embedding unless given.
+
+    >>> import regard as rg
+    >>> rg.seq2seq.Transformer(layers=2).settings["layers"]
+    2
+    """
+
+    kind = "transformer"
+
+    def __init__(
+        self,
+        *,
+        embedding: int = 128,
+        heads: int = 4,
+        layers: int = 3,
+        feed_forward: int | None = None,
+        dropout: float = 0.1,
+    ) -> None:
+        feed_forward = 2 * embedding if feed_forward is None else feed_forward
+        _check_sizes(embedding=embedding, heads=heads, layers=layers, feed_forward=feed_forward)
+        if embedding % (2 * heads):
+            raise ChoiceError(f"embedding is a multiple of 2 * heads = {2 * heads}, and came as {embedding}")
+        settings = {
+            "embedding": embedding, "heads": heads, "layers": layers, "feed_forward": feed_forward,
+            "dropout": _dropout(dropout),
+        }  # fmt: skip
+        super().__init__(settings)
+
+    def build_layers(self) -> None:
+        """Make the layers of encoder and decoder."""
+        chosen = self.settings
+        sizes = chosen["embedding"], chosen["heads"], chosen["layers"], chosen["feed_forward"], chosen["dropout"]
+        self.encoder = TransformerEncoder(*sizes)
+        self.decoder = TransformerDecoder(*sizes)
+
+
+def _embedding(count: int, width: int) -> nn.Embedding:
+    """Embeddings of standard deviation 1 / √width, as the output needs them; `_embedded` scales them for the input."""
+    table = nn.Embedding(count, width)
+    nn.init.normal_(table.weight, std=1 / math.sqrt(width))
+    return table
+
+
+def _embedded(table: nn.Embedding, tokens: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape embedding"]:
+    return table(tokens) * math.sqrt(table.embedding_dim)
+
+
+def _check(name: str, value: str, offered: Sequence[str]) -> None:
+    if value not in offered:
+        raise ChoiceError(f"{name} is one of {', '.join(map(repr, offered))}, and came as {value!r}")
+
+
+def _check_sizes(**sizes: int) -> None:
+    for name, size in sizes.items():
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise ChoiceError(f"{name} is a whole number, 1 or more, and came as {size!r}")
+
+
+def _dropout(value: float) -> float:
+    if not 0 <= value < 1:
+        raise ChoiceError(f"dropout is a probability from 0 up to but not including 1, and came as {value!r}")
+    return float(value)
