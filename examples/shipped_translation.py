@@ -18,10 +18,10 @@ import torch
 
 from regard import datasets, seq2seq
 from regard.datasets import Pairs
-from regard.seq2seq import checkpoint, pretrained
+from regard.seq2seq import checkpoint
 from regard.seq2seq.model import TranslationModel
 
-NUMBERS = {"steps": 3_000, "batch_tokens": 1_500}
+NUMBERS = {"steps": 1_200, "batch_tokens": 1_500}
 ENGLISH_FRENCH = {
     "steps": 10_000, "batch_tokens": 2_000, "vocabulary": "bpe", "vocabulary_size": 4_000, "precision": "bfloat16",
 }  # fmt: skip
@@ -100,17 +100,17 @@ def measure(name: str, model: TranslationModel, test: Pairs, runs: Path) -> None
 
 def store(runs: Path) -> None:
     """Write the best model of each run into the package in float16, with its checksum and figures."""
-    checksums = json.loads(pretrained.CHECKSUMS.read_text(encoding="utf-8"))
+    checksums = json.loads(checkpoint.CHECKSUMS.read_text(encoding="utf-8"))
     for name in MODELS:
         folder = folder_of(name, runs)
         if not (folder / FIGURES).exists():
             continue
-        path = pretrained.weights_path(name)
+        path = checkpoint.weights_path(name)
         model = checkpoint.load_model(folder)
         checkpoint.save_model(model, path, torch.float16, figures=checkpoint.read_json(folder / FIGURES))
         checksums[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         print(f"{path} {path.stat().st_size / 1e6:.2f} MB")
-    checkpoint.write_json(pretrained.CHECKSUMS, {name: checksums[name] for name in MODELS if name in checksums})
+    checkpoint.write_json(checkpoint.CHECKSUMS, {name: checksums[name] for name in MODELS if name in checksums})
 
 
 def main() -> None:

@@ -82,14 +82,14 @@ ROOMS = (
     room(
         "seq2seq",
         "translation: encoder-decoders on our layers",
-        room("vocabulary encoder loss", "texts as numbers; the bidirectional encoder; the training loss"),
-        room("decoders", "Bahdanau, Luong, and no attention"),
+        room("vocabulary batches loss", "texts as numbers; sentences of similar length; the training loss"),
+        room("recurrent", "the bidirectional encoder; decoders with Bahdanau's, Luong's and no attention"),
         room("transformer", "a small Transformer"),
         room("model", "encoder, decoder and embeddings: the models that users make"),
-        room("batches", "sentences of similar length"),
         room("decoding checkpoint", "beam search; files of models and runs"),
-        room("alignment", "how well weights align"),
-        room("training evaluation pretrained", "runs; BLEU and the rest; models that come with regard"),
+        room("evaluation", "BLEU, chrF, alignment error rate, by length"),
+        room("run", "the state of a training run and its folder"),
+        room("training", "the loop: budget, validation, checkpoints"),
     ),
     room("plot", "matplotlib"),
     room(
@@ -123,9 +123,7 @@ ROOMS = (
         ),
         room("selectors", "the layers and heads that a user names"),
         room("exporters fit_report", "a head as picture, arrays or page; the result of a fit"),
-        room(
-            "demo export fit inspect lab record relate saturation train translate", "one file for each subcommand"
-        ),
+        room("demo export fit inspect lab record relate saturation train translate", "one file for each subcommand"),
     ),
 )
 ADAPTERS = {"nn", "regression", "capture", "plot", "web"}

@@ -23,7 +23,9 @@ Plot = Annotated[Path | None, typer.Option(help="Draw the alignment to this file
 Copy = Annotated[bool, typer.Option("--copy-unknown", help="Copy the attended source word for an unknown word.")]
 
 
-def translate(text: Text, model: Model = "en-fr", beam: Beam = 4, plot: Plot = None, copy_unknown: Copy = False) -> None:
+def translate(
+    text: Text, model: Model = "en-fr", beam: Beam = 4, plot: Plot = None, copy_unknown: Copy = False
+) -> None:
     """Translate a text, line by line.
 
     regard translate "i mistook him for my brother ." --plot alignment.png

@@ -36,7 +36,9 @@ def _chunks(
     deep = max(1, min(batch, several // max(1, high * wide * h)))
     memory = left.new_empty(deep * high * wide * h)
     for item, row, key in product(range(0, batch, deep), range(0, n, high), range(0, m, wide)):
-        items, rows, keys = (slice(a, min(a + step, b)) for a, step, b in ((item, deep, batch), (row, high, n), (key, wide, m)))
+        items, rows, keys = (
+            slice(a, min(a + step, b)) for a, step, b in ((item, deep, batch), (row, high, n), (key, wide, m))
+        )
         shape = (items.stop - item, rows.stop - row, keys.stop - key, h)
         yield (items, rows), (items, keys), memory[: math.prod(shape)].view(shape)
 
@@ -68,7 +70,11 @@ def _reciprocal_chunks(
         return
     left, right, one = (2 * a).exp(), (2 * b).exp(), a.new_ones(())
     for rows, keys, block in _chunks(left, right):
-        yield rows, keys, torch.addcmul(one, left[rows].unsqueeze(-2), right[keys].unsqueeze(-3), out=block).reciprocal_()
+        yield (
+            rows,
+            keys,
+            torch.addcmul(one, left[rows].unsqueeze(-2), right[keys].unsqueeze(-3), out=block).reciprocal_(),
+        )
 
 
 class _TanhScore(torch.autograd.Function):
@@ -100,7 +106,7 @@ class _TanhScore(torch.autograd.Function):
 def tanh_score_values(
     a: Float[Tensor, "batch rows h"], b: Float[Tensor, "batch cols h"], v: Float[Tensor, " h"], *, large: bool
 ) -> Float[Tensor, "batch rows cols"]:
-    """sum_h v_h tanh(a_ih + b_jh), without gradients; `large` says that a or b may be outside the range of `is_large`."""
+    """sum_h v_h tanh(a_ih + b_jh), without gradients; `large` is the answer of `is_large`."""
     out = a.new_empty(*a.shape[:2], b.shape[1])
     factor = v if large else -2 * v
     for (items, rows), (_, keys), block in (_tanh_chunks if large else _reciprocal_chunks)(a, b):

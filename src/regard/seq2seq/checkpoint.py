@@ -1,7 +1,11 @@
-"""Files of models and of runs: safetensors with JSON in their header, written atomically, read without pickle."""
+"""Files of models and of runs: safetensors with JSON in their header, written atomically, read without pickle.
+
+The models that come with regard are such files, and are checked by their sha256.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,12 +15,14 @@ import torch
 from torch import Tensor
 
 from regard.engine.files import atomic_file
-from regard.errors import FormatError, MissingExtraError
+from regard.errors import ChoiceError, DamageError, FormatError, MissingExtraError
 from regard.seq2seq.model import TranslationModel
 from regard.seq2seq.transformer import TransformerDecoder
 from regard.seq2seq.vocabulary import Vocabularies, Vocabulary
 
 FORMAT, VERSION = "regard-translation", 1
+WEIGHTS = Path(__file__).parent / "weights"  # the models that come with regard, in float16
+CHECKSUMS = WEIGHTS / "sha256.json"  # name of a model -> sha256 of its file
 
 
 def write(path: str | Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
@@ -133,3 +139,28 @@ def load_model(path: str | Path) -> TranslationModel:
     if "model" not in about:
         raise FormatError(f"{path}: holds no model")
     return build_model(about["model"], with_shared(tensors))
+
+
+def load(name: str | Path = "en-fr") -> TranslationModel:
+    """A trained model by name, or from a file or the folder of a run.
+
+    Names: "en-fr" (Bahdanau's attention), "en-fr/transformer", "en-fr/none" (no attention), and the same of "numbers",
+    English number words to Chinese numerals. They come with regard and need no network; `weights/README.md` beside this
+    file says how they were made.
+    """
+    checksums = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
+    if str(name) in checksums:
+        path = weights_path(str(name))
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        if found != checksums[str(name)]:
+            raise DamageError(f"{path}: is damaged, its sha256 is not {checksums[str(name)]}: install regard again")
+        return load_model(path)
+    if not Path(name).exists():
+        known = ", ".join(map(repr, checksums))
+        raise ChoiceError(f"there is no model {str(name)!r}: choose {known}, or a file or folder that train wrote")
+    return load_model(name)
+
+
+def weights_path(name: str) -> Path:
+    """The file of a model that comes with regard."""
+    return WEIGHTS / f"{name.replace('/', '-')}.safetensors"

@@ -15,9 +15,9 @@ from torch.nn.functional import log_softmax
 from regard.display.labels import Labels, WeightLabels, labels_of_batch
 from regard.errors import ChoiceError, DataError, UnknownTextError
 from regard.seq2seq.batches import padded
-from regard.seq2seq.encoder import Memory
 from regard.seq2seq.model import TranslationModel
-from regard.seq2seq.vocabulary import END, PAD, SPECIAL, START, UNKNOWN, Encoded
+from regard.seq2seq.recurrent import Memory
+from regard.seq2seq.vocabulary import END, PAD, START, UNKNOWN, Encoded
 from regard.weights import Weights, matrix_of, weights_of
 
 BATCH_TOKENS = 4_096  # source tokens times beams that are decoded at once
@@ -282,14 +282,12 @@ def _explained(
                 tokens = _copied(one.ids, tokens, source.tokens, lazy)
             labels = WeightLabels(labels_of_batch((Labels(tokens, source.tokens),)), 0)
             weights = weights_of(matrix_of(lazy).snapshot(), labels)
-        text = vocabulary.text([token for token in tokens if token not in SPECIAL or replace_unknown])
+        text = vocabulary.text(tokens)
         found.append(Translation(text, one.score, tokens, source.tokens, weights, one.finished))
     return found
 
 
-def _copied(
-    ids: Sequence[int], tokens: tuple[str, ...], source: tuple[str, ...], weights: Weights
-) -> tuple[str, ...]:
+def _copied(ids: Sequence[int], tokens: tuple[str, ...], source: tuple[str, ...], weights: Weights) -> tuple[str, ...]:
     """Tokens with each unknown one replaced by the source token that has the largest weight."""
     if UNKNOWN not in ids:
         return tokens

@@ -8,13 +8,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
 from regard.analysis._table import Table
-from regard.datasets import Pair, Pairs, tokenise
+from regard.datasets import Alignment, Pair, Pairs, tokenise
 from regard.errors import ChoiceError, DataError, MissingExtraError
-from regard.seq2seq import alignment, decoding
+from regard.seq2seq import decoding
 from regard.seq2seq.model import TranslationModel
+from regard.seq2seq.transformer import TransformerDecoder
 
 TOKENISERS = {"zh": "zh", "digits": "char"}  # of sacreBLEU, by language; all others have "13a"
+LAYER_PAIRS = 200  # on which the layer that aligns best is chosen
 ALIGNED_PAIRS = 1_000  # with gold links that are aligned at most
 
 
@@ -89,7 +95,7 @@ class Evaluation:
     @property
     def alignment_error_rate(self) -> float:
         """Alignment error rate of the references; NaN where no gold links are known."""
-        return alignment.error_rate([found for one in self.sentences for found in one.links])
+        return error_rate([found for one in self.sentences for found in one.links])
 
     def by_length(self, width: int = 10) -> LengthTable:
         """A table with a row for each range of source lengths, `width` words wide: 1-10, 11-20, ..."""
@@ -113,7 +119,7 @@ class Evaluation:
             _exact_match(sentences),
             self._bleu(hypotheses, references),
             _sacrebleu().CHRF(lowercase=True).corpus_score(hypotheses, references).score,
-            alignment.error_rate([found for one in sentences for found in one.links]),
+            error_rate([found for one in sentences for found in one.links]),
         )
 
     def _bleu(self, hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> float:
@@ -170,7 +176,7 @@ def _links(model: TranslationModel, pairs: Sequence[Pair]) -> dict[Pair, tuple[s
         return {}
     forced = decoding.align(model, golden)
     return {
-        pair: (alignment.links(one.weights.dense()), pair.alignment)
+        pair: (links_of(one.weights.dense()), pair.alignment)
         for pair, one in zip(golden, forced, strict=True)
         if one.weights is not None
     }
@@ -192,3 +198,55 @@ def _sacrebleu() -> Any:
     except ImportError as missing:
         raise MissingExtraError("evaluation needs sacrebleu: pip install 'regard[translation]'") from missing
     return sacrebleu
+
+
+# Alignment
+
+
+def links_of(weights: Float[Tensor, "... target source"]) -> set[tuple[int, int]]:
+    """(source, target) for each target token with its largest weight; heads are averaged."""
+    mean = weights if weights.dim() == 2 else weights.mean(0)
+    return {(source, target) for target, source in enumerate(mean.argmax(-1).tolist())}
+
+
+def error_rate(found: list[tuple[set[tuple[int, int]], Alignment]]) -> float:
+    """Alignment error rate 1 - (|A ∩ S| + |A ∩ (S ∪ P)|) / (|A| + |S|) over all sentences (Och and Ney 2003)."""
+    hits = total = 0
+    for aligned, gold in found:
+        sure = set(gold.sure)
+        hits += len(aligned & sure) + len(aligned & (sure | set(gold.possible)))
+        total += len(aligned) + len(sure)
+    return 1 - hits / total if total else float("nan")
+
+
+def information(weights: Float[Tensor, "... target source"]) -> float:
+    """Mutual information of target and source position, in nats: entropy of the mean row less the mean entropy.
+
+    It is 0 if all target tokens attend to the same source tokens, and the logarithm of the length at most.
+    """
+    mean = weights if weights.dim() == 2 else weights.mean(0)
+    return float(torch.special.entr(mean.mean(0)).sum() - torch.special.entr(mean).sum(-1).mean())
+
+
+def best_layer(model: TranslationModel, pairs: Pairs) -> int:
+    """The layer of a Transformer whose weights align best: the least error rate, or the most information."""
+    decoder = model.decoder
+    assert isinstance(decoder, TransformerDecoder)  # noqa: S101  others have one layer
+    before, chosen = decoder.aligned_layer, pairs[:LAYER_PAIRS]
+    scores: list[float] = []
+    try:
+        for layer in range(len(decoder.layers)):
+            decoder.aligned_layer = layer
+            scores.append(_merit(model, chosen))
+    finally:
+        decoder.aligned_layer = before
+    return max(range(len(scores)), key=scores.__getitem__)
+
+
+def _merit(model: TranslationModel, pairs: Pairs) -> float:
+    forced = [one.weights for one in decoding.align(model, pairs)]
+    dense = [(weights.dense(), pair) for weights, pair in zip(forced, pairs, strict=True) if weights is not None]
+    golden = [(links_of(weights), pair.alignment) for weights, pair in dense if pair.alignment is not None]
+    if golden:
+        return -error_rate(golden)
+    return sum(information(weights) for weights, _ in dense) / max(1, len(dense))

@@ -14,9 +14,18 @@ from torch.nn.functional import linear
 
 from regard.errors import ChoiceError, DataError
 from regard.nn import LocalAttention, LuongAttention
-from regard.seq2seq.decoders import BahdanauDecoder, Decoder, FixedVectorDecoder, LuongDecoder, State, Step
-from regard.seq2seq.encoder import CELLS, Encoder, Memory
 from regard.seq2seq.loss import Dropout
+from regard.seq2seq.recurrent import (
+    CELLS,
+    BahdanauDecoder,
+    Decoder,
+    Encoder,
+    FixedVectorDecoder,
+    LuongDecoder,
+    Memory,
+    State,
+    Step,
+)
 from regard.seq2seq.transformer import TransformerDecoder, TransformerEncoder
 from regard.seq2seq.vocabulary import Vocabularies
 from regard.weights import Weights
@@ -27,9 +36,9 @@ MAX_KEYS = 128  # source tokens for which the location score has a place
 class TranslationModel(nn.Module):
     """An encoder and a decoder with the vocabularies of both sides; `train` builds the vocabularies.
 
-    One interface for every kind of decoder: `encode` the source, `step` by step through the target, and the `weights` of
-    the queries that it asked. The query is the state of the decoder (the voluntary cue), keys and values are features of
-    the source (the involuntary cue, and the sensory input).
+    One interface for every kind of decoder: `encode` the source, `step` by step through the target, and the `weights`
+    of the queries that it asked. The query is the state of the decoder (the voluntary cue), keys and values are
+    features of the source (the involuntary cue, and the sensory input).
     """
 
     kind: ClassVar[str]
@@ -69,8 +78,8 @@ class TranslationModel(nn.Module):
         """The vocabularies; an error for a model that has none yet."""
         if self.vocabularies is None:
             msg = (
-                f"{type(self).__name__} has not been trained: train it with regard.seq2seq.train(model, pairs), or take "
-                "one from regard.seq2seq.load('en-fr')"
+                f"{type(self).__name__} has not been trained: train it with regard.seq2seq.train(model, pairs), or "
+                "take one from regard.seq2seq.load('en-fr')"
             )
             raise DataError(msg)
         return self.vocabularies
@@ -101,7 +110,7 @@ class TranslationModel(nn.Module):
         return self.decoder.force(self.dropout(_embedded(self.target_embedding, target)), memory)
 
     def weights(self, queries: Float[Tensor, "1 ..."] | None, memory: Memory) -> Weights | None:
-        """The weights over the source of the queries of one sentence, (n, m) or (heads, n, m); None without attention."""
+        """The weights over the source of one sentence's queries, (n, m) or (heads, n, m); None without attention."""
         return None if queries is None else self.decoder.weights(queries, memory)
 
     # Texts

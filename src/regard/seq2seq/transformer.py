@@ -13,9 +13,8 @@ from regard import masks
 from regard.attention import Attention
 from regard.masks import Mask
 from regard.nn import MultiheadAttention
-from regard.seq2seq.decoders import Decoder, Forced, State, Step
-from regard.seq2seq.encoder import Memory
 from regard.seq2seq.loss import Dropout
+from regard.seq2seq.recurrent import Decoder, Forced, Memory, State, Step
 from regard.weights import Weights
 
 LARGEST_PERIOD = 10_000.0  # of the sinusoidal positions (Vaswani et al. 2017, section 3.5)
