@@ -62,4 +62,4 @@ def _draw(translation: Translation, path: Path) -> None:
     shown = weights.dense() if len(weights.shape) == 2 else weights.dense().mean(0)
     axes = plot.heatmap(shown, tokens=translation.source_tokens, query_tokens=translation.tokens)
     with atomic_file(path) as file:
-        axes.figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)
+        axes.figure.figure.savefig(file, format=path.suffix[1:].lower(), dpi=150)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -69,7 +69,7 @@ class Sentences:
         return Batch(source, lengths, inputs, outputs)
 
 
-def encode_pairs(pairs: Sequence[tuple[str, str]], vocabularies: Vocabularies) -> list[tuple[list[int], list[int]]]:
+def encode_pairs(pairs: Sequence[Sequence[Any]], vocabularies: Vocabularies) -> list[tuple[list[int], list[int]]]:
     """Numbers of both sides of each pair."""
     sources = vocabularies.source.encode_all(source for source, *_ in pairs)
     targets = vocabularies.target.encode_all(target for _, target, *_ in pairs)

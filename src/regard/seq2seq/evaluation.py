@@ -149,7 +149,7 @@ def evaluate(
     language = pairs.target_language if isinstance(pairs, Pairs) else model.known.target.language
     grouped: dict[str, list[Pair]] = {}
     for pair in pairs:
-        grouped.setdefault(_plain(pair[0]), []).append(Pair(*pair))
+        grouped.setdefault(_plain(pair[0]), []).append(pair if isinstance(pair, Pair) else Pair(*pair))
     if not grouped:
         raise DataError("there are no pairs to evaluate on")
     sources = [group[0].source for group in grouped.values()]

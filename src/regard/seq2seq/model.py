@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -115,10 +115,6 @@ class TranslationModel(nn.Module):
 
     # Texts
 
-    @overload
-    def translate(self, text: str, beam: int = ..., **options: Any) -> Any: ...
-    @overload
-    def translate(self, text: Sequence[str], beam: int = ..., **options: Any) -> list[Any]: ...
     def translate(
         self,
         text: str | Sequence[str],
@@ -128,7 +124,13 @@ class TranslationModel(nn.Module):
         replace_unknown: bool = False,
         max_tokens: int | None = None,
     ) -> Any:
-        """Translate a text, or each of a list, by beam search; see `seq2seq.decoding.translate`."""
+        """Translate a text, or each of a list, by beam search: a `Translation`, or a list of them.
+
+        beam: hypotheses that are kept; 1 is greedy search.
+        length_penalty: the best hypothesis has the largest score / length^length_penalty.
+        replace_unknown: copy the source token with the largest weight for an unknown token.
+        max_tokens: of a translation; twice the source and 10 more if None.
+        """
         from regard.seq2seq import decoding
 
         found = decoding.translate(

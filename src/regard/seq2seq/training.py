@@ -205,10 +205,12 @@ class _Trainer:
     def _measured_steps(self, elapsed: float) -> int:
         """The steps that fit into the minutes, from the time that the first ones and one validation took."""
         assert self.options.minutes is not None  # noqa: S101  steps were not given
-        run = self.run
-        validating = VALIDATIONS * max(0.0, elapsed - run.seconds)
-        left = 60 * self.options.minutes - elapsed - validating
-        return run.steps + max(0, round(left * run.steps / run.seconds))
+        run, every = self.run, self.options.validate_every
+        left, step, validation = 60 * self.options.minutes - elapsed, run.seconds / run.steps, elapsed - run.seconds
+        steps = left / (step + validation / (every or MIN_VALIDATION_STEPS))
+        if every is None:  # in a long run they are further apart
+            steps = max(steps, (left - VALIDATIONS * validation) / step)
+        return run.steps + max(0, round(steps))
 
     def _interval(self) -> int:
         if self.options.validate_every is not None:
