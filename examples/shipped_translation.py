@@ -11,6 +11,7 @@ import argparse
 import hashlib
 import json
 import platform
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ import torch
 
 from regard import datasets, seq2seq
 from regard.datasets import Pairs
-from regard.seq2seq import checkpoint
-from regard.seq2seq.model import TranslationModel
+from regard.seq2seq import checkpoint, pretrained
+from regard.seq2seq.network import EncoderDecoder
 
 NUMBERS = {"steps": 1_200, "batch_tokens": 1_500}
 ENGLISH_FRENCH = {
@@ -29,7 +30,10 @@ ENGLISH_FRENCH = {
 MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "numbers": (lambda: seq2seq.Seq2Seq("bahdanau", hidden=192), NUMBERS),
     "numbers/none": (lambda: seq2seq.Seq2Seq("none", hidden=192), NUMBERS),
-    "numbers/transformer": (lambda: seq2seq.Transformer(layers=2), {**NUMBERS, "learning_rate": 1.5e-3}),
+    "numbers/transformer": (
+        lambda: seq2seq.Transformer(layers=2),
+        {**NUMBERS, "steps": 3_000, "learning_rate": 1.5e-3},
+    ),
     "en-fr": (lambda: seq2seq.Seq2Seq("bahdanau", embedding=256, hidden=320, dropout=0.2), ENGLISH_FRENCH),
     "en-fr/none": (lambda: seq2seq.Seq2Seq("none", embedding=256, hidden=320, dropout=0.2), ENGLISH_FRENCH),
     "en-fr/transformer": (
@@ -39,6 +43,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
 }
 NUMBER_PAIRS = 60_000
 FIGURES = "figures.json"
+MARK = "<!-- figures -->\n"  # in the model card, before its table
 
 
 def pairs_of(name: str, corpus: Path) -> Pairs:
@@ -73,7 +78,7 @@ def make(name: str, runs: Path, corpus: Path) -> None:
         measure(name, run.model, parts.test, runs)
 
 
-def measure(name: str, model: TranslationModel, test: Pairs, runs: Path) -> None:
+def measure(name: str, model: EncoderDecoder, test: Pairs, runs: Path) -> None:
     """Translate the test sentences, and keep the figures beside the run."""
     result = seq2seq.evaluate(model, test)
     _, about = checkpoint.read(folder_of(name, runs) / "last.safetensors")
@@ -82,7 +87,7 @@ def measure(name: str, model: TranslationModel, test: Pairs, runs: Path) -> None
         "bleu": round(result.bleu, 2),
         "bleu_single_reference": round(result.bleu_single, 2),
         "chrf": round(result.chrf, 2),
-        "alignment_error_rate": round(result.alignment_error_rate, 4),
+        "alignment_error_rate": None if isnan(result.alignment_error_rate) else round(result.alignment_error_rate, 4),
         "test_sentences": len(result.sentences),
         "steps": about["steps"],
         "of_steps": about["total_steps"],
@@ -91,7 +96,7 @@ def measure(name: str, model: TranslationModel, test: Pairs, runs: Path) -> None
         "threads": torch.get_num_threads(),
         "torch": torch.__version__.split("+")[0],
         "processor": platform.machine(),
-        "by_length": [list(row) for row in result.by_length()],
+        "by_length": [[*row[:-1], None if isnan(row[-1]) else row[-1]] for row in result.by_length()],
     }
     checkpoint.write_json(folder_of(name, runs) / FIGURES, figures)
     print(name, result, flush=True)
@@ -100,17 +105,39 @@ def measure(name: str, model: TranslationModel, test: Pairs, runs: Path) -> None
 
 def store(runs: Path) -> None:
     """Write the best model of each run into the package in float16, with its checksum and figures."""
-    checksums = json.loads(checkpoint.CHECKSUMS.read_text(encoding="utf-8"))
+    checksums = json.loads(pretrained.CHECKSUMS.read_text(encoding="utf-8"))
     for name in MODELS:
         folder = folder_of(name, runs)
         if not (folder / FIGURES).exists():
             continue
-        path = checkpoint.weights_path(name)
+        path = pretrained.weights_path(name)
         model = checkpoint.load_model(folder)
         checkpoint.save_model(model, path, torch.float16, figures=checkpoint.read_json(folder / FIGURES))
         checksums[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         print(f"{path} {path.stat().st_size / 1e6:.2f} MB")
-    checkpoint.write_json(checkpoint.CHECKSUMS, {name: checksums[name] for name in MODELS if name in checksums})
+    checkpoint.write_json(pretrained.CHECKSUMS, {name: checksums[name] for name in MODELS if name in checksums})
+    write_card([name for name in MODELS if name in checksums])
+
+
+def write_card(names: list[str]) -> None:
+    """Put the figures of the stored models into the model card."""
+    lines = [
+        "| Name | Exact match | BLEU | one reference | chrF | AER | Steps | Minutes, one thread | MB |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name in names:
+        path = pretrained.weights_path(name)
+        f = checkpoint.read(path)[1]["figures"]
+        rate = "" if f["alignment_error_rate"] is None else f"{f['alignment_error_rate']:.3f}"
+        steps = f"{f['steps']:,}" + ("" if f["steps"] == f["of_steps"] else f" of {f['of_steps']:,}")
+        bleu = f"{f['bleu']:.1f} | {f['bleu_single_reference']:.1f}"
+        quality = f"{100 * f['exact_match']:.1f} % | {bleu} | {f['chrf']:.1f}"
+        size = path.stat().st_size / 1e6
+        lines.append(f"| `{name}` | {quality} | {rate} | {steps} | {f['minutes']:.0f} | {size:.1f} |")
+    card = pretrained.WEIGHTS / "README.md"
+    before, _, rest = card.read_text(encoding="utf-8").partition(MARK)
+    after = rest[rest.index("## Data") :]
+    card.write_text(f"{before}{MARK}\n" + "\n".join(lines) + f"\n\n{after}", encoding="utf-8")
 
 
 def main() -> None:

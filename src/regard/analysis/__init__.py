@@ -13,8 +13,10 @@ from regard.analysis._saturation import (
     saturation,
 )
 from regard.analysis._similarity import REDUNDANT, SimilarRow, SimilarTable, similar
+from regard.analysis._table import Table
 
 __all__ = [
+    "Table",
     "profiles",
     "ProfileTable",
     "ProfileRow",

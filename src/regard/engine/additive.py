@@ -16,7 +16,7 @@ from torch import Tensor
 from regard.engine.plan import Plan
 from regard.normalisers import Softmax
 from regard.operands import NEVER, Size, Span
-from regard.scores._additive import Tanh, is_large, tanh_score_gradients, tanh_score_values
+from regard.scores import Tanh, is_large, tanh_score_gradients, tanh_score_values
 from regard.spec import Spec
 from regard.tracing import is_tracing
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from regard import kernels
 from regard.errors import ChoiceError, DtypeError, ShapeError
-from regard.scores._additive import Additive, Concat
+from regard.scores._additive import Additive, Concat, Tanh, is_large, tanh_score_gradients, tanh_score_values  # noqa: F401  the engine takes them here
 from regard.scores._base import Features, Score
 from regard.scores._compose import Alibi, Bias, Relative, Softcap
 from regard.scores._distance import Gaussian, KernelScore, squared_distance  # noqa: F401  regression takes it here

@@ -18,7 +18,7 @@ from regard.scores._base import Score
 from regard.tracing import is_tracing
 
 BLOCK_NUMBERS = 1 << 19  # numbers of an (items, rows, keys, h) block, which should stay in the cache
-SEVERAL_NUMBERS = 1 << 16  # the same where a block has several items of one query, each read once
+SEVERAL_NUMBERS = 1 << 18  # the same where a block has several items of one query, each read once
 LARGE = 40.0  # beyond this e^(2a) e^(2b) overflows float32
 
 
@@ -150,11 +150,16 @@ def _reciprocal_gradient(
 ) -> tuple[Float[Tensor, "batch rows h"], Float[Tensor, "batch cols h"], Float[Tensor, " h"]]:
     grad_a, grad_b, tilt = torch.zeros_like(a), torch.zeros_like(b), torch.zeros_like(v)
     for rows, keys, r in _reciprocal_chunks(a, b):
-        pulled = grad[(*rows, keys[1])].unsqueeze(-1) * r
-        tilt += pulled.flatten(0, -2).sum(0)
-        pulled.addcmul_(pulled, r, value=-1)  # r - r^2 is a quarter of the derivative of tanh
-        grad_a[rows] += pulled.sum(2)
-        grad_b[keys] += pulled.sum(1)
+        part = grad[(*rows, keys[1])]
+        tilt += part.reshape(-1) @ r.flatten(0, -2)
+        r.addcmul_(r, r, value=-1)  # r - r^2 is a quarter of the derivative of tanh
+        if a.shape[1] == 1:
+            grad_a[rows] += part @ r.squeeze(1)
+            torch.mul(r.squeeze(1), part.mT, out=grad_b[keys])
+        else:
+            pulled = part.unsqueeze(-1) * r
+            grad_a[rows] += pulled.sum(2)
+            grad_b[keys] += pulled.sum(1)
     slope = 4 * v
     return grad_a * slope, grad_b * slope, grad.sum() - 2 * tilt
 

@@ -1,11 +1,7 @@
-"""Files of models and of runs: safetensors with JSON in their header, written atomically, read without pickle.
-
-The models that come with regard are such files, and are checked by their sha256.
-"""
+"""Files of models and of runs: safetensors with JSON in their header, written atomically, read without pickle."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,14 +11,12 @@ import torch
 from torch import Tensor
 
 from regard.engine.files import atomic_file
-from regard.errors import ChoiceError, DamageError, FormatError, MissingExtraError
-from regard.seq2seq.model import TranslationModel
+from regard.errors import FormatError, MissingExtraError
+from regard.seq2seq.network import EncoderDecoder
 from regard.seq2seq.transformer import TransformerDecoder
 from regard.seq2seq.vocabulary import Vocabularies, Vocabulary
 
 FORMAT, VERSION = "regard-translation", 1
-WEIGHTS = Path(__file__).parent / "weights"  # the models that come with regard, in float16
-CHECKSUMS = WEIGHTS / "sha256.json"  # name of a model -> sha256 of its file
 
 
 def write(path: str | Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
@@ -78,7 +72,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return values
 
 
-def describe_model(model: TranslationModel) -> dict[str, Any]:
+def describe_model(model: EncoderDecoder) -> dict[str, Any]:
     """All that is needed to make the model again but its numbers."""
     source, target = model.known
     aligned = model.decoder.aligned_layer if isinstance(model.decoder, TransformerDecoder) else None
@@ -93,10 +87,10 @@ def describe_model(model: TranslationModel) -> dict[str, Any]:
     }
 
 
-def build_model(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> TranslationModel:
+def build_model(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> EncoderDecoder:
     """The model of `describe_model` with these numbers, ready to translate."""
     try:
-        model = TranslationModel.kinds[about["kind"]](**about["settings"])
+        model = EncoderDecoder.kinds[about["kind"]](**about["settings"])
         target = Vocabulary.from_json(about["target"])
         source = about["source"]
         if "tokens" in source:
@@ -112,7 +106,7 @@ def build_model(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Tran
     return model.eval()
 
 
-def model_tensors(model: TranslationModel) -> dict[str, Tensor]:
+def model_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
     """The numbers of the model; an embedding that both sides share is named twice and kept once."""
     shared = model.known.shared
     state = model.state_dict()
@@ -126,41 +120,16 @@ def with_shared(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return named
 
 
-def save_model(model: TranslationModel, path: str | Path, dtype: torch.dtype | None = None, **more: Any) -> None:
+def save_model(model: EncoderDecoder, path: str | Path, dtype: torch.dtype | None = None, **more: Any) -> None:
     """Write a model; in float16 it takes half the space. `more` is kept beside its settings."""
     tensors = {name: tensor if dtype is None else tensor.to(dtype) for name, tensor in model_tensors(model).items()}
     write(path, tensors, {"model": describe_model(model), **more})
 
 
-def load_model(path: str | Path) -> TranslationModel:
+def load_model(path: str | Path) -> EncoderDecoder:
     """Read a model from a file, or the best one from the folder of a run."""
     path = Path(path)
     tensors, about = read(path / "best.safetensors" if path.is_dir() else path)
     if "model" not in about:
         raise FormatError(f"{path}: holds no model")
     return build_model(about["model"], with_shared(tensors))
-
-
-def load(name: str | Path = "en-fr") -> TranslationModel:
-    """A trained model by name, or from a file or the folder of a run.
-
-    Names: "en-fr" (Bahdanau's attention), "en-fr/transformer", "en-fr/none" (no attention), and the same of "numbers",
-    English number words to Chinese numerals. They come with regard and need no network; `weights/README.md` beside this
-    file says how they were made.
-    """
-    checksums = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
-    if str(name) in checksums:
-        path = weights_path(str(name))
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-        if found != checksums[str(name)]:
-            raise DamageError(f"{path}: is damaged, its sha256 is not {checksums[str(name)]}: install regard again")
-        return load_model(path)
-    if not Path(name).exists():
-        known = ", ".join(map(repr, checksums))
-        raise ChoiceError(f"there is no model {str(name)!r}: choose {known}, or a file or folder that train wrote")
-    return load_model(name)
-
-
-def weights_path(name: str) -> Path:
-    """The file of a model that comes with regard."""
-    return WEIGHTS / f"{name.replace('/', '-')}.safetensors"

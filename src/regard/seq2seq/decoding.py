@@ -15,7 +15,7 @@ from torch.nn.functional import log_softmax
 from regard.display.labels import Labels, WeightLabels, labels_of_batch
 from regard.errors import ChoiceError, DataError, UnknownTextError
 from regard.seq2seq.batches import padded
-from regard.seq2seq.model import TranslationModel
+from regard.seq2seq.network import EncoderDecoder
 from regard.seq2seq.recurrent import Memory
 from regard.seq2seq.vocabulary import END, PAD, START, UNKNOWN, Encoded
 from regard.weights import Weights, matrix_of, weights_of
@@ -49,7 +49,7 @@ class Hypothesis(NamedTuple):
 
 
 def translate(
-    model: TranslationModel,
+    model: EncoderDecoder,
     texts: Sequence[str],
     *,
     beam: int = 4,
@@ -89,7 +89,7 @@ def translate(
     return found
 
 
-def align(model: TranslationModel, pairs: Sequence[Sequence[Any]]) -> list[Translation]:
+def align(model: EncoderDecoder, pairs: Sequence[Sequence[Any]]) -> list[Translation]:
     """The second text of each pair as a translation of the first: its score, and weights for its own tokens."""
     vocabularies = model.known
     sources = [_encoded(model, source) for source, *_ in pairs]
@@ -111,7 +111,7 @@ def align(model: TranslationModel, pairs: Sequence[Sequence[Any]]) -> list[Trans
     return found
 
 
-def _encoded(model: TranslationModel, text: str) -> Encoded:
+def _encoded(model: EncoderDecoder, text: str) -> Encoded:
     if not isinstance(text, str):
         raise ChoiceError(f"translate takes a text or a list of texts, and {type(text).__name__} came")
     vocabulary = model.known.source
@@ -144,12 +144,12 @@ def _groups(lengths: Sequence[int], beam: int) -> Iterator[list[int]]:
         yield group
 
 
-def _memory(model: TranslationModel, sources: Sequence[Sequence[int]]) -> Memory:
+def _memory(model: EncoderDecoder, sources: Sequence[Sequence[int]]) -> Memory:
     return model.encode(*padded(sources))
 
 
 def search(
-    model: TranslationModel, memory: Memory, beam: int, length_penalty: float = 1.0, max_tokens: int | None = None
+    model: EncoderDecoder, memory: Memory, beam: int, length_penalty: float = 1.0, max_tokens: int | None = None
 ) -> list[Hypothesis]:
     """The best hypothesis of each sentence by beam search, as Bahdanau and Luong did it.
 
@@ -241,13 +241,13 @@ class _Beams:
 
 
 def _forced(
-    model: TranslationModel, memory: Memory, kept: Sequence[Hypothesis]
+    model: EncoderDecoder, memory: Memory, kept: Sequence[Hypothesis]
 ) -> tuple[Float[Tensor, "batch target embedding"], Tensor | None]:
     inputs, _ = padded([[START, *one.ids] for one in kept])
     return model.force(inputs, memory)
 
 
-def _scored(model: TranslationModel, memory: Memory, kept: Sequence[Hypothesis]) -> list[Hypothesis]:
+def _scored(model: EncoderDecoder, memory: Memory, kept: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Hypotheses with their score, from one pass over given tokens."""
     features, _ = _forced(model, memory, kept)
     outputs, _ = padded([[*one.ids, END] for one in kept])
@@ -260,7 +260,7 @@ def _scored(model: TranslationModel, memory: Memory, kept: Sequence[Hypothesis])
 
 
 def _explained(
-    model: TranslationModel,
+    model: EncoderDecoder,
     memory: Memory,
     best: Sequence[Hypothesis],
     sources: Sequence[Encoded],

@@ -12,11 +12,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.analysis._table import Table
+from regard.analysis import Table
 from regard.datasets import Alignment, Pair, Pairs, tokenise
 from regard.errors import ChoiceError, DataError, MissingExtraError
 from regard.seq2seq import decoding
-from regard.seq2seq.model import TranslationModel
+from regard.seq2seq.network import EncoderDecoder
 from regard.seq2seq.transformer import TransformerDecoder
 
 TOKENISERS = {"zh": "zh", "digits": "char"}  # of sacreBLEU, by language; all others have "13a"
@@ -134,7 +134,7 @@ class Evaluation:
 
 
 def evaluate(
-    model: TranslationModel,
+    model: EncoderDecoder,
     pairs: Sequence[Pair] | Sequence[tuple[str, str]],
     *,
     beam: int = 4,
@@ -168,7 +168,7 @@ def evaluate(
     return Evaluation(tuple(sentences), language)
 
 
-def _links(model: TranslationModel, pairs: Sequence[Pair]) -> dict[Pair, tuple[set[tuple[int, int]], Any]]:
+def _links(model: EncoderDecoder, pairs: Sequence[Pair]) -> dict[Pair, tuple[set[tuple[int, int]], Any]]:
     """Links of the references with gold alignment, by pair."""
     golden = [pair for pair in pairs if pair.alignment is not None][:ALIGNED_PAIRS]
     source, target = model.known
@@ -228,7 +228,7 @@ def information(weights: Float[Tensor, "... target source"]) -> float:
     return float(torch.special.entr(mean.mean(0)).sum() - torch.special.entr(mean).sum(-1).mean())
 
 
-def best_layer(model: TranslationModel, pairs: Pairs) -> int:
+def best_layer(model: EncoderDecoder, pairs: Pairs) -> int:
     """The layer of a Transformer whose weights align best: the least error rate, or the most information."""
     decoder = model.decoder
     assert isinstance(decoder, TransformerDecoder)  # noqa: S101  others have one layer
@@ -243,7 +243,7 @@ def best_layer(model: TranslationModel, pairs: Pairs) -> int:
     return max(range(len(scores)), key=scores.__getitem__)
 
 
-def _merit(model: TranslationModel, pairs: Pairs) -> float:
+def _merit(model: EncoderDecoder, pairs: Pairs) -> float:
     forced = [one.weights for one in decoding.align(model, pairs)]
     dense = [(weights.dense(), pair) for weights, pair in zip(forced, pairs, strict=True) if weights is not None]
     golden = [(links_of(weights), pair.alignment) for weights, pair in dense if pair.alignment is not None]

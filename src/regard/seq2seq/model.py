@@ -1,129 +1,54 @@
-"""Models that translate: an encoder, a decoder and one table of embeddings for what goes in and what comes out."""
+"""The models that users make: `Seq2Seq` and `Transformer`."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import overload
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor, nn
-from torch.nn.functional import linear
-
-from regard.errors import ChoiceError, DataError
+from regard.errors import ChoiceError
 from regard.nn import LocalAttention, LuongAttention
-from regard.seq2seq.loss import Dropout
-from regard.seq2seq.recurrent import (
-    CELLS,
-    BahdanauDecoder,
-    Decoder,
-    Encoder,
-    FixedVectorDecoder,
-    LuongDecoder,
-    Memory,
-    State,
-    Step,
-)
+from regard.seq2seq import checkpoint, decoding
+from regard.seq2seq.decoding import Translation
+from regard.seq2seq.network import EncoderDecoder
+from regard.seq2seq.recurrent import CELLS, BahdanauDecoder, Encoder, FixedVectorDecoder, LuongDecoder
 from regard.seq2seq.transformer import TransformerDecoder, TransformerEncoder
-from regard.seq2seq.vocabulary import Vocabularies
-from regard.weights import Weights
 
 MAX_KEYS = 128  # source tokens for which the location score has a place
 
 
-class TranslationModel(nn.Module):
-    """An encoder and a decoder with the vocabularies of both sides; `train` builds the vocabularies.
+class TranslationModel(EncoderDecoder):
+    """A network that takes texts: it translates them, aligns them with given translations, and is saved to a file."""
 
-    One interface for every kind of decoder: `encode` the source, `step` by step through the target, and the `weights`
-    of the queries that it asked. The query is the state of the decoder (the voluntary cue), keys and values are
-    features of the source (the involuntary cue, and the sensory input).
-    """
-
-    kind: ClassVar[str]
-    kinds: ClassVar[dict[str, type[TranslationModel]]] = {}
-    encoder: nn.Module
-    decoder: Decoder
-
-    def __init_subclass__(cls) -> None:
-        """Register the class by its kind, by which files name it."""
-        TranslationModel.kinds[cls.kind] = cls
-
-    def __init__(self, settings: dict[str, Any]) -> None:
-        super().__init__()
-        self.settings: dict[str, Any] = settings  # the arguments of the constructor
-        self.vocabularies: Vocabularies | None = None
-
-    def build(self, vocabularies: Vocabularies, seed: int = 0) -> None:
-        """Make the parameters for these vocabularies, drawn from a seed."""
-        self.vocabularies = vocabularies
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            width = self.settings["embedding"]
-            self.target_embedding: nn.Embedding = _embedding(len(vocabularies.target), width)
-            self.source_embedding: nn.Embedding = (
-                self.target_embedding if vocabularies.shared else _embedding(len(vocabularies.source), width)
-            )
-            self.bias: nn.Parameter = nn.Parameter(torch.zeros(len(vocabularies.target)))
-            self.dropout: Dropout = Dropout(self.settings["dropout"])
-            self.build_layers()
-
-    def build_layers(self) -> None:
-        """Make encoder and decoder."""
-        raise NotImplementedError
-
-    @property
-    def known(self) -> Vocabularies:
-        """The vocabularies; an error for a model that has none yet."""
-        if self.vocabularies is None:
-            msg = (
-                f"{type(self).__name__} has not been trained: train it with regard.seq2seq.train(model, pairs), or "
-                "take one from regard.seq2seq.load('en-fr')"
-            )
-            raise DataError(msg)
-        return self.vocabularies
-
-    # One interface: encode, step, weights
-
-    def encode(self, source: Int[Tensor, "batch source"], lengths: Int[Tensor, " batch"] | None = None) -> Memory:
-        """Read source tokens; `lengths` are those that are no padding, None if none is."""
-        embedded = self.dropout(_embedded(self.source_embedding, source))
-        return self.decoder.prepare(self.encoder(embedded, lengths))
-
-    def start(self, memory: Memory) -> State:
-        """The state of the decoder before the first token."""
-        return self.decoder.start(memory)
-
-    def step(self, tokens: Int[Tensor, " batch"], state: State, memory: Memory) -> Step:
-        """Take the last tokens in, the start token first; `logits` turns the step's features into scores of tokens."""
-        return self.decoder.step(self.dropout(_embedded(self.target_embedding, tokens)), state, memory)
-
-    def logits(self, features: Float[Tensor, "*lead embedding"]) -> Float[Tensor, "*lead vocabulary"]:
-        """Scores of all target tokens: E t + b, with the embeddings of the target side."""
-        return linear(self.dropout(features), self.target_embedding.weight, self.bias)
-
-    def force(
-        self, target: Int[Tensor, "batch target"], memory: Memory
-    ) -> tuple[Float[Tensor, "batch target embedding"], Tensor | None]:
-        """Features and queries of all steps, given the tokens that go in, the start token first (teacher forcing)."""
-        return self.decoder.force(self.dropout(_embedded(self.target_embedding, target)), memory)
-
-    def weights(self, queries: Float[Tensor, "1 ..."] | None, memory: Memory) -> Weights | None:
-        """The weights over the source of one sentence's queries, (n, m) or (heads, n, m); None without attention."""
-        return None if queries is None else self.decoder.weights(queries, memory)
-
-    # Texts
-
+    @overload
     def translate(
         self,
-        text: str | Sequence[str],
+        text: str,
         beam: int = 4,
         *,
         length_penalty: float = 1.0,
         replace_unknown: bool = False,
         max_tokens: int | None = None,
-    ) -> Any:
+    ) -> Translation: ...
+    @overload
+    def translate(
+        self,
+        text: list[str] | tuple[str, ...],
+        beam: int = 4,
+        *,
+        length_penalty: float = 1.0,
+        replace_unknown: bool = False,
+        max_tokens: int | None = None,
+    ) -> list[Translation]: ...
+    def translate(
+        self,
+        text: str | list[str] | tuple[str, ...],
+        beam: int = 4,
+        *,
+        length_penalty: float = 1.0,
+        replace_unknown: bool = False,
+        max_tokens: int | None = None,
+    ) -> Translation | list[Translation]:
         """Translate a text, or each of a list, by beam search: a `Translation`, or a list of them.
 
         beam: hypotheses that are kept; 1 is greedy search.
@@ -131,8 +56,6 @@ class TranslationModel(nn.Module):
         replace_unknown: copy the source token with the largest weight for an unknown token.
         max_tokens: of a translation; twice the source and 10 more if None.
         """
-        from regard.seq2seq import decoding
-
         found = decoding.translate(
             self,
             [text] if isinstance(text, str) else list(text),
@@ -143,21 +66,13 @@ class TranslationModel(nn.Module):
         )
         return found[0] if isinstance(text, str) else found
 
-    def align(self, source: str, target: str) -> Any:
+    def align(self, source: str, target: str) -> Translation:
         """The translation `target` as if the model had found it: its score, and weights for its own tokens."""
-        from regard.seq2seq import decoding
-
         return decoding.align(self, [(source, target)])[0]
 
     def save(self, path: str | Path) -> None:
         """Write the model to a safetensors file, with its settings and vocabularies; `seq2seq.load` reads it."""
-        from regard.seq2seq import checkpoint
-
         checkpoint.save_model(self, path)
-
-    def extra_repr(self) -> str:
-        """Settings, as `print(model)` shows them."""
-        return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
 
 
 class Seq2Seq(TranslationModel):
@@ -267,17 +182,6 @@ class Transformer(TranslationModel):
         sizes = chosen["embedding"], chosen["heads"], chosen["layers"], chosen["feed_forward"], chosen["dropout"]
         self.encoder = TransformerEncoder(*sizes)
         self.decoder = TransformerDecoder(*sizes)
-
-
-def _embedding(count: int, width: int) -> nn.Embedding:
-    """Embeddings of standard deviation 1 / √width, as the output needs them; `_embedded` scales them for the input."""
-    table = nn.Embedding(count, width)
-    nn.init.normal_(table.weight, std=1 / math.sqrt(width))
-    return table
-
-
-def _embedded(table: nn.Embedding, tokens: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape embedding"]:
-    return table(tokens) * math.sqrt(table.embedding_dim)
 
 
 def _check(name: str, value: str, offered: Sequence[str]) -> None:

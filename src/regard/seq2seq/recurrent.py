@@ -22,7 +22,7 @@ State = tuple[Tensor, ...]  # each tensor has the sentences along its first axis
 
 
 class Memory(NamedTuple):
-    """What a decoder reads of its source sentences: keys (the involuntary cue) and values (the sensory input).
+    """The source sentences as a decoder reads them: keys (the involuntary cue) and values (the sensory input).
 
     A tensor has the sentences along its first axis. `lengths` are the tokens that are no padding, or None if there is
     no padding at all.

@@ -128,7 +128,7 @@ class _Trainer:
 
     @property
     def run(self) -> Run:
-        """What the run has reached."""
+        """The run as it stands."""
         return self.state.run
 
     def train(self, report: Report | None) -> Run:

@@ -186,7 +186,7 @@ class TransformerDecoder(Decoder):
     def layerwise(
         self, embedded: Float[Tensor, "batch target dim"], memory: Memory
     ) -> tuple[Float[Tensor, "batch target dim"], list[Float[Tensor, "batch heads target head_dim"]]]:
-        """What the last layer gives, before the norm, and the queries of each layer to the source."""
+        """The output of the last layer, before the norm, and the queries of each layer to the source."""
         x = embedded + positions(0, embedded.shape[1], embedded)
         mask = None if memory.lengths is None else masks.padding(memory.lengths)
         queries: list[Tensor] = []
