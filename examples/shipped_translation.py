@@ -89,7 +89,7 @@ def measure(name: str, model: EncoderDecoder, test: Pairs, runs: Path) -> None:
         "chrf": round(result.chrf, 2),
         "alignment_error_rate": None if isnan(result.alignment_error_rate) else round(result.alignment_error_rate, 4),
         "test_sentences": len(result.sentences),
-        "steps": about["steps"],
+        "steps": about["best_step"],  # of the numbers that are stored
         "of_steps": about["total_steps"],
         "tokens": about["tokens"],
         "minutes": round(about["seconds"] / 60, 1),

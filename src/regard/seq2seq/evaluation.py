@@ -48,7 +48,7 @@ class LengthRow(NamedTuple):
 class LengthTable(Table[LengthRow]):
     """Quality by the length of the source, a row for each range of lengths."""
 
-    columns = LengthRow._fields
+    columns: ClassVar[tuple[str, ...]] = LengthRow._fields
     _titles: ClassVar[dict[str, str]] = {
         "exact_match": "exact match", "bleu": "BLEU", "chrf": "chrF", "alignment_error_rate": "AER",
     }  # fmt: skip

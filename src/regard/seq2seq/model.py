@@ -11,7 +11,7 @@ from regard.nn import LocalAttention, LuongAttention
 from regard.seq2seq import checkpoint, decoding
 from regard.seq2seq.decoding import Translation
 from regard.seq2seq.network import EncoderDecoder
-from regard.seq2seq.recurrent import CELLS, BahdanauDecoder, Encoder, FixedVectorDecoder, LuongDecoder
+from regard.seq2seq.recurrent import CELLS, BahdanauDecoder, Decoder, Encoder, FixedVectorDecoder, LuongDecoder
 from regard.seq2seq.transformer import TransformerDecoder, TransformerEncoder
 
 MAX_KEYS = 128  # source tokens for which the location score has a place
@@ -125,23 +125,22 @@ class Seq2Seq(TranslationModel):
         }  # fmt: skip
         super().__init__(settings)
 
-    def build_layers(self) -> None:
+    def build_layers(self) -> tuple[Encoder, Decoder]:
         """Make the bidirectional encoder and the decoder of this attention."""
         chosen = self.settings
         embedding, hidden, cell = chosen["embedding"], chosen["hidden"], chosen["cell"]
-        self.encoder = Encoder(embedding, hidden, cell)
+        encoder = Encoder(embedding, hidden, cell)
         if chosen["attention"] == "bahdanau":
-            self.decoder = BahdanauDecoder(embedding, hidden, cell)
-        elif chosen["attention"] == "none":
-            self.decoder = FixedVectorDecoder(embedding, hidden, cell)
+            return encoder, BahdanauDecoder(embedding, hidden, cell)
+        if chosen["attention"] == "none":
+            return encoder, FixedVectorDecoder(embedding, hidden, cell)
+        score = chosen["score"]
+        if chosen["attention"] == "luong":
+            places = MAX_KEYS if score == "location" else None
+            attention = LuongAttention(hidden, hidden, score, max_keys=places)
         else:
-            score = chosen["score"]
-            if chosen["attention"] == "luong":
-                places = MAX_KEYS if score == "location" else None
-                attention = LuongAttention(hidden, hidden, score, max_keys=places)
-            else:
-                attention = LocalAttention(hidden, hidden, chosen["window"], "p", score)
-            self.decoder = LuongDecoder(embedding, hidden, cell, attention, input_feeding=chosen["input_feeding"])
+            attention = LocalAttention(hidden, hidden, chosen["window"], "p", score)
+        return encoder, LuongDecoder(embedding, hidden, cell, attention, input_feeding=chosen["input_feeding"])
 
 
 class Transformer(TranslationModel):
@@ -176,12 +175,11 @@ class Transformer(TranslationModel):
         }  # fmt: skip
         super().__init__(settings)
 
-    def build_layers(self) -> None:
+    def build_layers(self) -> tuple[TransformerEncoder, TransformerDecoder]:
         """Make the layers of encoder and decoder."""
         chosen = self.settings
         sizes = chosen["embedding"], chosen["heads"], chosen["layers"], chosen["feed_forward"], chosen["dropout"]
-        self.encoder = TransformerEncoder(*sizes)
-        self.decoder = TransformerDecoder(*sizes)
+        return TransformerEncoder(*sizes), TransformerDecoder(*sizes)
 
 
 def _check(name: str, value: str, offered: Sequence[str]) -> None:

@@ -54,9 +54,9 @@ class EncoderDecoder(nn.Module):
             )
             self.bias: nn.Parameter = nn.Parameter(torch.zeros(len(vocabularies.target)))
             self.dropout: Dropout = Dropout(self.settings["dropout"])
-            self.build_layers()
+            self.encoder, self.decoder = self.build_layers()
 
-    def build_layers(self) -> None:
+    def build_layers(self) -> tuple[Encoder | TransformerEncoder, Decoder]:
         """Make encoder and decoder."""
         raise NotImplementedError
 
