@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from regard.datasets._joined import joined
     from regard.datasets._numbers import numbers
     from regard.datasets._pair_files import pairs
     from regard.datasets._pairs import Alignment, Pair, Pairs, Split
@@ -29,6 +30,7 @@ __all__ = [
     "Passage",
     "numbers",
     "pairs",
+    "joined",
     "Pair",
     "Pairs",
     "Split",
@@ -51,6 +53,7 @@ _HOMES = {
     "Passage": "_passage",
     "numbers": "_numbers",
     "pairs": "_pair_files",
+    "joined": "_joined",
     "Pair": "_pairs",
     "Pairs": "_pairs",
     "Split": "_pairs",

@@ -81,7 +81,7 @@ class Pairs(Sequence[Pair]):
     ('va !', 1)
     """
 
-    __slots__ = ("_keys", "_pairs", "source_language", "target_language")
+    __slots__ = ("_keys", "_pairs", "_source_language", "_target_language")
 
     def __init__(
         self,
@@ -97,12 +97,22 @@ class Pairs(Sequence[Pair]):
         keys: for each pair the sentence whose hash decides about `split()`; the source itself unless told. Pairs that
             were joined from several sentences of one side of the split have the first of these as key.
         """
-        self._pairs: tuple[Pair, ...] = tuple(pair if isinstance(pair, Pair) else Pair(*pair) for pair in pairs)
+        self._pairs: tuple[Pair, ...] = tuple(_as_pair(i, pair) for i, pair in enumerate(pairs))
         self._keys: tuple[str, ...] | None = None if keys is None else tuple(keys)
-        self.source_language: str = source_language
-        self.target_language: str = target_language
+        self._source_language: str = source_language
+        self._target_language: str = target_language
         if self._keys is not None and len(self._keys) != len(self._pairs):
             raise ChoiceError(f"each pair has one key: {len(self._pairs)} pairs and {len(self._keys)} keys came")
+
+    @property
+    def source_language(self) -> str:
+        """Language of the sources, as `datasets.tokenise` takes it."""
+        return self._source_language
+
+    @property
+    def target_language(self) -> str:
+        """Language of the targets, as `datasets.tokenise` takes it."""
+        return self._target_language
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -129,6 +139,10 @@ class Pairs(Sequence[Pair]):
             keys=None if self._keys is None else (self._keys[i] for i in positions),
         )
 
+    def key(self, position: int) -> str:
+        """The sentence whose hash decides on which side of `split()` a pair is."""
+        return self._pairs[position].source if self._keys is None else self._keys[position]
+
     def split(self) -> Split:
         """Cut the pairs into train, validation and test by a hash of the source sentence, 246 : 5 : 5 of 256.
 
@@ -139,7 +153,7 @@ class Pairs(Sequence[Pair]):
         >>> len(train), len(validation), len(test)
         (3, 0, 0)
         """
-        sides = [_side(key) for key in self._keys or (pair.source for pair in self._pairs)]
+        sides = [split_side(self.key(i)) for i in range(len(self))]
         return Split(*(self.take(i for i, side in enumerate(sides) if side == part) for part in range(3)))
 
     def __eq__(self, other: object) -> bool:
@@ -158,6 +172,13 @@ class Pairs(Sequence[Pair]):
         return f"<{count}{aligned}{first}{', ...' if len(self) > 1 else ''}>"
 
 
+def _as_pair(position: int, item: Any) -> Pair:
+    texts = isinstance(item, tuple) and 2 <= len(item) <= 3 and all(isinstance(text, str) for text in item[:2])
+    if not texts:
+        raise ChoiceError(f"pair {position:,} must be a source and a target, two texts; it came as {item!r}")
+    return item if isinstance(item, Pair) else Pair(*item)
+
+
 def _short(text: str) -> str:
     return repr(text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…")
 
@@ -172,7 +193,7 @@ def split_byte(source: str) -> int:
     return hashlib.sha256(" ".join(words).encode()).digest()[0]
 
 
-def _side(source: str) -> int:
-    """0 for train, 1 for validation, 2 for test."""
+def split_side(source: str) -> int:
+    """Side of the split that a sentence is on: 0 for train, 1 for validation, 2 for test."""
     byte = split_byte(source)
     return 2 if byte < TEST_BYTES else 1 if byte < VALIDATION_BYTES else 0
