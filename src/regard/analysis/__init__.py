@@ -1,5 +1,13 @@
-"""Analysis of recordings and models: head profiles, similar heads, rollout, receivers, comparison, saturation."""
+"""Analysis of recordings and models: profiles of heads, similarity, rollout, receivers, saturation, word alignment."""
 
+from regard.analysis._align import (
+    AlignmentHeadRow,
+    AlignmentHeadTable,
+    WordAlignment,
+    align,
+    align_all,
+    alignment_heads,
+)
 from regard.analysis._compare import CompareRow, CompareTable, compare
 from regard.analysis._heads import SATURATED, UNIFORM, HeadRow, HeadTable, heads
 from regard.analysis._profiles import MEASURES, ProfileRow, ProfileTable, profiles
@@ -13,6 +21,7 @@ from regard.analysis._saturation import (
     saturation,
 )
 from regard.analysis._similarity import REDUNDANT, SimilarRow, SimilarTable, similar
+from regard.datasets._alignment import alignment_error_rate
 
 __all__ = [
     "profiles",
@@ -43,4 +52,11 @@ __all__ = [
     "SaturationRow",
     "jacobian_norm",
     "POWERS_OF_TWO",
+    "align",
+    "align_all",
+    "WordAlignment",
+    "alignment_error_rate",
+    "alignment_heads",
+    "AlignmentHeadTable",
+    "AlignmentHeadRow",
 ]

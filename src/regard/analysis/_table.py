@@ -43,13 +43,13 @@ class Table(Generic[Row]):
         return tuple(getattr(row, name) for row in self.rows)
 
     def sort(self, by: str, *, descending: bool = False) -> Self:
-        """The table with its rows in the order of one column, NaN last; equal rows keep their order.
+        """The table with its rows in the order of one column, NaN and None last; equal rows keep their order.
 
         Numbers inside texts count as numbers: layer.2 stands before layer.10.
         """
         pairs = list(zip(self.column(by), self.rows, strict=True))
-        known = sorted(((v, row) for v, row in pairs if not _is_nan(v)), key=lambda p: _key(p[0]), reverse=descending)
-        unknown = [row for value, row in pairs if _is_nan(value)]
+        known = sorted(((v, row) for v, row in pairs if _is_known(v)), key=lambda p: _key(p[0]), reverse=descending)
+        unknown = [row for value, row in pairs if not _is_known(value)]
         return self._with_rows([*(row for _, row in known), *unknown])
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -142,8 +142,8 @@ class HeadwiseTable(Table[Row]):
         return tuple(dict.fromkeys(self.column("layer")))
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+def _is_known(value: Any) -> bool:
+    return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
 def _key(value: Any) -> Any:

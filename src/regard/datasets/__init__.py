@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from regard.datasets._alignment import Alignment
     from regard.datasets._joined import joined
     from regard.datasets._numbers import numbers
     from regard.datasets._pair_files import pairs
-    from regard.datasets._pairs import Alignment, Pair, Pairs, Split
+    from regard.datasets._pairs import Pair, Pairs, Split
     from regard.datasets._passage import Passage, passage
     from regard.datasets._scenes import SCENES, Scene, desk, scene
     from regard.datasets._sine import Sine, sine
@@ -57,7 +58,7 @@ _HOMES = {
     "Pair": "_pairs",
     "Pairs": "_pairs",
     "Split": "_pairs",
-    "Alignment": "_pairs",
+    "Alignment": "_alignment",
     "tokenise": "_words",
     "detokenise": "_words",
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from regard.datasets._alignment import Alignment
 from regard.datasets._draws import below, weighted
-from regard.datasets._pairs import Alignment, Pair, Pairs, split_side
+from regard.datasets._pairs import Pair, Pairs, split_side
 from regard.datasets._words import tokenise
 from regard.errors import ChoiceError, DataError
 
@@ -23,7 +24,7 @@ def joined(pairs: Pairs, n: int, words: tuple[int, int] = (1, 60), *, sentences:
 
     >>> short = Pairs([("go .", "va !"), ("run .", "cours !")])
     >>> joined(short, 1, words=(6, 6), seed=1)[0]
-    Pair(source='run . go . run .', target='cours ! va ! cours !', alignment=None)
+    Pair(source='go . run . go .', target='va ! cours ! va !', alignment=None)
     """
     low, high = words
     if not 1 <= low <= high:

@@ -7,9 +7,10 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
+from regard.datasets._alignment import Alignment, Link
 from regard.datasets._draws import below, weighted
 from regard.datasets._number_words import EnglishNumber, TargetToken, chinese, digits, english, french
-from regard.datasets._pairs import Alignment, Link, Pair, Pairs
+from regard.datasets._pairs import Pair, Pairs
 from regard.datasets._words import detokenise
 from regard.errors import ChoiceError
 

@@ -6,53 +6,14 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, overload
 
-from regard.errors import ChoiceError, FormatError
+from regard.datasets._alignment import Alignment
+from regard.errors import ChoiceError
 
-Link = tuple[int, int]  # (source word, target token), both counted from 0
 TEST_BYTES, VALIDATION_BYTES = 5, 10  # first bytes of the hash below these are for testing and for validation, of 256
 SPLIT_WORDS = re.compile(r"\w+|[^\w\s]")  # fixed for ever: another tokeniser must not move a test sentence
-PHARAOH = re.compile(r"(\d+)([-?p])(\d+)")
 MAX_SHOWN = 40  # characters of a text in a repr
-
-
-class Alignment(NamedTuple):
-    """Gold links between the words of a source and the tokens of a target, as (source word, target token).
-
-    Both indices count from 0 over `datasets.tokenise`: words and punctuation, for Chinese characters. A good alignment
-    has all the `sure` links; it may have the `possible` ones. No link is in both.
-    """
-
-    sure: tuple[Link, ...]
-    possible: tuple[Link, ...] = ()
-
-    @classmethod
-    def from_pharaoh(cls, text: str) -> Self:
-        """Read links in the Pharaoh format: `0-0 1-2`, a possible one with p or ? as `1p2`.
-
-        >>> Alignment.from_pharaoh("0-0 1-2 1p3").possible
-        ((1, 3),)
-        """
-        links = [(PHARAOH.fullmatch(item), item) for item in text.split()]
-        for match, item in links:
-            if match is None:
-                raise FormatError(f"a link of an alignment is written as 0-0, or 0p0 if it is possible; {item!r} came")
-        found = [(match[2] == "-", (int(match[1]), int(match[3]))) for match, _ in links if match]
-        sure = {link for is_sure, link in found if is_sure}
-        return cls(tuple(sorted(sure)), tuple(sorted({link for is_sure, link in found if not is_sure} - sure)))
-
-    def pharaoh(self) -> str:
-        """Write the links in the Pharaoh format, in order: sure ones as `0-0`, possible ones as `1p2`.
-
-        >>> Alignment(sure=((0, 0), (1, 2)), possible=((1, 3),)).pharaoh()
-        '0-0 1-2 1p3'
-        """
-        marked = [(link, "-") for link in self.sure] + [(link, "p") for link in self.possible]
-        return " ".join(f"{i}{mark}{j}" for (i, j), mark in sorted(marked))
-
-    def __repr__(self) -> str:
-        return f"Alignment.from_pharaoh({self.pharaoh()!r})"
 
 
 class Pair(NamedTuple):
