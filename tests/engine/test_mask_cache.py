@@ -1,4 +1,4 @@
-"""What was computed from a mask is used again only for the same numbers."""
+"""Results that were computed from a mask are used again only for the same numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was computed from a mask, remembered while its tensors hold the same numbers.
+"""A cache of results that were computed from masks; each is valid while the tensors of its mask hold the same numbers.
 
 The layers of a model ask for one mask again and again, often as a new object over the same tensors, and often in a
 buffer that is filled anew for the next batch. So the tensors are compared with copies of them: torch's count of changes
