@@ -340,7 +340,6 @@ def test_a_generated_translation_is_aligned_in_words(kind):
         ({"links": "all"}, ChoiceError, "links must be 'best', 'mutual' or the least weight of a link; 'all' came"),
         ({"links": 1.5}, ChoiceError, "above 0 and at most 1; 1.5 came"),
         ({"shift": 2}, ChoiceError, "shift must be 1, the row that produced a word, or 0"),
-        ({"languages": "en"}, ChoiceError, r"languages are those of source and target, such as \('en', 'fr'\)"),
         ({"row": 3}, PositionError, "there is no row 3 in a batch of 1"),
         ({"layers": "encoder*"}, ChoiceError, "chooses none of the recorded layers"),
         ({"gold": "0-0 5-1"}, ShapeError, "gold has a link 5-1, and there are 2 source and 2 target words"),
@@ -351,6 +350,12 @@ def test_a_generated_translation_is_aligned_in_words(kind):
 def test_align_refuses_with_reasons(arguments, error, message):
     with pytest.raises(error, match=message):
         analysis.align(decoder_recording([1, 2, 0, 3]), **arguments)
+
+
+@pytest.mark.plain
+def test_align_refuses_one_language_for_both_texts():
+    with pytest.raises(ChoiceError, match=r"languages are those of source and target, such as \('en', 'fr'\); 'en' came"):
+        analysis.align(decoder_recording([1, 2, 0, 3]), languages="en")
 
 
 @torch.no_grad()

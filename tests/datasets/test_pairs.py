@@ -80,8 +80,12 @@ def test_pairs_show_their_number_languages_and_first_pair():
     assert len(repr(numbers(2, words=(60, 60)))) < 150
 
 
-def test_pairs_take_tuples_of_two_texts_alone():
-    assert Pairs([("a", "b")])[0] == Pair("a", "b", None)
+def test_pairs_are_made_of_any_two_texts():
+    assert list(Pairs([("a", "b"), ["c", "d"]])) == [Pair("a", "b", None), Pair("c", "d", None)]
+
+
+@pytest.mark.plain
+def test_pairs_refuse_what_is_not_two_texts():
     with pytest.raises(ChoiceError, match="pair 1 must be a source and a target, two texts; it came as 'no'"):
         Pairs([("a", "b"), "no"])
     with pytest.raises(ChoiceError, match="pair 0 must be a source and a target"):

@@ -83,9 +83,8 @@ def _of_translation(attended: Any, reading: Reading) -> Sentence:
     n, m = weights.shape[-2:]
     _check_count("tokens", tokens, n, weights.shape)
     _check_count("source_tokens", given, m, weights.shape)
-    source_tokens = [str(token) for token in given]
-    source = merge(source_tokens, reading.languages[0], marked=tokens)
-    target = _rows(merge(tokens, reading.languages[1], marked=source_tokens), reading.shift or 0)
+    source = merge([str(token) for token in given], reading.languages[0])
+    target = _rows(merge(tokens, reading.languages[1]), reading.shift or 0)
     return Sentence(source, target, ("weights",), lambda _: weights)
 
 

@@ -46,7 +46,7 @@ class Pairs(Sequence[Pair]):
 
     def __init__(
         self,
-        pairs: Iterable[tuple[str, str] | Pair],
+        pairs: Iterable[Sequence[Any]],
         *,
         source_language: str = "en",
         target_language: str = "fr",
@@ -134,7 +134,7 @@ class Pairs(Sequence[Pair]):
 
 
 def _as_pair(position: int, item: Any) -> Pair:
-    texts = isinstance(item, tuple) and 2 <= len(item) <= 3 and all(isinstance(text, str) for text in item[:2])
+    texts = isinstance(item, tuple | list) and 2 <= len(item) <= 3 and all(isinstance(text, str) for text in item[:2])
     if not texts:
         raise ChoiceError(f"pair {position:,} must be a source and a target, two texts; it came as {item!r}")
     return item if isinstance(item, Pair) else Pair(*item)
