@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import tiny_models
 import tiny_tokenizers
@@ -53,11 +54,19 @@ def test_error_rate_of_several_texts_counts_them_together():
         analysis.alignment_error_rate(["0-0"], gold)
 
 
+def test_links_may_be_numbers_of_any_library():
+    found = [(np.int64(0), torch.tensor(1)), [1, 0]]
+    assert analysis.alignment_error_rate(found, "0-1 1-0") == 0
+    assert analysis.alignment_error_rate([found, "0-0"], ["0-1 1-0", [(0, 0)]]) == 0
+
+
 def test_error_rate_refuses_what_has_no_links():
     with pytest.raises(DataError, match="neither found links nor sure gold links"):
         analysis.alignment_error_rate("", "0p1")
     with pytest.raises(ShapeError, match="a link is a pair"):
         analysis.alignment_error_rate([(0, -1)], "0-0")
+    with pytest.raises(ShapeError, match="each text needs found and gold links: 1 found and 1 gold came"):
+        analysis.alignment_error_rate("0-0", ["0-0"])
 
 
 # Weights whose links are known
@@ -354,7 +363,7 @@ def test_align_refuses_with_reasons(arguments, error, message):
 
 @pytest.mark.plain
 def test_align_refuses_one_language_for_both_texts():
-    with pytest.raises(ChoiceError, match=r"languages are those of source and target, such as \('en', 'fr'\); 'en' came"):
+    with pytest.raises(ChoiceError, match=r"languages are those of source and target.*; 'en' came"):
         analysis.align(decoder_recording([1, 2, 0, 3]), languages="en")
 
 

@@ -21,7 +21,7 @@ from regard.analysis._saturation import (
     saturation,
 )
 from regard.analysis._similarity import REDUNDANT, SimilarRow, SimilarTable, similar
-from regard.datasets._alignment import alignment_error_rate
+from regard.datasets import alignment_error_rate
 
 __all__ = [
     "profiles",

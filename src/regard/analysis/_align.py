@@ -14,7 +14,7 @@ from torch import Tensor
 from regard.analysis._layer_weights import Patterns
 from regard.analysis._table import Formats, HeadwiseTable
 from regard.analysis._word_weights import Reading, Sentence, sentences_of
-from regard.datasets._alignment import Alignment, Link, Links, alignment_error_rate, as_gold
+from regard.datasets import Alignment, Link, Links, alignment_error_rate
 from regard.display.progress import progress
 from regard.errors import ChoiceError, ShapeError
 
@@ -270,7 +270,7 @@ def _links(weights: Float[Tensor, "target source"], rule: str | float) -> tuple[
 
 
 def _checked(gold: Links, source: int, target: int) -> Alignment:
-    links = as_gold(gold)
+    links = Alignment.of(gold)
     outside = [link for link in (*links.sure, *links.possible) if link[0] >= source or link[1] >= target]
     if outside:
         i, j = outside[0]

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from regard.datasets._alignment import Alignment
+    from regard.datasets._alignment import Alignment, Link, Links, alignment_error_rate
     from regard.datasets._joined import joined
     from regard.datasets._numbers import numbers
     from regard.datasets._pair_files import pairs
@@ -36,6 +36,9 @@ __all__ = [
     "Pairs",
     "Split",
     "Alignment",
+    "Link",
+    "Links",
+    "alignment_error_rate",
     "tokenise",
     "detokenise",
 ]
@@ -59,6 +62,9 @@ _HOMES = {
     "Pairs": "_pairs",
     "Split": "_pairs",
     "Alignment": "_alignment",
+    "Link": "_alignment",
+    "Links": "_alignment",
+    "alignment_error_rate": "_alignment",
     "tokenise": "_words",
     "detokenise": "_words",
 }

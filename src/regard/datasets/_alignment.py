@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeGuard, runtime_checkable
 
 from regard.errors import DataError, FormatError, ShapeError
 
@@ -36,6 +36,22 @@ class Alignment(NamedTuple):
         found = [(match[2] == "-", (int(match[1]), int(match[3]))) for match, _ in links if match]
         sure = {link for is_sure, link in found if is_sure}
         return cls(tuple(sorted(sure)), tuple(sorted({link for is_sure, link in found if not is_sure} - sure)))
+
+    @classmethod
+    def of(cls, links: Any) -> Alignment:
+        """Gold links from an alignment, a text in the Pharaoh format, pairs or a result of `align`, which are all sure.
+
+        >>> Alignment.of([(0, 0), (2, 1)])
+        Alignment.from_pharaoh('0-0 2-1')
+        """
+        if isinstance(links, str):
+            return cls.from_pharaoh(links)
+        if hasattr(links, "sure"):
+            return cls(tuple(links.sure), tuple(getattr(links, "possible", ())))
+        pairs = list(links.links if isinstance(links, Linked) else links)
+        if not all(_is_link(pair) for pair in pairs):
+            raise ShapeError(f"a link is a pair (source word, target token) of numbers from 0; {pairs!r:.80} came")
+        return cls(tuple((int(i), int(j)) for i, j in pairs))
 
     def pharaoh(self) -> str:
         """Write the links in the Pharaoh format, in order: sure ones as `0-0`, possible ones as `1p2`.
@@ -74,15 +90,12 @@ def alignment_error_rate(found: Links | Sequence[Links], gold: Links | Sequence[
     >>> alignment_error_rate("0-0 1-2 2-1", gold="0-0 1-1 1p2")
     0.4
     """
-    if _is_list(gold):
-        several, golden = list(found), list(gold)  # pyright: ignore[reportArgumentType]  lists, or an error below
-        if not _is_list(found) or len(several) != len(golden):
-            raise ShapeError(f"each text needs found and gold links: {len(several)} found and {len(golden)} gold came")
-    else:
-        several, golden = [found], [gold]
+    several, golden = (list(links) if _is_list(links) else [links] for links in (found, gold))
+    if _is_list(found) != _is_list(gold) or len(several) != len(golden):
+        raise ShapeError(f"each text needs found and gold links: {len(several)} found and {len(golden)} gold came")
     hits = total = 0
     for one, other in zip(several, golden, strict=True):
-        links, reference = set(as_links(one)), as_gold(other)
+        links, reference = set(Alignment.of(one).sure), Alignment.of(other)
         sure = set(reference.sure)
         hits += len(links & sure) + len(links & sure.union(reference.possible))
         total += len(links) + len(sure)
@@ -91,28 +104,14 @@ def alignment_error_rate(found: Links | Sequence[Links], gold: Links | Sequence[
     return 1 - hits / total
 
 
-def as_links(links: Any) -> tuple[Link, ...]:
-    """Links of an object, of a text in the Pharaoh format, or given as pairs; of a gold alignment the sure ones."""
-    return as_gold(links).sure
-
-
-def as_gold(links: Any) -> Alignment:
-    """A gold alignment from one, from a text in the Pharaoh format, or from links, which are all sure."""
-    if isinstance(links, str):
-        return Alignment.from_pharaoh(links)
-    if hasattr(links, "sure"):
-        return Alignment(tuple(links.sure), tuple(getattr(links, "possible", ())))
-    pairs = list(links.links if isinstance(links, Linked) else links)
-    if not all(_is_link(pair) for pair in pairs):
-        raise ShapeError(f"a link is a pair (source word, target token) of numbers from 0; {pairs!r:.80} came")
-    return Alignment(tuple((int(i), int(j)) for i, j in pairs))
+def _is_numbers(item: Any) -> bool:
+    return isinstance(item, tuple | list) and len(item) > 0 and all(isinstance(i, SupportsIndex) for i in item)
 
 
 def _is_link(item: Any) -> bool:
-    return isinstance(item, tuple | list) and len(item) == 2 and all(isinstance(i, int) and i >= 0 for i in item)
+    return _is_numbers(item) and len(item) == 2 and min(map(int, item)) >= 0
 
 
-def _is_list(links: Any) -> bool:
-    """True for a list of alignments: neither links themselves nor one alignment."""
-    one = isinstance(links, str | Linked) or hasattr(links, "sure")
-    return not one and isinstance(links, list | tuple) and len(links) > 0 and not _is_link(links[0])
+def _is_list(links: Any) -> TypeGuard[Sequence[Any]]:
+    """True for a list of alignments; one alignment may be a list too, of links."""
+    return type(links) in {list, tuple} and len(links) > 0 and not _is_numbers(links[0])
