@@ -43,7 +43,7 @@ if XDIST_WORKER:
 
 SLOW_IS_FINE = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large]
 hypothesis.settings.register_profile(
-    "ci", max_examples=200, deadline=None, derandomize=True, suppress_health_check=SLOW_IS_FINE
+    "ci", max_examples=100, deadline=None, derandomize=True, suppress_health_check=SLOW_IS_FINE
 )
 hypothesis.settings.register_profile("quick", max_examples=20, deadline=None, suppress_health_check=SLOW_IS_FINE)
 hypothesis.settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=SLOW_IS_FINE)

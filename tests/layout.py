@@ -40,7 +40,8 @@ ROOMS = (
     room(
         "engine",
         "how a spec over queries, keys and values becomes numbers",
-        room("costs versions threads files", "the cost model; tensor versions, worker threads, atomic files"),
+        room("costs versions mask_cache", "the cost model; tensor versions; what was computed from masks, remembered"),
+        room("threads files", "worker threads, atomic files"),
         room("inputs plan tiles reducers", "checked inputs; the plan; tiles; mergeable states"),
         room("fold tile_batches index", "the loop over tiles; blocks by index"),
         room("questions", "questions about the weights, each in one pass over the tiles"),

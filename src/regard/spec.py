@@ -27,6 +27,10 @@ class Spec:
         mask = None if self.mask is None else self.mask.signature
         return (self.score.signature, mask, self.normaliser.signature)
 
+    def all_tensors(self) -> list[Tensor]:
+        """The caller's tensors in score and mask."""
+        return self.score.all_tensors() + ([] if self.mask is None else self.mask.all_tensors())
+
     def tensors(self) -> Mapping[str, Tensor]:
         """The caller's tensors in score and mask, each under its label."""
         return merge_named(self.score.tensors(), {} if self.mask is None else self.mask.tensors())

@@ -84,6 +84,16 @@ class Term(Generic[Part]):
         """All that a plan may depend on: classes, shapes and plain values, never the numbers in tensors."""
         return (type(self), *map(_signature, vars(self).values()))
 
+    def all_tensors(self) -> list[Tensor]:
+        """The caller's tensors, those of the parts included."""
+        found: list[Tensor] = []
+        for value in vars(self).values():
+            if isinstance(value, Tensor):
+                found.append(value)
+            elif isinstance(value, Term):
+                found += value.all_tensors()
+        return found
+
     def tensors(self) -> Mapping[str, Tensor]:
         """The caller's tensors, each under the label that error messages use."""
         named: Mapping[str, Tensor] = {}

@@ -9,7 +9,7 @@ from torch import Tensor
 
 import regard as rg
 from regard import masks
-from regard.engine import fast_path
+from regard.engine import fast_path, mask_cache
 from regard.errors import StaleWeightsError
 from regard.masks import Mask
 
@@ -41,7 +41,7 @@ MASKS = REMEMBERED | CUT | WITH_TENSORS
 @pytest.fixture(autouse=True)
 def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fast_path, "_kernel_calls", {})
-    monkeypatch.setattr(fast_path, "_biases", {})
+    monkeypatch.setattr(mask_cache, "_values", {})
 
 
 def of_heads(lead: tuple[int, ...], name: str) -> Mask:
@@ -111,22 +111,25 @@ def test_nothing_of_the_callers_is_remembered() -> None:
         rg.attend(*x, mask=mask)
     assert fast_path._kernel_calls
     assert all(not call.call.spec.tensors() for call in fast_path._kernel_calls.values() if call)
-    assert len(fast_path._biases) == len(REMEMBERED)
+    mine = {id(t) for mask in MASKS.values() for t in mask.all_tensors()}
+    copies = [t for tensors, made in mask_cache._values.values() for t in (*tensors, *made) if t is not None]
+    assert copies
+    assert not mine & {id(t) for t in copies}
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fast_path, "MAX_BIASES", 3)
-    monkeypatch.setattr(fast_path, "MAX_BIAS_NUMBERS", 30 * 30)
+    monkeypatch.setattr(mask_cache, "MAX_VALUES", 3)
+    monkeypatch.setattr(fast_path, "MAX_REMEMBERED_BIAS", 30 * 30)
     for n in range(20, 40):
         rg.attend(*qkv(n, n, d=16), mask=masks.window(3, 0))
-        assert len(fast_path._biases) <= 3
-    assert all(bias.numel() <= 30 * 30 for bias in fast_path._biases.values())
+        assert len(mask_cache._values) <= 3
+    assert all(bias.numel() <= 30 * 30 for _, (bias, _) in mask_cache._values.values())
 
 
 def test_a_bias_made_in_inference_mode_serves_gradients() -> None:
     with torch.inference_mode():
         rg.attend(*qkv(N, N, d=16), mask=masks.window(3, 0))
-    assert len(fast_path._biases) == 1
+    assert len(mask_cache._values) == 1
     x = [t.requires_grad_() for t in qkv(N, N, d=16)]
     rg.attend(*x, mask=masks.window(3, 0)).output.sum().backward()
     assert all(t.grad is not None for t in x)

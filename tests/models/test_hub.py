@@ -68,9 +68,10 @@ def serving(folder, handler=Hub):
         thread.join()
 
 
-def run(code, home, endpoint):
-    """Run Python with another hub; its client reads the address when it is imported."""
+def run(code, home, endpoint, seconds="60"):
+    """Run Python with another hub, which may take some seconds on a busy machine; its client reads all this at once."""
     environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(home), "NO_PROXY": "127.0.0.1"}
+    environment |= {_hub.PATIENCE: seconds} if seconds else {}
     environment.pop("HF_HUB_OFFLINE", None)
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
 
@@ -129,7 +130,7 @@ def test_a_silent_hub_is_asked_once_and_not_waited_for(tmp_path):
             return over.wait(60)
 
     with serving(tmp_path, Silent) as server:
-        done = run(LOAD.format(name="owner/tiny"), tmp_path / "home", address(server))
+        done = run(LOAD.format(name="owner/tiny"), tmp_path / "home", address(server), seconds=None)
         over.set()
     assert "owner/tiny: there is no such folder, and the Hugging Face hub" in done.stderr
     assert server.asked == ["/api/models/owner/tiny"]

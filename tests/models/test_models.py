@@ -184,7 +184,7 @@ def test_a_folder_without_a_model_is_refused(no_network, tmp_path):
 
 def test_half_a_character_is_refused_before_a_model_is_loaded():
     with pytest.raises(DataError, match=r"half a character \(a surrogate\) in it: 'a.udcff'"):
-        models.give("minilm", "a\udcff")
+        models.tokenize("minilm", "a\udcff")
 
 
 def test_only_models_have_folders():

@@ -320,7 +320,7 @@ def right(output, target):
     return (output == target).all(-1).float()
 
 
-@pytest.mark.parametrize("baseline", ["moving", "learned"])
+@pytest.mark.parametrize("baseline", [pytest.param("moving", marks=pytest.mark.long), "learned"])
 def test_hard_attention_learns_to_pick_the_marked_item(baseline):
     generator = seeded(3)
     layer = HardAttention(7, 11, baseline=baseline, generator=generator, entropy=0.01)

@@ -330,7 +330,7 @@ def test_bfloat16_is_computed_in_better_numbers(name):
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("seen", ["everything", "lengths for each query"])
+@pytest.mark.parametrize("seen", [pytest.param("everything", marks=pytest.mark.long), "lengths for each query"])
 @pytest.mark.parametrize("name", list(LAYERS))
 def test_a_compiled_layer_equals_the_layer(name, seen):
     make, d_k = LAYERS[name]

@@ -412,7 +412,7 @@ MASKED = {
 
 @pytest.mark.plain
 @pytest.mark.parametrize("mask", MASKED)
-@pytest.mark.parametrize("need", [False, True])
+@pytest.mark.parametrize("need", [pytest.param(False, marks=pytest.mark.long), True])
 def test_multihead_attention_compiles_to_one_graph(mask, need):
     torch.compiler.reset()
     layer = MultiheadAttention(21, 3, batch_first=True)

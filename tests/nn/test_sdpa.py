@@ -278,7 +278,7 @@ def hiding(kind: str, n: int, m: int):
 
 @pytest.mark.parametrize("how", ["eager", "vmap", "compile"])
 @pytest.mark.parametrize("kind", ["causal", "bool", "float", "float by key"])
-@pytest.mark.parametrize("m", [11, 17])
+@pytest.mark.parametrize("m", [pytest.param(11, marks=pytest.mark.long), 17])
 @pytest.mark.plain
 def test_nan_that_is_hidden_stays_hidden(m, kind, how):
     q, k, v = learning(*qkv(m=m))
@@ -629,6 +629,9 @@ MASKED = [(None, (2, 3)), ("bool", (3,)), ("float", (2, 3)), ("learned", (3,))]
 OPTIONS = [{}, {"is_causal": True}, {"scale": 0.3}, {"enable_gqa": True}, {"dropout_p": 1.0}]
 # A mask beside is_causal is left out: torch documents it as an error.
 COMPILED = [(mask, lead, o) for (mask, lead), o in product(MASKED, OPTIONS) if not (mask and "is_causal" in o)]
+COMPILED = [  # each takes seconds: a mask and an option together are for the long run
+    pytest.param(*one, marks=pytest.mark.long) if one[0] and one[2] else one for one in COMPILED
+]
 
 
 @pytest.mark.parametrize(("mask", "lead", "options"), COMPILED, ids=str)

@@ -90,7 +90,7 @@ def test_check_of_a_call_is_kept_in_memory_in_a_file_and_in_a_saved_one(path):
 def test_the_page_names_the_fields_of_every_kind_of_group(path):
     sink = FileSink(path, about={"model": "M"})
     sink.miss(*PAIRS[0])
-    sink.given(0, {"input_ids": torch.arange(3).reshape(1, 3)})
+    sink.add_inputs(0, {"input_ids": torch.arange(3).reshape(1, 3)})
     sink.take(replace(call(), heads=(0, 1)))
     sink.close()
     reader = Reader(path)

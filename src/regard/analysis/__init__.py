@@ -1,5 +1,13 @@
-"""Analysis of recordings and models: head profiles, similar heads, rollout, receivers, comparison, saturation."""
+"""Analysis of recordings and models: profiles of heads, similarity, rollout, receivers, saturation, word alignment."""
 
+from regard.analysis._align import (
+    AlignmentHeadRow,
+    AlignmentHeadTable,
+    WordAlignment,
+    align,
+    align_all,
+    alignment_heads,
+)
 from regard.analysis._compare import CompareRow, CompareTable, compare
 from regard.analysis._heads import SATURATED, UNIFORM, HeadRow, HeadTable, heads
 from regard.analysis._profiles import MEASURES, ProfileRow, ProfileTable, profiles
@@ -14,6 +22,7 @@ from regard.analysis._saturation import (
 )
 from regard.analysis._similarity import REDUNDANT, SimilarRow, SimilarTable, similar
 from regard.analysis._table import Table
+from regard.datasets import alignment_error_rate
 
 __all__ = [
     "Table",
@@ -45,4 +54,11 @@ __all__ = [
     "SaturationRow",
     "jacobian_norm",
     "POWERS_OF_TWO",
+    "align",
+    "align_all",
+    "WordAlignment",
+    "alignment_error_rate",
+    "alignment_heads",
+    "AlignmentHeadTable",
+    "AlignmentHeadRow",
 ]

@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from regard.analysis._table_html import html_table
 from regard.display.text_table import aligned_lines, one_line
 from regard.errors import ChoiceError, MissingExtraError
 
 Row = TypeVar("Row", bound=tuple[Any, ...])  # a NamedTuple
+This = TypeVar("This", bound="Table[Any]")  # as typing.Self, which the checker of types at run time refuses
 Titles = Mapping[str, str]  # headings by column
 Formats = Mapping[str, Callable[[Any], str]]  # texts of values by column
 PRINTED_ROWS = 50  # of a long table, printed or in a notebook; the rest is counted
@@ -42,14 +43,14 @@ class Table(Generic[Row]):
             raise ChoiceError(f"the table has no column {name!r}, its columns are {', '.join(self.columns)}")
         return tuple(getattr(row, name) for row in self.rows)
 
-    def sort(self, by: str, *, descending: bool = False) -> Self:
-        """The table with its rows in the order of one column, NaN last; equal rows keep their order.
+    def sort(self: This, by: str, *, descending: bool = False) -> This:  # noqa: PYI019  see This
+        """The table with its rows in the order of one column, NaN and None last; equal rows keep their order.
 
         Numbers inside texts count as numbers: layer.2 stands before layer.10.
         """
         pairs = list(zip(self.column(by), self.rows, strict=True))
-        known = sorted(((v, row) for v, row in pairs if not _is_nan(v)), key=lambda p: _key(p[0]), reverse=descending)
-        unknown = [row for value, row in pairs if _is_nan(value)]
+        known = sorted(((v, row) for v, row in pairs if _is_known(v)), key=lambda p: _key(p[0]), reverse=descending)
+        unknown = [row for value, row in pairs if not _is_known(value)]
         return self._with_rows([*(row for _, row in known), *unknown])
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -73,10 +74,10 @@ class Table(Generic[Row]):
     @overload
     def __getitem__(self, which: int) -> Row: ...
     @overload
-    def __getitem__(self, which: slice) -> Self: ...
+    def __getitem__(self: This, which: slice) -> This: ...
     @overload
     def __getitem__(self, which: str) -> tuple[Any, ...]: ...
-    def __getitem__(self, which: int | slice | str) -> Row | Self | tuple[Any, ...]:
+    def __getitem__(self, which: int | slice | str) -> Row | Table[Row] | tuple[Any, ...]:
         """A row by its number, a table of some rows by a slice, or the values of a column by its name."""
         if isinstance(which, str):
             return self.column(which)
@@ -129,7 +130,7 @@ class Table(Generic[Row]):
         left = len(self) - len(rows)
         return "\n".join([*lines, *([f"... {left:,} more rows: .sort(by), .to_pandas()"] if left else [])])
 
-    def _with_rows(self, rows: Sequence[Row]) -> Self:
+    def _with_rows(self: This, rows: Sequence[Any]) -> This:  # noqa: PYI019  see This
         return replace(self, rows=tuple(rows))
 
 
@@ -142,8 +143,8 @@ class HeadwiseTable(Table[Row]):
         return tuple(dict.fromkeys(self.column("layer")))
 
 
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+def _is_known(value: Any) -> bool:
+    return value is not None and not (isinstance(value, float) and math.isnan(value))
 
 
 def _key(value: Any) -> Any:

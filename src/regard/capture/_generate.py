@@ -27,11 +27,11 @@ def observe_generate(observer: Observer) -> Iterator[None]:
     def wrapper(generate: Any) -> Any:
         @wraps(generate)
         def one_step(*args: Any, **options: Any) -> Any:
-            given = {**dict(zip(ORDER, args, strict=False)), **options}
-            outside = observer.is_outside() or _option(model, given, "use_cache", True) is False
+            arguments = {**dict(zip(ORDER, args, strict=False)), **options}
+            outside = observer.is_outside() or _option(model, arguments, "use_cache", True) is False
             with nullcontext() if outside else observer.generation() as generation:
                 if generation is not None:
-                    generation.beams = int(_option(model, given, "num_beams", 1))
+                    generation.beams = int(_option(model, arguments, "num_beams", 1))
                 result = generate(*args, **options)
                 if generation is not None:
                     generation.sequences = getattr(result, "sequences", result)

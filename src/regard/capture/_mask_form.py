@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 
 import torch
 from jaxtyping import Bool, Int, Shaped
@@ -51,12 +51,29 @@ class MaskForm:
 
     def hidden_rows(
         self, batch: int, heads: slice, rows: slice, m: int, device: torch.device
-    ) -> Bool[Tensor, "#heads rows keys"] | None:
+    ) -> Bool[Tensor, "#heads #rows keys"] | None:
         """Hidden pairs of some rows, of one sequence and some heads; None if every pair is visible."""
-        if not any(self.kind):
-            return None
-        cut = self.map(lambda tensor: tensor if tensor is None else of_sequence_and_heads(tensor, batch, heads))
-        return ~_dense_rows(cut, rows, m, device)[0]
+        terms: list[Tensor] = []
+        if self.is_banded or self.start is not None:
+            terms += self._hidden_by_position(batch, heads, rows, torch.arange(m, device=device))
+        if self.keys is not None:
+            terms.append(~of_sequence_and_heads(self.keys, batch, heads)[:, None])
+        if self.pairs is not None:
+            terms.append(~of_sequence_and_heads(self.pairs, batch, heads)[:, rows])
+        return reduce(or_, terms) if terms else None
+
+    def _hidden_by_position(
+        self, batch: int, heads: slice, rows: slice, key: Int[Tensor, " keys"]
+    ) -> Iterator[Bool[Tensor, "#heads rows keys"]]:
+        """Pairs that the band and the ranges hide, in some rows; key: the numbers of the keys."""
+        at = [i + self.offset for i in range(rows.start, rows.stop, rows.step)]
+        if self.left is not None:
+            yield key < torch.tensor([[[i - self.left] for i in at]], device=key.device)
+        if self.right is not None:
+            yield key > torch.tensor([[[i + self.right] for i in at]], device=key.device)
+        if self.start is not None and self.stop is not None:
+            yield key < of_sequence_and_heads(self.start, batch, heads)[:, rows, None]
+            yield key >= of_sequence_and_heads(self.stop, batch, heads)[:, rows, None]
 
     def mask(self, n: int, m: int) -> Mask | None:
         """The term of `regard.masks` for weights (batch, heads, n, m); None if everything is visible."""
@@ -206,7 +223,7 @@ def _dense_rows(form: MaskForm, rows: slice, m: int, device: torch.device) -> Bo
 
 def of_sequence_and_heads(
     tensor: Shaped[Tensor, "batch heads ..."], batch: int, heads: slice
-) -> Shaped[Tensor, "1 some_heads ..."]:
+) -> Shaped[Tensor, "some_heads ..."]:
     """One sequence and some heads of a tensor whose batch or heads may be 1 for all."""
-    sequence = tensor[:1] if tensor.shape[0] == 1 else tensor[batch : batch + 1]
-    return sequence if tensor.shape[1] == 1 else sequence[:, heads]
+    sequence = tensor[0 if tensor.shape[0] == 1 else batch]
+    return sequence if tensor.shape[1] == 1 else sequence[heads]

@@ -55,12 +55,10 @@ class ObservedCall:
         for score_dtype in (dtype, self.query.dtype) if self.rounded and dtype != self.query.dtype else (dtype,):
             scores = self._score_rows(batch, heads, rows, score_dtype).to(dtype)
             if hidden is not None:
-                scores = scores.masked_fill(hidden, -torch.inf)
-            if self.lse is None:
-                weights = scores.softmax(-1)
-            else:
-                weights = (scores - self.lse[batch, heads, rows, None].to(dtype)).exp()
-            yield weights if hidden is None else weights.masked_fill(hidden, 0.0)
+                scores.masked_fill_(hidden, -torch.inf)
+            lse = None if self.lse is None else self.lse[batch, heads, rows, None]
+            weights = scores.softmax(-1) if lse is None else scores.sub_(lse).exp_()
+            yield weights if hidden is None else weights.masked_fill_(hidden, 0.0)
 
     def _score_rows(
         self, batch: int, heads: slice, rows: slice, dtype: torch.dtype
@@ -68,7 +66,7 @@ class ObservedCall:
         """Scores of some rows, every step of which is rounded to a dtype."""
         own = shared_heads(heads, self.query.shape[1], self.key.shape[1])
         query, key = self.query[batch, heads, rows].to(dtype), self.key[batch, own].to(dtype)
-        scores = query @ key.mT * self.scale
+        scores = (query @ key.mT).mul_(self.scale)
         if self.softcap is not None:
             scores = (scores / self.softcap).tanh() * self.softcap
         if self.bias is not None:

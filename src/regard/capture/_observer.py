@@ -144,7 +144,7 @@ class Observer:
             return
         self.step += 1
         if inputs:
-            self.sink.given(self.step, inputs)
+            self.sink.add_inputs(self.step, inputs)
 
     @contextmanager
     def generation(self) -> Iterator[Generation | None]:
@@ -261,7 +261,7 @@ class Observer:
     def _take_generation(self, generation: Generation) -> None:
         inputs = generation.token_inputs()
         if inputs:
-            self.sink.given(self.step, inputs)
+            self.sink.add_inputs(self.step, inputs)
         for (name, _), steps in generation.layers.items():
             if name in self.refused:
                 continue

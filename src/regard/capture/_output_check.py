@@ -19,7 +19,7 @@ from regard.errors import ChoiceError, RecordError
 from regard.torch_compat.multihead import output_rows
 
 CHOICES = ("first", "all", "none")
-ROWS, HEADS = 3, 2  # at most this many rows and heads are compared in one call
+ROWS, HEADS, FEATURES = 3, 2, 64  # at most this many are compared in one call; features: of a projected output
 TOLERANCE, HALF_TOLERANCE = 1e-4, 2e-2  # of the size of what is averaged; for 16-bit types their rounding
 DROPOUT, BY_TYPE, NOT_FIRST, PASSED, NONE = "dropout", "by type", "not first", "passed", "none"  # values of Call.check
 
@@ -37,6 +37,9 @@ class RowPicker(NamedTuple):
 
     def rows(self, length: int) -> slice:
         return self._every(length, ROWS)
+
+    def features(self, length: int) -> slice:
+        return self._every(length, FEATURES)
 
     def heads(self, heads: int, key_heads: int) -> slice:
         """Heads that have keys of their own."""
@@ -117,11 +120,11 @@ class ProjectedOutput:
 
     def error(self, call: RowsOfWeights, pick: RowPicker) -> float:
         batch, heads, n = call.query.shape[:3]
-        b, rows = pick.below(batch), pick.rows(n)
-        return min(self._error(weights, b, rows) for weights in call.weight_rows(b, slice(0, heads, 1), rows))
+        b, rows, features = pick.below(batch), pick.rows(n), pick.features(self.output.shape[-1])
+        return min(self._error(weights, b, rows, features) for weights in call.weight_rows(b, slice(0, heads, 1), rows))
 
-    def _error(self, weights: Float[Tensor, "heads rows keys"], batch: int, rows: slice) -> float:
-        computed, wanted, scale = output_rows(self.layer, weights, batch, rows, self.value, self.output)
+    def _error(self, weights: Float[Tensor, "heads rows keys"], batch: int, rows: slice, features: slice) -> float:
+        computed, wanted, scale = output_rows(self.layer, weights, batch, rows, self.value, self.output, features)
         comparable = weights.sum(-1).ne(0).all(0) & wanted.isfinite().all(-1)
         return _largest(((computed - wanted).abs() / scale)[comparable])
 
@@ -144,9 +147,9 @@ def pooling_error(
     value, output = value.to(weights.dtype), output.to(weights.dtype)
     # |weights @ value| is a smaller unit, and does not need to go through all values once more.
     pooled = weights @ value
-    bound = float((_largest_of_rows(pooled - output) / _largest_of_rows(pooled)).max())
-    if bound <= limit:
-        return bound
+    differences, units = _largest_of_rows(pooled - output), _largest_of_rows(pooled)
+    if all(difference <= limit * unit for difference, unit in zip(differences, units, strict=True)):
+        return max(difference / (unit or 1.0) for difference, unit in zip(differences, units, strict=True))
     value = value.nan_to_num(0.0, 0.0, 0.0)
     comparable = weights.sum(-1).ne(0) & output.isfinite().all(-1)
     scale = (weights @ value.abs()).amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
@@ -162,8 +165,9 @@ def shared_heads(heads: slice, count: int, have: int) -> slice:
     return slice(start, -(-heads.stop // group), heads.step // group)
 
 
-def _largest_of_rows(numbers: Float[Tensor, "... dim_v"]) -> Float[Tensor, "..."]:
-    return torch.linalg.vector_norm(numbers, torch.inf, -1)
+def _largest_of_rows(numbers: Float[Tensor, "... dim_v"]) -> list[float]:
+    """Largest absolute number of each row, as floats of Python, which compares a few of them faster than torch."""
+    return torch.linalg.vector_norm(numbers, torch.inf, -1).flatten().tolist()
 
 
 def _largest(errors: Float[Tensor, "..."]) -> float:

@@ -38,11 +38,11 @@ class ScoreBias:
     def rows(self, batch: int, heads: slice, rows: slice, m: int) -> Float[Tensor, "#heads #rows keys"]:
         """Some rows of the bias, of one sequence and some heads."""
         if self.table is not None:
-            (table,) = of_sequence_and_heads(self.table, batch, heads)
+            table = of_sequence_and_heads(self.table, batch, heads)
             at = torch.arange(rows.start, rows.stop, rows.step, device=table.device)
             return table[..., torch.arange(m, device=at.device) - at[:, None] - self.first]
         assert self.pairs is not None  # noqa: S101
-        (pairs,) = of_sequence_and_heads(self.pairs, batch, heads)
+        pairs = of_sequence_and_heads(self.pairs, batch, heads)
         return pairs if pairs.shape[-2] == 1 else pairs[..., rows, :]
 
     def dense(self, n: int, m: int) -> Float[Tensor, "batch heads queries keys"]:

@@ -21,7 +21,7 @@ from regard.errors import ChoiceError, IncompleteRecordingWarning
 
 if TYPE_CHECKING:
     from regard.cli.console import ProgressLine
-    from regard.models import Given
+    from regard.models import TokenizedText
 
 REFRESH = 0.2  # seconds between two looks at the growing file, for the progress line
 
@@ -105,12 +105,12 @@ def _check_output(out: Path, *, force: bool) -> None:
         raise ChoiceError(f"{out} exists already: choose another name, or --force to take its place")
 
 
-def _load(name: str, text: str, generate: int, *, truncate: bool) -> Given:
+def _load(name: str, text: str, generate: int, *, truncate: bool) -> TokenizedText:
     from regard import models
 
     other = ". Take a model that reads it, --model smollm2 or the folder of another"
     cut = ", or --truncate to record the first {most:,}"
-    return models.give(name, text, generate=generate, truncate=truncate, instead=other, shorter=cut)
+    return models.tokenize(name, text, generate=generate, truncate=truncate, instead=other, shorter=cut)
 
 
 def _module_names(patterns: list[str] | None, model: Any) -> list[str] | None:
@@ -125,7 +125,7 @@ def _module_names(patterns: list[str] | None, model: Any) -> list[str] | None:
     return [name for group in expanded for name in group]
 
 
-def run(prepared: Given, out: Path, options: dict[str, Any], generate: int, *, force: bool) -> str | None:
+def run(prepared: TokenizedText, out: Path, options: dict[str, Any], generate: int, *, force: bool) -> str | None:
     """Record the model with a progress line; return the text it generated, or None if it generated none."""
     import torch
 
@@ -151,7 +151,7 @@ def run(prepared: Given, out: Path, options: dict[str, Any], generate: int, *, f
     return None
 
 
-def _generate(prepared: Given, count: int, line: ProgressLine) -> str:
+def _generate(prepared: TokenizedText, count: int, line: ProgressLine) -> str:
     new = {"max_new_tokens": count, "do_sample": False, "num_beams": 1, "streamer": TokenCounter(line)}
     ids = prepared.model.generate(**prepared.inputs, **new)
     start = 0 if prepared.model.config.is_encoder_decoder else prepared.length
@@ -229,7 +229,7 @@ def _print_stopped(out: Path, *, recorded: bool) -> None:
     print(f"regard: stopped; {message}", file=sys.stderr)
 
 
-def _print_summary(out: Path, prepared: Given, generated: str | None) -> None:
+def _print_summary(out: Path, prepared: TokenizedText, generated: str | None) -> None:
     from regard.recording import open as open_recording
 
     recording = open_recording(out)

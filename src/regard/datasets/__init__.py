@@ -7,9 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from regard.datasets._alignment import Alignment, Link, Links, alignment_error_rate
+    from regard.datasets._joined import joined
     from regard.datasets._numbers import numbers
     from regard.datasets._pair_files import pairs
-    from regard.datasets._pairs import Alignment, Pair, Pairs, Split
+    from regard.datasets._pairs import Pair, Pairs, Split
     from regard.datasets._passage import Passage, passage
     from regard.datasets._scenes import SCENES, Scene, desk, scene
     from regard.datasets._sine import Sine, sine
@@ -29,10 +31,14 @@ __all__ = [
     "Passage",
     "numbers",
     "pairs",
+    "joined",
     "Pair",
     "Pairs",
     "Split",
     "Alignment",
+    "Link",
+    "Links",
+    "alignment_error_rate",
     "tokenise",
     "detokenise",
 ]
@@ -51,10 +57,14 @@ _HOMES = {
     "Passage": "_passage",
     "numbers": "_numbers",
     "pairs": "_pair_files",
+    "joined": "_joined",
     "Pair": "_pairs",
     "Pairs": "_pairs",
     "Split": "_pairs",
-    "Alignment": "_pairs",
+    "Alignment": "_alignment",
+    "Link": "_alignment",
+    "Links": "_alignment",
+    "alignment_error_rate": "_alignment",
     "tokenise": "_words",
     "detokenise": "_words",
 }

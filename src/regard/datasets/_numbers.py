@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable
 from functools import cache
-from itertools import accumulate
 from random import Random
 from typing import NamedTuple
 
+from regard.datasets._alignment import Alignment, Link
+from regard.datasets._draws import below, weighted
 from regard.datasets._number_words import EnglishNumber, TargetToken, chinese, digits, english, french
-from regard.datasets._pairs import Alignment, Link, Pair, Pairs
+from regard.datasets._pairs import Pair, Pairs
 from regard.datasets._words import detokenise
 from regard.errors import ChoiceError
 
@@ -52,7 +52,7 @@ def numbers(n: int, words: tuple[int, int] = (3, 20), seed: int = 0, target: str
         raise ChoiceError(f"words=(low, high) needs 1 <= low <= high; it came as {words}")
     random = Random(seed)
     return Pairs(
-        (_pair(_draw_item(low + _below(high - low + 1, random), random), target) for _ in range(n)),
+        (_pair(_draw_item(low + below(high - low + 1, random), random), target) for _ in range(n)),
         source_language="en",
         target_language=target,
     )
@@ -94,16 +94,11 @@ def _link(source: int, target: int) -> Link:
     return source, target
 
 
-def _below(count: int, random: Random) -> int:
-    """A random integer below `count`. Only Random.random() gives the same numbers in every version of Python."""
-    return int(random.random() * count)
-
-
 def _draw_item(length: int, random: Random) -> list[int]:
     """Numbers that take `length` words together, with a word between each two."""
     values: list[int] = []
     while length > MAX_WORDS_OF_A_NUMBER:
-        taken = 1 + _below(min(MAX_WORDS_OF_A_NUMBER, length - 2), random)
+        taken = 1 + below(min(MAX_WORDS_OF_A_NUMBER, length - 2), random)
         values.append(_draw_number(taken, random))
         length -= taken + 1
     return [*values, _draw_number(length, random)]
@@ -112,7 +107,7 @@ def _draw_item(length: int, random: Random) -> list[int]:
 def _draw_number(length: int, random: Random) -> int:
     """A number of `length` words: its size in groups of three digits is drawn first, then each number is as likely."""
     sizes = [size for size in range(GROUPS) if _count(size, length, top=True)]
-    size = sizes[_below(len(sizes), random)]
+    size = sizes[below(len(sizes), random)]
     value = 0
     for scale in range(size, -1, -1):
         choices = [
@@ -120,16 +115,11 @@ def _draw_number(length: int, random: Random) -> int:
             for taken, group in _groups(scale).items()
             if scale < size or taken
         ]
-        taken = choices[_weighted([weight for _, weight in choices], random)][0]
+        taken = choices[weighted([weight for _, weight in choices], random)][0]
         group = _groups(scale)[taken]
-        value += group[_below(len(group), random)] * 1000**scale
+        value += group[below(len(group), random)] * 1000**scale
         length -= taken
     return value
-
-
-def _weighted(weights: list[int], random: Random) -> int:
-    sums = list(accumulate(weights))
-    return bisect_right(sums, random.random() * sums[-1])
 
 
 @cache

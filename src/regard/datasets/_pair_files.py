@@ -52,10 +52,15 @@ def pairs(path: str | Path, language: str = "fr", *, bad: str = "raise", encodin
         raise ChoiceError(f"bad must be 'raise' or 'skip'; it came as {bad!r}")
     path = _existing(Path(path))
     if path.name.lower().endswith((".tar.gz", ".tgz")):
-        return Pairs(_checked_rows(_corpus_rows(path, language), path, bad), target_language=language)
-    name, content = _unpacked(path.name, _read(path), path)
-    rows = _rows(name, content, path, encoding)
-    return Pairs(_checked_rows(rows, path, bad), target_language=language)
+        rows = _corpus_rows(path, language)
+    else:
+        rows = _rows(*_unpacked(path.name, _read(path), path), path, encoding)
+    good, faults = _sorted_out(rows, path)
+    if faults and (bad == "raise" or not good):
+        raise DataError(f"{faults}. Mend them, or leave them out with bad='skip'")
+    if faults:
+        warnings.warn(faults, SkippedRowsWarning, stacklevel=2)
+    return Pairs(good, target_language=language)
 
 
 def _existing(path: Path) -> Path:
@@ -169,27 +174,24 @@ def _decoded(content: bytes, path: Path, encoding: str | None) -> str:
         ) from None
 
 
-def _checked_rows(rows: Iterator[Row], path: Path, bad: str) -> Iterator[Pair]:
-    """The pairs of the good rows; then an error or a warning about the others."""
+def _sorted_out(rows: Iterator[Row], path: Path) -> tuple[list[Pair], str]:
+    """The pairs of the good rows, and what is wrong with the others."""
+    good: list[Pair] = []
     faults: list[str] = []
-    count = 0
     for number, cells in rows:
         if not any(cell.strip() for cell in cells) or (number == 1 and _is_header(cells)):
             continue
-        count += 1
         fault = _fault(cells)
         if fault is None:
-            yield Pair(cells[0].strip(), cells[1].strip())
+            good.append(Pair(cells[0].strip(), cells[1].strip()))
         else:
             faults.append(f"row {number:,} {fault}")
-    if count == len(faults) == 0:
+    count = len(good) + len(faults)
+    if count == 0:
         raise DataError(f"{path}: holds no pairs; each row is a source, a tab (in .csv a comma), and a target")
-    if faults:
-        more = f", and {len(faults) - MAX_NAMED:,} more" if len(faults) > MAX_NAMED else ""
-        message = f"{path}: {len(faults):,} of {count:,} rows are bad: {'; '.join(faults[:MAX_NAMED])}{more}"
-        if bad == "raise" or len(faults) == count:
-            raise DataError(f"{message}. Mend them, or leave them out with bad='skip'")
-        warnings.warn(message, SkippedRowsWarning, stacklevel=4)
+    more = f", and {len(faults) - MAX_NAMED:,} more" if len(faults) > MAX_NAMED else ""
+    listed = f"{path}: {len(faults):,} of {count:,} rows are bad: {'; '.join(faults[:MAX_NAMED])}{more}"
+    return good, listed if faults else ""
 
 
 def _is_header(cells: list[str]) -> bool:

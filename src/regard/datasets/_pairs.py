@@ -6,53 +6,14 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, overload
 
-from regard.errors import ChoiceError, FormatError
+from regard.datasets._alignment import Alignment
+from regard.errors import ChoiceError
 
-Link = tuple[int, int]  # (source word, target token), both counted from 0
 TEST_BYTES, VALIDATION_BYTES = 5, 10  # first bytes of the hash below these are for testing and for validation, of 256
 SPLIT_WORDS = re.compile(r"\w+|[^\w\s]")  # fixed for ever: another tokeniser must not move a test sentence
-PHARAOH = re.compile(r"(\d+)([-?p])(\d+)")
 MAX_SHOWN = 40  # characters of a text in a repr
-
-
-class Alignment(NamedTuple):
-    """Gold links between the words of a source and the tokens of a target, as (source word, target token).
-
-    Both indices count from 0 over `datasets.tokenise`: words and punctuation, for Chinese characters. A good alignment
-    has all the `sure` links; it may have the `possible` ones. No link is in both.
-    """
-
-    sure: tuple[Link, ...]
-    possible: tuple[Link, ...] = ()
-
-    @classmethod
-    def from_pharaoh(cls, text: str) -> Self:
-        """Read links in the Pharaoh format: `0-0 1-2`, a possible one with p or ? as `1p2`.
-
-        >>> Alignment.from_pharaoh("0-0 1-2 1p3").possible
-        ((1, 3),)
-        """
-        links = [(PHARAOH.fullmatch(item), item) for item in text.split()]
-        for match, item in links:
-            if match is None:
-                raise FormatError(f"a link of an alignment is written as 0-0, or 0p0 if it is possible; {item!r} came")
-        found = [(match[2] == "-", (int(match[1]), int(match[3]))) for match, _ in links if match]
-        sure = {link for is_sure, link in found if is_sure}
-        return cls(tuple(sorted(sure)), tuple(sorted({link for is_sure, link in found if not is_sure} - sure)))
-
-    def pharaoh(self) -> str:
-        """Write the links in the Pharaoh format, in order: sure ones as `0-0`, possible ones as `1p2`.
-
-        >>> Alignment(sure=((0, 0), (1, 2)), possible=((1, 3),)).pharaoh()
-        '0-0 1-2 1p3'
-        """
-        marked = [(link, "-") for link in self.sure] + [(link, "p") for link in self.possible]
-        return " ".join(f"{i}{mark}{j}" for (i, j), mark in sorted(marked))
-
-    def __repr__(self) -> str:
-        return f"Alignment.from_pharaoh({self.pharaoh()!r})"
 
 
 class Pair(NamedTuple):
@@ -81,11 +42,11 @@ class Pairs(Sequence[Pair]):
     ('va !', 1)
     """
 
-    __slots__ = ("_keys", "_pairs", "source_language", "target_language")
+    __slots__ = ("_keys", "_pairs", "_source_language", "_target_language")
 
     def __init__(
         self,
-        pairs: Iterable[tuple[str, str] | Pair],
+        pairs: Iterable[Sequence[Any]],
         *,
         source_language: str = "en",
         target_language: str = "fr",
@@ -97,12 +58,22 @@ class Pairs(Sequence[Pair]):
         keys: for each pair the sentence whose hash decides about `split()`; the source itself unless told. Pairs that
             were joined from several sentences of one side of the split have the first of these as key.
         """
-        self._pairs: tuple[Pair, ...] = tuple(pair if isinstance(pair, Pair) else Pair(*pair) for pair in pairs)
+        self._pairs: tuple[Pair, ...] = tuple(_as_pair(i, pair) for i, pair in enumerate(pairs))
         self._keys: tuple[str, ...] | None = None if keys is None else tuple(keys)
-        self.source_language: str = source_language
-        self.target_language: str = target_language
+        self._source_language: str = source_language
+        self._target_language: str = target_language
         if self._keys is not None and len(self._keys) != len(self._pairs):
             raise ChoiceError(f"each pair has one key: {len(self._pairs)} pairs and {len(self._keys)} keys came")
+
+    @property
+    def source_language(self) -> str:
+        """Language of the sources, as `datasets.tokenise` takes it."""
+        return self._source_language
+
+    @property
+    def target_language(self) -> str:
+        """Language of the targets, as `datasets.tokenise` takes it."""
+        return self._target_language
 
     def __len__(self) -> int:
         return len(self._pairs)
@@ -129,6 +100,10 @@ class Pairs(Sequence[Pair]):
             keys=None if self._keys is None else (self._keys[i] for i in positions),
         )
 
+    def key(self, position: int) -> str:
+        """The sentence whose hash decides on which side of `split()` a pair is."""
+        return self._pairs[position].source if self._keys is None else self._keys[position]
+
     def split(self) -> Split:
         """Cut the pairs into train, validation and test by a hash of the source sentence, 246 : 5 : 5 of 256.
 
@@ -139,7 +114,7 @@ class Pairs(Sequence[Pair]):
         >>> len(train), len(validation), len(test)
         (3, 0, 0)
         """
-        sides = [_side(key) for key in self._keys or (pair.source for pair in self._pairs)]
+        sides = [split_side(self.key(i)) for i in range(len(self))]
         return Split(*(self.take(i for i, side in enumerate(sides) if side == part) for part in range(3)))
 
     def __eq__(self, other: object) -> bool:
@@ -158,6 +133,13 @@ class Pairs(Sequence[Pair]):
         return f"<{count}{aligned}{first}{', ...' if len(self) > 1 else ''}>"
 
 
+def _as_pair(position: int, item: Any) -> Pair:
+    texts = isinstance(item, tuple | list) and 2 <= len(item) <= 3 and all(isinstance(text, str) for text in item[:2])
+    if not texts:
+        raise ChoiceError(f"pair {position:,} must be a source and a target, two texts; it came as {item!r}")
+    return item if isinstance(item, Pair) else Pair(*item)
+
+
 def _short(text: str) -> str:
     return repr(text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…")
 
@@ -172,7 +154,7 @@ def split_byte(source: str) -> int:
     return hashlib.sha256(" ".join(words).encode()).digest()[0]
 
 
-def _side(source: str) -> int:
-    """0 for train, 1 for validation, 2 for test."""
+def split_side(source: str) -> int:
+    """Side of the split that a sentence is on: 0 for train, 1 for validation, 2 for test."""
     byte = split_byte(source)
     return 2 if byte < TEST_BYTES else 1 if byte < VALIDATION_BYTES else 0

@@ -75,7 +75,8 @@ def detokenise(tokens: Iterable[str], language: str = "en") -> str:
 def _pattern(language: str) -> re.Pattern[str]:
     """A pattern whose matches are the tokens of a text."""
     if language == "zh":
-        return re.compile(rf"{HAN}|(?:(?!{HAN})[^\W_])+(?:[.,:](?!{HAN})[^\W_]+)*|{PUNCTUATION}")
+        latin = rf"(?:(?!{HAN})[^\W_])+"
+        return re.compile(rf"{HAN}|{latin}(?:[.,:]{latin})*|{PUNCTUATION}")
     clitic = CLITICS.get(language)
     if clitic is None:
         return re.compile(f"{ABBREVIATION}|{WORD}|{PUNCTUATION}")

@@ -12,15 +12,17 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.engine.mask_cache import remembered
 from regard.engine.plan import MIN_FUSED_KEYS
 from regard.engine.plan_cache import PlannedCall
-from regard.masks import Allow
+from regard.masks import Allow, Mask
 from regard.operands import Size, Span, Tile
 from regard.scores import Dot
 from regard.spec import Spec
 from regard.tracing import is_tracing
 
 CHUNK_NUMBERS = 1 << 19  # of keys that are widened at a time: they stay in the processor's cache
+SPARSE_KEYS = 0.25  # of a range: fewer are copied, which takes less time than to read the others too
 MAX_CHUNKED_ROWS = 32  # of a head: with more, widening all keys is cheap beside the products
 
 
@@ -35,26 +37,34 @@ def cut_to_visible(
     call: PlannedCall, spec: Spec, key: Float[Tensor, "... keys dim_k"], value: Float[Tensor, "... keys dim_v"]
 ) -> tuple[PlannedCall, Spec, Float[Tensor, "... seen dim_k"], Float[Tensor, "... seen dim_v"]]:
     """A call of one query on the keys that its mask may show, with one row of the mask for all of a group."""
-    mask, shape = spec.mask, call.shape
+    mask, shape, size = spec.mask, call.shape, Size(1, call.shape.m, key.device)
     assert mask is not None  # noqa: S101  else the form would be "whole"
-    size = Size(1, shape.m, key.device)
-    operands = mask.operands(shape.lead)
+    kind = ("one query", mask.signature, shape.lead, size)
+    cols, row = remembered(kind, mask, lambda: _visible_keys(mask, shape.lead, size))
+    call = call._replace(
+        shape=replace(shape, m=len(cols)), plan=replace(call.plan, form="whole" if row is None else "keys")
+    )
+    return call, replace(spec, mask=row), cols.take(key, -2), cols.take(value, -2)
+
+
+def _visible_keys(mask: Mask, lead: tuple[int, ...], size: Size) -> tuple[Span, Mask | None]:
+    """The range of keys that one query may see, and a mask for it; None if it sees them all."""
+    operands = mask.operands(lead)
     ranges = mask.row_ranges([operand.tensor for operand in operands], size)
     if ranges is not None and ranges[0].numel() == ranges[1].numel() == 1:
-        reach = [(max(0, int(ranges[0])), min(shape.m, int(ranges[1])))]
+        reach = [(max(0, int(ranges[0])), min(size.m, int(ranges[1])))]
     else:
         ranges, reach = None, mask.reach(Span(0, 1), size)
-    low = max(0, min([*(low for low, _ in reach), shape.m - MIN_FUSED_KEYS]))
-    high = min(shape.m, max([*(high for _, high in reach), low + MIN_FUSED_KEYS]))
-    call = call._replace(shape=replace(shape, m=high - low))
-    key, value = key[..., low:high, :], value[..., low:high, :]
+    low = max(0, min([*(low for low, _ in reach), size.m - MIN_FUSED_KEYS]))
+    high = min(size.m, max([*(high for _, high in reach), low + MIN_FUSED_KEYS]))
     if ranges is not None and reach == [(low, high)]:
-        return call._replace(plan=replace(call.plan, form="whole")), replace(spec, mask=None), key, value
-    if high - low == shape.m and mask.per_key:
-        return call, spec, key, value
-    tile = Tile(tuple(slice(0, length) for length in shape.lead), Span(0, 1), Span(low, high))
-    row = Allow(mask.tile([tile.cut(operand) for operand in operands], tile.rows, tile.cols, size), "allow")
-    return call._replace(plan=replace(call.plan, form="keys")), replace(spec, mask=row), key, value
+        return Span(low, high), None
+    cols, count = Span(low, high), sum(high - low for low, high in reach)
+    if MIN_FUSED_KEYS <= count < SPARSE_KEYS * (high - low):  # sinks and a window: what lies between is not read
+        cols = Span(low, high, torch.cat([torch.arange(*one, device=size.device) for one in reach]))
+    tile = Tile(tuple(slice(0, length) for length in lead), Span(0, 1), cols)
+    visible = mask.tile([tile.cut(operand) for operand in operands], tile.rows, tile.cols, size)
+    return tile.cols, Allow(visible.clone(), "allow")
 
 
 def serves_chunks(query: Tensor, key: Tensor, value: Tensor, spec: Spec) -> bool:

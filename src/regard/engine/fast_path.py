@@ -8,25 +8,25 @@ about a kind of call is computed once.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from math import isfinite
+from math import isfinite, prod
 from typing import Any, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch._C import _set_grad_enabled
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
 
-from regard.engine import inputs, plan_cache, versions
+from regard.engine import inputs, mask_cache, plan_cache, versions
 from regard.engine.fused.forms import mask_bias
-from regard.engine.fused.kernel import flash, mark_empty_rows, to_4d
+from regard.engine.fused.kernel import flash, to_4d
 from regard.engine.fused.row_runs import row_runs
 from regard.engine.lazy_matrix import MatrixParts
 from regard.engine.plan import MIN_FUSED_KEYS
 from regard.engine.plan_cache import PlannedCall
 from regard.masks import Band, Mask
-from regard.operands import Size
+from regard.operands import NEVER, Size
 from regard.scores import Dot
 from regard.spec import Spec
 
@@ -43,9 +43,7 @@ class KernelCall(NamedTuple):
 
 
 _kernel_calls: dict[Hashable, KernelCall | None] = {}  # None: that kind of call is not for the fast path
-_biases: dict[Hashable, Tensor] = {}  # of masks that are functions of the sizes alone
-MAX_BIASES = 32  # in that cache, which starts anew when it is full
-MAX_BIAS_NUMBERS = 1 << 16  # of one of them
+MAX_REMEMBERED_BIAS = 1 << 16  # numbers of a bias that is kept for the next call with that mask
 UNKNOWN: Any = object()
 
 
@@ -79,11 +77,11 @@ def attend(  # noqa: C901  flat on purpose
     if kernel_call is None:
         return None
     causal, scale, call, keys, biased, holds_tensors = kernel_call
-    seen_key, seen_value, bias = key, value, None
+    seen_key, seen_value, bias, empty = key, value, None, None
     if keys is not None:
         seen_key, seen_value = key.narrow(-2, *keys), value.narrow(-2, *keys)
     elif biased:
-        bias = _bias(mask, call, query.dtype, None if holds_tensors else kind)  # pyright: ignore[reportArgumentType]
+        bias, empty = _bias(mask, call, query.dtype, kind)  # pyright: ignore[reportArgumentType]
     if query.dim() == 4:
         out, lse = flash(query, seen_key, seen_value, 0.0, causal, attn_mask=bias, scale=scale)
     else:
@@ -103,8 +101,8 @@ def attend(  # noqa: C901  flat on purpose
             total = out.sum().item()
         if not isfinite(total):
             return None
-    if bias is not None:
-        lse = mark_empty_rows(lse, bias if query.dim() == 4 else bias.squeeze(0), causal=False)
+    if empty is not None:
+        lse = lse.masked_fill(empty if query.dim() == 4 else empty.squeeze(0), NEVER)  # the kernel has 0 there
     if holds_tensors:
         call = PlannedCall(Spec(call.spec.score, mask, call.spec.normaliser), *call[1:])
     if (
@@ -120,18 +118,20 @@ def attend(  # noqa: C901  flat on purpose
 
 def _bias(
     mask: Mask, call: PlannedCall, dtype: torch.dtype, kind: Hashable
-) -> Float[Tensor, "#batch #heads rows keys"]:
-    """The bias of a mask in four dimensions; remembered for a kind of call, unless that is None."""
-    bias = None if kind is None else _biases.get(kind)
-    if bias is not None:
-        return bias
+) -> tuple[Float[Tensor, "#batch #heads rows keys"], Bool[Tensor, "#batch #heads rows"] | None]:
+    """The bias of a mask, and the rows that see no key if there are any; those of a small matrix are remembered."""
     shape = call.shape
-    with torch._C._InferenceMode(False):  # noqa: SLF001  what is kept must serve gradients too
-        made = mask_bias(mask, Size(shape.n, shape.m, torch.device("cpu")), shape.lead, None, dtype)
-    bias = to_4d(made, shape.lead, expand=False)
-    if kind is not None and type(bias) is Tensor and bias.numel() <= MAX_BIAS_NUMBERS:
-        plan_cache.remember(_biases, kind, bias, MAX_BIASES)
-    return bias
+
+    def make() -> tuple[Tensor, Tensor | None]:
+        with torch._C._InferenceMode(False):  # noqa: SLF001  what is kept must serve gradients too
+            made = mask_bias(mask, Size(shape.n, shape.m, torch.device("cpu")), shape.lead, None, dtype)
+            bias = to_4d(made, shape.lead, expand=False)
+            empty = bias.amax(-1) == NEVER
+            return bias, empty if bool(empty.any()) else None
+
+    if prod(shape.lead) * shape.n * shape.m > MAX_REMEMBERED_BIAS:
+        return make()
+    return mask_cache.remembered(("bias", kind), mask, make)
 
 
 def _kernel_call(

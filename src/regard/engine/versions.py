@@ -74,7 +74,7 @@ def map_tensors(term: Any, change: Callable[[Tensor], Tensor]) -> Any:
 
 def copy_uncounted(query: Tensor, key: Tensor, spec: Spec) -> tuple[Tensor, Tensor, Spec]:
     """Query, key and spec, with copies in place of tensors whose changes torch does not count."""
-    if not any(tensor.is_inference() for tensor in (query, key, *spec.tensors().values())):
+    if not any(tensor.is_inference() for tensor in (query, key, *spec.all_tensors())):
         return query, key, spec
     copies: dict[int, Tensor] = {}
     return tuple(copy_tensors(value, copies, uncounted_only=True) for value in (query, key, spec))  # pyright: ignore[reportReturnType]

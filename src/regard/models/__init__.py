@@ -12,8 +12,10 @@ The Hugging Face hub is used only for a name that the user gives and that is no 
 
 from regard.models._cache import cache_folder
 from regard.models._hugging_face import folder, load, longest
-from regard.models._model_input import Given, give
+from regard.models._model_input import TokenizedText, tokenize
 from regard.models._packages import PACKAGES
 from regard.models._word_vectors import Reading, WordVectors, words
 
-__all__ = ["folder", "load", "longest", "give", "Given", "words", "WordVectors", "Reading", "cache_folder", "PACKAGES"]
+__all__ = [
+    "PACKAGES", "Reading", "TokenizedText", "WordVectors", "cache_folder", "folder", "load", "longest", "tokenize", "words",
+]  # fmt: skip

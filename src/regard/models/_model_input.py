@@ -8,8 +8,8 @@ from regard.errors import DataError, ShapeError, UnknownTextError
 from regard.models._hugging_face import load, longest
 
 
-class Given(NamedTuple):
-    """A model with its tokenizer, and the tokens that it is to read."""
+class TokenizedText(NamedTuple):
+    """A text as the tokens of a model, with the model and its tokenizer."""
 
     name: str
     tokenizer: Any
@@ -22,7 +22,7 @@ class Given(NamedTuple):
         return self.inputs["input_ids"].shape[-1]
 
 
-def give(
+def tokenize(
     name: str,
     text: str,
     *,
@@ -31,7 +31,7 @@ def give(
     truncate: bool = False,
     instead: str = "",
     shorter: str = "",
-) -> Given:
+) -> TokenizedText:
     """Load a model by name and tokenize a text for it; refuse empty, unknown and too long texts.
 
     loaded: tokenizer and model, if they are loaded already. generate: number of tokens that the model is to write, for
@@ -48,7 +48,7 @@ def give(
     limit = longest(tokenizer, model) - generate
     options = {"truncation": True, "max_length": max(limit, 1)} if truncate else {}
     tokens = tokenizer(text, return_tensors="pt", verbose=False, **options)
-    prepared = Given(name, tokenizer, model, {key: tokens[key] for key in ("input_ids", "attention_mask")})
+    prepared = TokenizedText(name, tokenizer, model, {key: tokens[key] for key in ("input_ids", "attention_mask")})
     _check_known(prepared, instead)
     if prepared.length > limit:
         also = f", {generate} of them its own" if generate else ""
@@ -59,7 +59,7 @@ def give(
     return prepared
 
 
-def _check_known(prepared: Given, instead: str) -> None:
+def _check_known(prepared: TokenizedText, instead: str) -> None:
     """Refuse a text without tokens, and one most of whose tokens are unknown to the model."""
     tokenizer, unknown = prepared.tokenizer, prepared.tokenizer.unk_token_id
     own = [i for i in prepared.inputs["input_ids"][0].tolist() if i == unknown or i not in tokenizer.all_special_ids]

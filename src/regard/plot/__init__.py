@@ -13,6 +13,7 @@ from regard.errors import MissingExtraError
 if find_spec("matplotlib") is None:
     raise MissingExtraError("regard.plot draws with matplotlib, which is not installed: pip install 'regard[plot]'")
 
+from regard.plot._alignment import alignment
 from regard.plot._figure import Picture
 from regard.plot._heads import heads
 from regard.plot._heatmaps import heatmap, show_heatmaps
@@ -35,5 +36,6 @@ __all__ = [
     "similar",
     "depths",
     "relations",
+    "alignment",
     "Picture",
 ]

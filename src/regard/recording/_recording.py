@@ -270,7 +270,7 @@ class Recording:
         """Append one call."""
         self._calls.append(with_unique_name(call, self._calls))
 
-    def given(self, step: int, tensors: Inputs) -> None:
+    def add_inputs(self, step: int, tensors: Inputs) -> None:
         """Append token ids that the model read in a step."""
         append_inputs(self._inputs.setdefault(step, {}), tensors)
 

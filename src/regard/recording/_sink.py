@@ -23,7 +23,7 @@ class MemorySink:
     def __init__(self, tokenizer: Any = None, about: Mapping[str, str] | None = None) -> None:
         self.recording: Recording = Recording(tokenizer=tokenizer, about=about)
         self.take: Callable[[Call], None] = self.recording.take
-        self.given: Callable[[int, Inputs], None] = self.recording.given
+        self.add_inputs: Callable[[int, Inputs], None] = self.recording.add_inputs
         self.miss: Callable[[str, str], None] = self.recording.miss
 
     def close(self) -> None:
@@ -44,7 +44,8 @@ class FileSink:
         self._inputs: dict[int, Inputs] = {}
         self._unwritten: set[int] = set()  # steps whose inputs have grown since they were written
 
-    def given(self, step: int, tensors: Inputs) -> None:
+    def add_inputs(self, step: int, tensors: Inputs) -> None:
+        """Append token ids that the model read in a step; they are written before the next call."""
         append_inputs(self._inputs.setdefault(step, {}), tensors)
         self._unwritten.add(step)
 

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.analysis import Table
-from regard.datasets import Alignment, Pair, Pairs, tokenise
+from regard.datasets import Alignment, Pair, Pairs, alignment_error_rate, tokenise
 from regard.errors import ChoiceError, DataError, MissingExtraError
 from regard.seq2seq import decoding
 from regard.seq2seq.network import EncoderDecoder
@@ -209,14 +209,11 @@ def links_of(weights: Float[Tensor, "... target source"]) -> set[tuple[int, int]
     return {(source, target) for target, source in enumerate(mean.argmax(-1).tolist())}
 
 
-def error_rate(found: list[tuple[set[tuple[int, int]], Alignment]]) -> float:
-    """Alignment error rate 1 - (|A ∩ S| + |A ∩ (S ∪ P)|) / (|A| + |S|) over all sentences (Och and Ney 2003)."""
-    hits = total = 0
-    for aligned, gold in found:
-        sure = set(gold.sure)
-        hits += len(aligned & sure) + len(aligned & (sure | set(gold.possible)))
-        total += len(aligned) + len(sure)
-    return 1 - hits / total if total else float("nan")
+def error_rate(found: Sequence[tuple[set[tuple[int, int]], Alignment]]) -> float:
+    """Alignment error rate of found links against gold ones over all sentences; NaN without any."""
+    if not found:
+        return math.nan
+    return alignment_error_rate([Alignment(tuple(sorted(links))) for links, _ in found], [gold for _, gold in found])
 
 
 def information(weights: Float[Tensor, "... target source"]) -> float:

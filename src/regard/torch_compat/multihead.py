@@ -83,10 +83,12 @@ def output_rows(
     rows: slice,
     value: Float[Tensor, "*key_lead vdim"],
     output: Float[Tensor, "*lead embed_dim"],
-) -> tuple[Float[Tensor, "rows embed_dim"], Float[Tensor, "rows embed_dim"], Float[Tensor, "rows 1"]]:
-    """Some rows of a layer's output, computed from weights: those rows, the layer's own, and their size.
+    features: slice,
+) -> tuple[Float[Tensor, "rows some"], Float[Tensor, "rows some"], Float[Tensor, "rows 1"]]:
+    """Some rows and features of a layer's output, computed from weights, then the layer's own, then their size.
 
     By linearity, sum_j p_ij (W_v x_j + b_v) = W_v (sum_j p_ij x_j) + b_v sum_j p_ij: only pooled rows are projected.
+    Every feature depends on all heads, so that a few are enough for a comparison.
     """
     values, outputs = (x if x.dim() == 2 else x[batch] if layer.batch_first else x[:, batch] for x in (value, output))
     dtype, heads, m = weights.dtype, layer.num_heads, values.shape[0]
@@ -100,9 +102,9 @@ def output_rows(
     if layer.bias_v is not None:
         pooled = pooled + weights[..., m : m + 1] * layer.bias_v.to(dtype).view(heads, 1, -1)
     joined = pooled.transpose(0, 1).flatten(1)
-    bias = layer.out_proj.bias
-    computed = linear(joined, layer.out_proj.weight.to(dtype), None if bias is None else bias.to(dtype))
-    wanted = outputs[rows].to(dtype)
+    matrix, bias = layer.out_proj.weight[features], layer.out_proj.bias
+    computed = linear(joined, matrix.to(dtype), None if bias is None else bias[features].to(dtype))
+    wanted = outputs[rows, features].to(dtype)
     size = torch.maximum(joined.abs().amax(-1, keepdim=True), computed.abs().amax(-1, keepdim=True))
     return computed, wanted, size.clamp_min(torch.finfo(dtype).tiny)
 

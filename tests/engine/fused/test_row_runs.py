@@ -12,6 +12,7 @@ from torch import Tensor
 
 import regard as rg
 from regard import masks, scores
+from regard.engine import mask_cache
 from regard.engine.fused import row_runs
 from regard.operands import Size, Tile
 
@@ -62,6 +63,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Tile, ...] | None]:
         found.append(original(mask, lead, size))
         return found[-1]
 
+    monkeypatch.setattr(mask_cache, "_values", {})
     monkeypatch.setattr(row_runs, "TILE_OVERHEAD", 1)
     monkeypatch.setattr(row_runs, "MIN_ROWS", 1)
     monkeypatch.setattr("regard.engine.fused.query_blocks.row_runs", spy)

@@ -86,7 +86,7 @@ def test_the_weight_of_a_row_left_out_whole_is_uncertain():
     assert 5 in sweep(sums, rows, certainty, gradient=False).uncertain.tolist()
 
 
-@pytest.mark.parametrize("asked", [None, "17"])
+@pytest.mark.parametrize("asked", [None, pytest.param("17", marks=pytest.mark.long)])
 def test_the_environment_is_as_it_was_when_finufft_has_been_loaded(asked):
     code = (
         "import os; from regard.regression.kernel_sums import nufft; nufft._finufft();"

@@ -455,7 +455,8 @@ def test_statsmodels_finds_nothing_better(name, degree):
     ("name", "features", "output", "rows"),
     [
         ("macrodata", ["realgdp", "infl"], "unemp", 120),  # two valleys side by side
-        ("fair", ["age", "yrs_married"], "affairs", 210),  # one feature does not help; the other has two valleys
+        # One feature does not help, the other has two valleys.
+        pytest.param("fair", ["age", "yrs_married"], "affairs", 210, marks=pytest.mark.long),
         ("copper", ["COPPERPRICE", "INCOMEINDEX"], "WORLDCONSUMPTION", 25),
         ("scotland", ["COUTAX", "UNEMPF"], "YES", 32),
     ],

@@ -16,10 +16,12 @@ from torch.nn.functional import pad
 
 from regard.engine.fused.kernel import call_backward, call_kernel, hiding_bias
 from regard.engine.fused.row_runs import row_runs
+from regard.engine.mask_cache import remembered
 from regard.engine.plan import BUFFERS, MIN_FUSED_KEYS, max_bias_numbers
 from regard.engine.tile_batches import TileBatch, batch_tiles
 from regard.engine.tiles import Problem, all_finite
 from regard.engine.versions import GRADIENT, Versions, check_unchanged, versions_of
+from regard.masks import Mask
 from regard.normalisers import softmax
 from regard.operands import NEVER, Axis, Operand, Size, Tile, broadcast_shapes
 from regard.scores import Score, uniform
@@ -39,7 +41,7 @@ def pool_by_blocks(
     q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in inputs)
     size = Size(q.shape[-2], k.shape[-2], q.device)
     if spec.mask is not None and not rest and scale >= torch.finfo(q.dtype).tiny:
-        tiles = row_runs(spec.mask, lead, size)
+        tiles = _row_runs(spec.mask, lead, size)
         if tiles is not None:
             batches = batch_tiles(tiles, q.shape[-1], 0 if bias is not None else BUFFERS * tile_scores)
             runs = RowRuns(bias, scale, _versions(spec, [] if bias is None else [bias]))
@@ -50,6 +52,12 @@ def pool_by_blocks(
     held = [operand.tensor for operand in problem.operands] + ([] if bias is None else [bias])
     blocks = QueryBlocks(problem, bias, scale, bool(rest), _versions(spec, held))
     return FlashBlocks.apply(blocks, blocks.batches(tile_scores, q.shape[-1]), q, k, v)  # pyright: ignore[reportReturnType]
+
+
+def _row_runs(mask: Mask, lead: tuple[int, ...], size: Size) -> tuple[Tile, ...] | None:
+    """The runs of rows of a mask, found once for the layers that share it."""
+    kind = ("runs", mask.signature, lead, size)
+    return remembered(kind, mask, lambda: row_runs(mask, lead, size))
 
 
 def _key_bias(

@@ -46,7 +46,7 @@ def events(registry: RecordingRegistry, text: str, name: str, job: Job[None]) ->
 
         other = ". Take smollm2, which reads every text" if name == "minilm" else ""
         longer = ", or take smollm2, which reads 8,192" if name == "minilm" else ""
-        prepared = models.give(name, text, loaded=_load(name), instead=other, shorter=longer)
+        prepared = models.tokenize(name, text, loaded=_load(name), instead=other, shorter=longer)
         job.check()
         run = RecordedForwardPass(prepared, registry.new_file())
         stack.callback(run.stop)
