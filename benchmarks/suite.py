@@ -25,6 +25,7 @@ from benchmarks import (
     regression_fast,
     regression_pairs,
     regression_stream,
+    translation,
     value_width,
     window,
 )
@@ -51,6 +52,7 @@ MODULES = (
     regression_fast,
     regression_pairs,
     regression_stream,
+    translation,
     lab_load,
 )
 Lines = Callable[[bool], list[Line]]

@@ -164,6 +164,7 @@ def test_exported_names():
         "analysis",
         "datasets",
         "models",
+        "seq2seq",
         "errors",
         "__version__",
     ]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         plot,
         regression,
         scores,
+        seq2seq,
     )
     from regard.attention import Attention, attend
     from regard.capture import record
@@ -54,6 +55,7 @@ __all__ = [
     "analysis",
     "datasets",
     "models",
+    "seq2seq",
     "errors",
     "__version__",
 ]
@@ -83,6 +85,7 @@ _MODULES = frozenset(
         "plot",
         "regression",
         "scores",
+        "seq2seq",
     }
 )
 

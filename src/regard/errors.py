@@ -97,6 +97,10 @@ class SkippedRowsWarning(UserWarning):
     """Rows of a file that are left out, because they are bad and the caller chose bad='skip'."""
 
 
+class TrainingError(RegardError, ArithmeticError, RuntimeError):
+    """A training run whose loss is no number any more."""
+
+
 class OutsideError(RegardError, ValueError):
     """A query that no data point reaches, where the caller chose outside='raise'."""
 

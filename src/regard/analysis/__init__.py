@@ -21,9 +21,11 @@ from regard.analysis._saturation import (
     saturation,
 )
 from regard.analysis._similarity import REDUNDANT, SimilarRow, SimilarTable, similar
+from regard.analysis._table import Table
 from regard.datasets import alignment_error_rate
 
 __all__ = [
+    "Table",
     "profiles",
     "ProfileTable",
     "ProfileRow",

@@ -18,7 +18,7 @@ def build() -> "typer.Typer":
         import typer
     except ImportError as missing:
         raise MissingExtraError("the command line needs typer and rich: pip install 'regard[cli]'") from missing
-    from regard.cli import demo, export, fit, inspect, lab, record, relate, saturation
+    from regard.cli import demo, export, fit, inspect, lab, record, relate, saturation, train, translate
 
     def print_version(wanted: bool) -> None:
         if wanted:
@@ -41,6 +41,8 @@ def build() -> "typer.Typer":
     app.command()(record.record)
     app.command()(inspect.inspect)
     app.command()(export.export)
+    app.command()(translate.translate)
+    app.command()(train.train)
     app.command()(lab.lab)
     app.command()(lab.view)
     return app

@@ -22,15 +22,17 @@ _showing = threading.Lock()  # held by the call that shows its progress; calls i
 
 
 @contextmanager
-def progress(text: str, total: int) -> Iterator[Callable[[], None]]:
+def progress(text: str, total: int) -> Iterator[Callable[..., None]]:
     """Show how much of a long call is done; call what the block receives after each of its `total` parts.
+
+    The call may be given a new text, and a new total where that is only known by then: `advance("loss 2.1", 5000)`.
 
     Only the main thread shows progress: a server works in others, and its terminal is not the user's. A call of a
     single part shows nothing, and neither does a call inside another that shows its own.
     """
     display = _display() if total > 1 and threading.current_thread() is threading.main_thread() else None
     if display is None or not _showing.acquire(blocking=False):
-        yield lambda: None
+        yield lambda *_: None
         return
     line = _Line(text, total, display)
     try:
@@ -55,8 +57,10 @@ class _Line:
     def start(self) -> None:
         self._timer.start()
 
-    def advance(self) -> None:
+    def advance(self, text: str | None = None, total: int | None = None) -> None:
         self._done += 1
+        self._text = self._text if text is None else text
+        self._total = self._total if total is None else total
         now = time.monotonic()
         if now - self._started >= DELAY and now - self._updated >= REFRESH:
             self._show()
@@ -74,7 +78,7 @@ class _Line:
                 self._updated = time.monotonic()
                 seconds = int(self._updated - self._started)
                 count = f"{self._done} of {self._total}, {seconds // 60}:{seconds % 60:02}"
-                self._display.show(self._text, self._done / self._total, count)
+                self._display.show(self._text, min(1.0, self._done / self._total), count)
 
 
 @runtime_checkable  # shapes and types are checked at run time in tests

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from regard.engine import additive
 from regard.engine.fold import Output, TileJob, fold, run_job
 from regard.engine.fused import forms
 from regard.engine.plan import Plan
@@ -52,6 +53,8 @@ def pool(
         q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in (query, key, value))
         # see compiled_causal
         return torch.ops.regard.causal(q, k, v, spec.score.scale_for(key.shape[-1]), plan.tile_scores)[0], None
+    if not nan_safe and not dropout_p and additive.serves(spec, query, key, value, lead, plan):
+        return additive.pool(spec, query, key, value), None
     problem = Problem.build(spec, query, key, lead, nan_safe=nan_safe, draws=draws)
     tiles = _tiles(problem, out_lead, plan)
     if out_lead == lead and _rows_are_cut(problem, tiles, plan, dropout_p) and not _needs_gradient(problem, value):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import torch
-from torch import nn
+from jaxtyping import Float, Integer
+from torch import Tensor, nn
 
 from regard import scores
+from regard.attention import Attention, attend
 from regard.nn import _parameters
 from regard.nn._attention_layer import AttentionLayer
+from regard.nn._valid_lens import combined_mask
 from regard.scores import Score
 
 
@@ -59,6 +62,24 @@ class AdditiveAttention(AttentionLayer):
         """The score v · tanh(W_q q + W_k k), for any number of keys."""
         del keys
         return scores.additive(self.w_q, self.w_k, self.v)
+
+    def project_keys(self, key: Float[Tensor, "*lead keys key_dim"]) -> Float[Tensor, "*lead keys hidden"]:
+        """W_k k for each key: what `attend_projected` takes, so that a decoder computes it once for all its steps."""
+        _parameters.check_widths(self, key=(key, self.key_dim))
+        return key @ self.w_k.mT
+
+    def attend_projected(
+        self,
+        query: Float[Tensor, "*query_lead queries query_dim"],
+        projected: Float[Tensor, "*key_lead keys hidden"],
+        value: Float[Tensor, "*value_lead keys value_dim"],
+        valid_lens: Integer[Tensor, "..."] | None = None,
+    ) -> Attention:
+        """Pool the values, given the keys as `project_keys` returned them; the result is that of a plain call."""
+        _parameters.check_widths(self, query=(query, self.query_dim), projected=(projected, self.hidden))
+        mask = combined_mask(None, valid_lens, query, projected)
+        score = scores.additive(self.w_q, None, self.v)
+        return attend(query, projected, value, score, mask, dropout_p=self.dropout_now)
 
     def extra_repr(self) -> str:
         """Formula and sizes, as `print(layer)` shows them."""

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from regard import kernels
 from regard.errors import ChoiceError, DtypeError, ShapeError
-from regard.scores._additive import Additive, Concat
+from regard.scores._additive import Additive, Concat, Tanh, is_large, tanh_score_gradients, tanh_score_values  # noqa: F401  the engine takes them here
 from regard.scores._base import Features, Score
 from regard.scores._compose import Alibi, Bias, Relative, Softcap
 from regard.scores._distance import Gaussian, KernelScore, squared_distance  # noqa: F401  regression takes it here
@@ -74,15 +74,21 @@ def general(w: Float[Tensor, "d_q d_k"]) -> Score:
     return General(_tensor(w, "w of general", 2))
 
 
-def additive(w_q: Float[Tensor, "h d_q"], w_k: Float[Tensor, "h d_k"], v: Float[Tensor, " h"]) -> Score:
-    """v · tanh(W_q q + W_k k), Bahdanau's score: w_q is (h, d_q), w_k is (h, d_k), v is (h,)."""
+def additive(w_q: Float[Tensor, "h d_q"], w_k: Float[Tensor, "h d_k"] | None, v: Float[Tensor, " h"]) -> Score:
+    """v · tanh(W_q q + W_k k), Bahdanau's score: w_q is (h, d_q), w_k is (h, d_k), v is (h,).
+
+    With w_k = None the keys are projected already, (..., m, h): v · tanh(W_q q + k). A decoder projects them once for
+    all its steps.
+    """
     _tensor(w_q, "w_q of additive", 2)
-    _tensor(w_k, "w_k of additive", 2)
     _tensor(v, "v of additive", 1)
-    if not w_q.shape[0] == w_k.shape[0] == v.shape[0]:
+    if w_k is not None:
+        _tensor(w_k, "w_k of additive", 2)
+    if not w_q.shape[0] == v.shape[0] == (v if w_k is None else w_k).shape[0]:
+        shapes = ", ".join("None" if t is None else str(tuple(t.shape)) for t in (w_q, w_k))
         msg = (
             f"additive needs w_q (h, d_q), w_k (h, d_k) and v (h,) with one h, "
-            f"but they are {tuple(w_q.shape)}, {tuple(w_k.shape)} and {tuple(v.shape)}"
+            f"but they are {shapes} and {tuple(v.shape)}"
         )
         raise ShapeError(msg)
     return Additive(w_q, w_k, v)
