@@ -24,7 +24,7 @@ from regard.regression.cross_validation import LocalFit
 from regard.regression.kernel_sums import clamp, engine
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.local.constant import LocalConstant
-from regard.regression.local.data import Data, MixedData, Noise
+from regard.regression.local.data import Data, Noise
 from regard.regression.local.linear import LinearSmoother, LocalLinear
 from regard.regression.out_of_core import fit as out_of_core_fit
 from regard.regression.out_of_core import leave_one_out as out_of_core_leave_one_out
@@ -484,7 +484,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         data = Data(sample, self.tol, self.plan, self.outside)
         if self.categories_:
             counts = tensor(np.array([len(known) for known in self.categories_.values()], dtype=np.float64))
-            data = MixedData.of(data, tuple(self.categories_), counts)
+            data = data.with_categories(tuple(self.categories_), counts)
         return LocalLinear(data) if self.degree else LocalConstant(data)
 
     def _noise(self, query: Float[Tensor, "q features"]) -> Noise:

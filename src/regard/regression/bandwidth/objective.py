@@ -127,7 +127,7 @@ def _line_residuals(problem: Problem, sample: Sample, bandwidth: Tensor, tol: fl
     if not len(redo):
         return values - fit
 
-    def exact(group: Sample, rows: Int[Tensor, " some"]) -> tuple[Tensor, ...]:
+    def exact(group: Sample, rows: slice | Int[Tensor, " some"]) -> tuple[Tensor, ...]:
         own = redo[rows]
         leave_out = LeaveOut(own, None if log_kept is None else log_kept[own])
         return relative_weights.for_neighbourhoods(group, sample.x[own], partial(exact_value, values), leave_out)

@@ -42,9 +42,9 @@ class WeightedPoints:
         """log s of each point; 0 where no weights were given."""
         return torch.zeros_like(self.values[:, 0]) if self.log_weight is None else self.log_weight
 
-    def score(self) -> Score:
+    def score(self, bandwidth: Float[Tensor, " dim"] | float = 1.0) -> Score:
         """log K + log s between points in bandwidths, as a score of attention."""
-        score = scores.kernel(self.kernel)
+        score = scores.kernel(self.kernel, bandwidth)
         return score if self.log_weight is None else score + scores.bias(self.log_weight.unsqueeze(0))
 
 

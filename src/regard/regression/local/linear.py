@@ -29,7 +29,7 @@ from regard.regression.kernel_sums.plan import plan_for
 from regard.regression.kernel_sums.relative_weights import Statistic
 from regard.regression.kernel_sums.sample import BLOCK_PAIRS, EXACT_PAIRS
 from regard.regression.local import extrapolation, linear_statistics
-from regard.regression.local.data import Data, MixedData, Noise
+from regard.regression.local.data import Data, Noise
 from regard.regression.local.linear_fourier import FourierLines, lines_if_cheapest
 from regard.regression.local.linear_statistics import Results
 from regard.weights import DENSE_LIMIT
@@ -58,7 +58,7 @@ class LocalLinear:
     def _fourier(self, query: Float[Tensor, "q features"]) -> FourierLines | None:
         """Lines by Fourier series, with error bounds; None where that is not the best plan, and for categories."""
         data = self.data
-        if isinstance(data, MixedData):
+        if data.categories is not None:
             plan_for(data.sample, data.numeric(query), tol=data.tol, forced=data.plan)  # refuses an impossible plan
             return None
         return lines_if_cheapest(data.sample, query, data.tol, data.plan)

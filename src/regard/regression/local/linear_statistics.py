@@ -17,9 +17,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard import kernels
 from regard.operands import NEVER
-from regard.regression.kernel_sums.relative_weights import Neighbourhood, feature_units
+from regard.regression.kernel_sums.relative_weights import Neighbourhood, feature_units, weight_gradient
 from regard.regression.kernel_sums.sample import Sample, scale_of
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local.least_squares import (
@@ -86,14 +85,10 @@ def exact_derivative(
 
     The line moves with its weights w: df = b.dx + sum_i l_i e_i dw_i / w_i, with b its slope and e its residuals.
     """
-    fit, y, kernel = fit_neighbourhood(near, values), values[near.points], kernels.get(sample.kernel)
-    slope_of_weight = kernel.weight_derivative(near.square, near.weights, near.lse, near.log_weight)
-    slope_of_weight = slope_of_weight * (1 + (fit.tilt.unsqueeze(1) @ fit.around).squeeze(1))
-    finite = torch.isfinite(sample.bandwidth).unsqueeze(1)
-    toward = torch.where(finite, near.offset - near.query_offset.unsqueeze(2), 0.0)  # (q, dim, n)
-    pull = slope_of_weight.unsqueeze(1) * toward
-    residual = pull @ y - pull.sum(2, keepdim=True) * fit.level.unsqueeze(1)
-    return ((fit.slope + residual - (pull @ fit.around.mT) @ fit.slope) / feature_units(sample).unsqueeze(1),)
+    fit, y = fit_neighbourhood(near, values), values[near.points]
+    pull = weight_gradient(sample, near, 1 + (fit.tilt.unsqueeze(1) @ fit.around).squeeze(1))
+    residual = pull @ y - pull.sum(2, keepdim=True) * fit.level.unsqueeze(1) - (pull @ fit.around.mT) @ fit.slope
+    return (fit.slope / feature_units(sample).unsqueeze(1) + residual,)
 
 
 # From averages
