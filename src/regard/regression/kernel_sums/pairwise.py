@@ -16,7 +16,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard.attention import attend
 from regard.engine.fused import kernel
 from regard.regression.kernel_sums import pruned_sum
 from regard.regression.kernel_sums.sample import TILE_PAIRS, Standardised, log_kernel, squared_distance_by_feature
@@ -50,16 +49,9 @@ def _pool_tile(query: Float[Tensor, "q dim"], data: Standardised, points: slice)
     return Pooled.of(logits, data.values[points])
 
 
-def pool_by_attention(data: Standardised) -> Pooled:
-    """The average over all pairs by one call of `attend`."""
-    answer = attend(data.query, data.x, data.values, score=data.score())
-    lse = answer.weights.logsumexp()
-    return Pooled(lse, answer.output, torch.zeros_like(lse))
-
-
 def pool_block(block: Standardised) -> Pooled:
     """The average of one block of queries: by inner products where they keep their digits, else by differences."""
-    if block.kernel != "gaussian" or len(block.x) < MIN_FUSED_POINTS:
+    if block.kernel != "gaussian" or len(block.x) < MIN_FUSED_POINTS or not len(block.query):
         return pool(block)
     centre, radius = _block_centre(block.query, block.x)
     if not radius <= MAX_BLOCK_RADIUS:

@@ -263,7 +263,7 @@ def pool(data: Standardised, tol: float, log_floor: Float[Tensor, " q"] | None =
     unknown = torch.nonzero(floor == -math.inf).squeeze(-1)
     if len(unknown):
         index = search_index(data.x)
-        distance, row = index.nearest(data.query.T[:, unknown].T)
+        distance, row = index.nearest(data.at(unknown).query)
         floor[unknown] = (0.0 if data.log_weight is None else data.log_weight[row]) - distance.square() / 2
     log_moved = log_influence(data)
     radius = radius_for(log_moved, tol, floor)
@@ -271,7 +271,7 @@ def pool(data: Standardised, tol: float, log_floor: Float[Tensor, " q"] | None =
     by_cells = bool(near.any()) and fits_cells(data.low, data.high, float(radius[near].max()))
     for chosen in (near, ~near) if by_cells else (torch.ones_like(near),):
         rows = torch.nonzero(chosen).squeeze(-1)
-        part, reach = data.with_query(data.query.T[:, rows].T), radius[rows]
+        part, reach = data.at(rows), radius[rows]
         if not len(rows):
             continue
         if by_cells and chosen is near:

@@ -97,6 +97,10 @@ class Standardised(WeightedPoints):
         """This sample with other queries."""
         return replace(self, query=query)
 
+    def at(self, rows: Int[Tensor, " p"]) -> Standardised:
+        """This sample with some of its queries, in the layout that they have in memory."""
+        return replace(self, query=self.query.T[:, rows].T)
+
 
 def relevant(sample: Sample, query: Float[Tensor, "q dim"]) -> tuple[Sample, Float[Tensor, "q finite"]]:
     """The sample and queries without features of infinite bandwidth, and without points of weight 0."""

@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from regard.regression.kernel_sums.plan import plan_for
 from regard.regression.kernel_sums.relative_weights import Neighbourhood, Statistic, weight_gradient
-from regard.regression.local import extrapolation
+from regard.regression.local import extrapolation, linear_fourier
 from regard.regression.local.data import Data, Noise
 from regard.regression.local.least_squares import Frame, products, tol_of_averages
 from regard.weights import Weights
@@ -56,13 +57,14 @@ class LocalConstant:
 
 def _gaussian_derivative(data: Data, query: Float[Tensor, "q features"]) -> Float[Tensor, "q dim outputs"]:
     """Derivative by Fourier series where its error is below `tol` standard deviations of y / h, else by covariances."""
-    fast = data.gradient(query)
-    if fast is None:
+    plan = plan_for(data.sample, data.numeric(query), tol=data.tol, forced=data.plan)
+    if plan.name != "fast" or data.categories is not None:
         return _from_covariance(data, query)
-    redo = (~(fast.error <= data.tol)).nonzero().squeeze(-1)
+    slope, error = linear_fourier.gradient(data.sample, query, data.tol)
+    redo = (~(error <= data.tol)).nonzero().squeeze(-1)
     if len(redo):
-        fast.gradient[redo] = _from_covariance(data, query[redo])
-    return fast.gradient
+        slope[redo] = _from_covariance(data, query[redo])
+    return slope
 
 
 def _from_covariance(data: Data, query: Float[Tensor, "q features"]) -> Float[Tensor, "q dim outputs"]:

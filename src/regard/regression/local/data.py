@@ -16,7 +16,6 @@ from regard import kernels, scores
 from regard.operands import NEVER
 from regard.regression.kernel_sums import clamp, engine, relative_weights
 from regard.regression.kernel_sums.categorical import Categories, Rows, by_category
-from regard.regression.kernel_sums.fourier import Gradient
 from regard.regression.kernel_sums.relative_weights import Statistic
 from regard.regression.kernel_sums.sample import BLOCK_PAIRS, Sample, extent
 from regard.regression.kernel_sums.state import Pooled
@@ -93,12 +92,6 @@ class Data:
             return engine.pool(group, points[rows], tol=tol or self.tol, plan=self.plan)
 
         return Pooled(*by_category(sample, self.categories, self.codes(query), average))
-
-    def gradient(self, query: Float[Tensor, "q features"]) -> Gradient | None:
-        """df/dx of the kernel average by Fourier series, with error bounds; None where that is not the best plan."""
-        if self.categories is not None:
-            return None  # a Fourier series knows no categories
-        return engine.gradient(self.sample, query, tol=self.tol, plan=self.plan)
 
     def from_points(self, query: Float[Tensor, "q features"], statistic: Statistic) -> tuple[Tensor, ...]:
         """Log of the total weight at each query, and `statistic` of the points around it. Exact."""

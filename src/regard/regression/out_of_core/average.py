@@ -110,7 +110,8 @@ def average(source: Source, query: Float[Tensor, "q dim"], settings: ChunkAverag
     # With tol = 0 only weights below rounding are left out: merging adds no error, however much chunks differ.
     exact = replace(settings, tol=0.0, find_nearest=False)
     better = source.fold(partial(exact.chunk_state, query[rows]), exact.merge).average
-    return PartialState(state.average.replaced(rows, better), state.nearest)
+    state.average.put(rows, better)
+    return state
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +150,9 @@ class LinearAverages:
         if pooled is None:
             return exact_average(sample, query, plan)
         rows = self.uncertain(query, pooled, tol).nonzero().squeeze(1)
-        if not len(rows):
-            return pooled
-        return pooled.replaced(rows, exact_average(sample, query[rows], plan))
+        if len(rows):
+            pooled.put(rows, exact_average(sample, query[rows], plan))
+        return pooled
 
     def fourier_average(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled | None:
         """Averages by the Fourier sum; None where another plan is better. A query without an answer has error inf."""
@@ -163,9 +164,10 @@ class LinearAverages:
         known = linear_fourier.sums(of_y, query, tol)
         if known is None:
             return None
-        unanswered = empty(len(query), len(self.scale), query)
-        unanswered = unanswered._replace(error=torch.full_like(unanswered.error, math.inf))
-        return unanswered.replaced(known.rows, self._seen_from_origin(known, self.frame.place(query[known.rows])))
+        state = empty(len(query), len(self.scale), query)
+        state.error.fill_(math.inf)
+        state.put(known.rows, self._seen_from_origin(known, self.frame.place(query[known.rows])))
+        return state
 
     def _seen_from_origin(self, known: Sums, at: Float[Tensor, "some dim"]) -> Pooled:
         """Turn averages of u = v - at, seen from queries `at` these places of the frame, into averages of v."""
