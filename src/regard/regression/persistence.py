@@ -153,7 +153,11 @@ def read(path: str | Path) -> tuple[str, dict[str, np.ndarray]]:
     if about["sha256"] != _checksum([_prefix(raw), blank, data]):
         raise FormatError(f"{path} is damaged: its bytes are not those that were written (the checksum differs)")
     try:
-        return str(about["model"]), {name: _array(entry, data) for name, entry in header.items()}
+        arrays = {}
+        for name, entry in header.items():
+            start, stop = entry["data_offsets"]
+            arrays[name] = data[start:stop].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+        return str(about["model"]), arrays
     except (KeyError, TypeError, ValueError):
         raise FormatError(_not_a_fit(path)) from None
 
@@ -205,8 +209,3 @@ def _header(file: BinaryIO, path: str | Path) -> tuple[bytes, dict[str, Any]]:
 
 def _not_a_fit(path: str | Path) -> str:
     return f"{path} is not a fit that regard saved, or its beginning is damaged"
-
-
-def _array(entry: Mapping[str, Any], data: np.ndarray) -> np.ndarray:
-    start, stop = entry["data_offsets"]
-    return data[start:stop].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])

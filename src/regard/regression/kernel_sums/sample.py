@@ -42,6 +42,10 @@ class WeightedPoints:
         """log s of each point; 0 where no weights were given."""
         return torch.zeros_like(self.values[:, 0]) if self.log_weight is None else self.log_weight
 
+    def log_kernel(self, square: Float[Tensor, "q n"]) -> Float[Tensor, "q n"]:
+        """log K of squared distances in bandwidths."""
+        return kernels.get(self.kernel).log_kernel(square)
+
     def score(self, bandwidth: Float[Tensor, " dim"] | float = 1.0) -> Score:
         """log K + log s between points in bandwidths, as a score of attention."""
         score = scores.kernel(self.kernel, bandwidth)
@@ -174,11 +178,6 @@ def in_original_order(rows: Float[Tensor, "n ..."], order: Int[Tensor, " n"]) ->
     result = torch.empty_like(rows)
     result[order] = rows
     return result
-
-
-def log_kernel(square: Tensor, kernel: str) -> Tensor:
-    """log K of squared distances in bandwidths."""
-    return kernels.get(kernel).log_kernel(square)
 
 
 def squared_distance_by_feature(query: Float[Tensor, "q dim"], x: Float[Tensor, "n dim"]) -> Float[Tensor, "q n"]:

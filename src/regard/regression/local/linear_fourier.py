@@ -22,6 +22,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.regression.kernel_sums import nufft
+from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.kernel_sums.fourier import Series, series_in_box, spectrum, unpack
 from regard.regression.kernel_sums.plan import plan_for
 from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF, Sample, Standardised, standardise_by_axis
@@ -87,14 +88,20 @@ def gradient(
 
 
 def lines_if_cheapest(
-    sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str, left_out: Float[Tensor, " n"] | None = None
+    sample: Sample,
+    query: Float[Tensor, "q dim"],
+    tol: float,
+    *,
+    plan: str = "auto",
+    categories: Categories | None = None,
+    left_out: Float[Tensor, " n"] | None = None,
 ) -> FourierLines | None:
     """Value of the local line at each query, or None where `plan` does not choose the Fourier series.
 
-    A feature of infinite bandwidth is a direction of the line too, and has no frequencies: None.
+    A feature of infinite bandwidth is a direction of the line too, and has no frequencies: None. So have categories.
     """
     chosen = plan_for(sample, query, tol=tol, forced=plan)
-    if chosen.name != "fast" or not bool(torch.isfinite(sample.bandwidth).all()):
+    if chosen.name != "fast" or categories is not None or not bool(torch.isfinite(sample.bandwidth).all()):
         return None
     changes = sample.x.amax(0) > sample.x.amin(0)
     if bool(changes.any()):  # a feature that never changes is none to a Gaussian, and has no slope

@@ -24,7 +24,7 @@ from regard.regression.kernel_sums.radius_search import Nearest, nearest_points
 from regard.regression.kernel_sums.sample import Sample, scale_of
 from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.local import linear_fourier
-from regard.regression.local.least_squares import FIRST_ORDER_MARGIN, Frame, MomentErrors, Moments, moment_columns
+from regard.regression.local.least_squares import Frame, MomentErrors, Moments, moment_columns
 from regard.regression.local.linear_fourier import Sums
 from regard.regression.out_of_core.source import Chunk, Source, Summary
 
@@ -200,9 +200,7 @@ class LinearAverages:
         moments = self._moments(query, pooled.mean)
         # Errors are stated as seen from the query.
         errors = MomentErrors.of(moments, pooled.error.unsqueeze(1) * self.scale, moments.away)
-        tilt = moments.solve(moments.away.unsqueeze(2)).squeeze(2)
-        error = FIRST_ORDER_MARGIN * moments.value_error(errors, tilt, moments.solve(moments.vy))
-        return ~(error <= tol * self.scale[self.outputs]).all(1)
+        return ~(moments.line(errors)[1] <= tol * self.scale[self.outputs]).all(1)
 
     def _moments(self, query: Float[Tensor, "q dim"], mean: Float[Tensor, "q columns"]) -> Moments:
         return Moments.of(self.frame.place(query), mean, len(self.frame.level))
