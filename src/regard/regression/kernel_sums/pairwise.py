@@ -18,7 +18,7 @@ from torch.nn.functional import pad
 
 from regard.engine.fused import kernel
 from regard.regression.kernel_sums import pruned_sum
-from regard.regression.kernel_sums.sample import TILE_PAIRS, Standardised, log_kernel, squared_distance_by_feature
+from regard.regression.kernel_sums.sample import TILE_PAIRS, Standardised, squared_distance_by_feature
 from regard.regression.kernel_sums.state import Pooled, concatenate, empty, merge
 
 TILE_POINTS = 1 << 15  # points of a tile
@@ -37,16 +37,11 @@ def pool(data: Standardised) -> Pooled:
         query = data.query[low : low + rows]
         state = empty(len(query), columns, data.query)
         for first in range(0, len(data.x), width):
-            state = merge(state, _pool_tile(query, data, slice(first, first + width)))
+            points = data.subset(lambda rows, first=first: rows[first : first + width])
+            log_weights = points.log_weight_at(squared_distance_by_feature(query, points.x))
+            state = merge(state, Pooled.of(log_weights, points.values))
         parts.append(state)
     return concatenate(parts, columns, data.query)
-
-
-def _pool_tile(query: Float[Tensor, "q dim"], data: Standardised, points: slice) -> Pooled:
-    logits = log_kernel(squared_distance_by_feature(query, data.x[points]), data.kernel)
-    if data.log_weight is not None:
-        logits = logits + data.log_weight[points]
-    return Pooled.of(logits, data.values[points])
 
 
 def pool_block(block: Standardised) -> Pooled:

@@ -22,7 +22,6 @@ from regard.regression.kernel_sums.sample import (
     Sample,
     Standardised,
     extent,
-    log_kernel,
     relevant,
     squared_distance_by_feature,
     standardise,
@@ -224,9 +223,8 @@ def _mean_points_kept(data: Standardised, tiles: Float[Tensor, "tiles members di
         square = pruned_sum.squared_distance_to_boxes(data.x, low, high)
         return float((square <= pruned_sum.COMPACT_REACH).double().sum(1).mean())
     few = tiles[:, :: max(1, tiles.shape[1] // pruned_sum.QUERIES_FOR_FLOOR)]
-    logits = log_kernel(squared_distance_by_feature(few.flatten(0, 1), data.x), data.kernel)
-    logits = logits if data.log_weight is None else logits + data.log_weight
-    log_floor = logits.logsumexp(1).view(few.shape[:2]).amin(1)
+    log_weights = data.log_weight_at(squared_distance_by_feature(few.flatten(0, 1), data.x))
+    log_floor = log_weights.logsumexp(1).view(few.shape[:2]).amin(1)
     log_bound = pruned_sum.log_contribution_bound(data, low, high)
     kept, _ = pruned_sum.prune_points(log_bound, log_floor, pruned_sum.POINT_SHARE * tol / data.value_range)
     return sum(len(data.x) if points is None else len(points) for points in kept) / len(kept)

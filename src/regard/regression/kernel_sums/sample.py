@@ -42,9 +42,10 @@ class WeightedPoints:
         """log s of each point; 0 where no weights were given."""
         return torch.zeros_like(self.values[:, 0]) if self.log_weight is None else self.log_weight
 
-    def log_kernel(self, square: Float[Tensor, "q n"]) -> Float[Tensor, "q n"]:
-        """log K of squared distances in bandwidths."""
-        return kernels.get(self.kernel).log_kernel(square)
+    def log_weight_at(self, square: Float[Tensor, "q n"]) -> Float[Tensor, "q n"]:
+        """log(s K) of the points at these squared distances, in bandwidths."""
+        log_k = kernels.get(self.kernel).log_kernel(square)
+        return log_k if self.log_weight is None else log_k + self.log_weight
 
     def score(self, bandwidth: Float[Tensor, " dim"] | float = 1.0) -> Score:
         """log K + log s between points in bandwidths, as a score of attention."""

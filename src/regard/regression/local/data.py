@@ -5,7 +5,9 @@ Queries are tables with all features. Categories have the kernel of `kernel_sums
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -15,7 +17,7 @@ from torch import Tensor
 from regard import kernels, scores
 from regard.operands import NEVER
 from regard.regression.kernel_sums import clamp, engine, relative_weights
-from regard.regression.kernel_sums.categorical import Categories, Rows, by_category
+from regard.regression.kernel_sums.categorical import Categories, by_category
 from regard.regression.kernel_sums.relative_weights import Statistic
 from regard.regression.kernel_sums.sample import BLOCK_PAIRS, Sample, extent
 from regard.regression.kernel_sums.state import Pooled
@@ -86,21 +88,22 @@ class Data:
     ) -> Pooled:
         """Kernel average of y, or of other values, at each query."""
         sample = self.sample if values is None else replace(self.sample, values=values)
-        points = self.numeric(query)
-
-        def average(group: Sample, rows: Rows) -> Pooled:
-            return engine.pool(group, points[rows], tol=tol or self.tol, plan=self.plan)
-
-        return Pooled(*by_category(sample, self.categories, self.codes(query), average))
+        average = partial(engine.pool, tol=tol or self.tol, plan=self.plan)
+        return Pooled(*self._by_category(sample, query, average))
 
     def from_points(self, query: Float[Tensor, "q features"], statistic: Statistic) -> tuple[Tensor, ...]:
         """Log of the total weight at each query, and `statistic` of the points around it. Exact."""
+        around = partial(relative_weights.for_neighbourhoods, statistic=statistic)
+        return self._by_category(self.sample, query, around)
+
+    def _by_category(
+        self, sample: Sample, query: Float[Tensor, "q features"], function: Callable[..., tuple[Tensor, ...]]
+    ) -> tuple[Tensor, ...]:
+        """Results of `function` of a sample and points, for queries of one category after another."""
         points = self.numeric(query)
-
-        def around(group: Sample, rows: Rows) -> tuple[Tensor, ...]:
-            return relative_weights.for_neighbourhoods(group, points[rows], statistic)
-
-        return by_category(self.sample, self.categories, self.codes(query), around)
+        return by_category(
+            sample, self.categories, self.codes(query), lambda group, rows: function(group, points[rows])
+        )
 
     # Weights
 
