@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -99,7 +97,7 @@ def pool_pairs(data: Standardised, tol: float, *, prune: bool = False) -> Pooled
     `tol` is repaired in float64.
     """
     if not data.x.shape[1]:
-        return _pool_without_features(data, tol)
+        return _pool_without_features(data)
     pairs = len(data.query) * len(data.x)
     if data.x.device.type != "cpu" or data.kernel != "gaussian":
         return pairwise.pool_pruned(data, tol) if prune else pairwise.pool(data)
@@ -120,10 +118,7 @@ def _pool_double(data: Standardised, tol: float, *, prune: bool) -> Pooled:
     return pairwise.pool_pruned(data, tol if prune else 0.0)  # tiles with centres of their own, divided between workers
 
 
-def _pool_without_features(data: Standardised, tol: float) -> Pooled:
+def _pool_without_features(data: Standardised) -> Pooled:
     """Without features every query has the same state: the average of all points."""
-    queries = len(data.query)
-    x = data.x.new_zeros(len(data.x), 1)
-    zero = x.new_zeros(1)
-    state = pool_pairs(replace(data, x=x, query=x.new_zeros(min(1, queries), 1), low=zero, high=zero), tol)
-    return Pooled(*(part.expand(queries, *part.shape[1:]).contiguous() for part in state))
+    state = Pooled.of(data.log_weight_at(data.x.new_zeros(1, len(data.x))), data.values)
+    return Pooled(*(part.expand(len(data.query), *part.shape[1:]).contiguous() for part in state))

@@ -77,7 +77,6 @@ class Plan:
 
     name: Name
     reason: str
-    seconds: float  # estimated
 
     def __str__(self) -> str:
         return f"{self.name}: {self.reason}"
@@ -106,14 +105,13 @@ def choose(workload: Workload) -> Plan:
     if workload.forced != "auto":
         return _forced(workload)
     if workload.pairs <= EXACT_PAIRS:
-        few = f"{_sizes(workload)} pairs are few enough to take every one, in float64"
-        return Plan("pairs", few, seconds("pairs", workload))
+        return Plan("pairs", f"{_sizes(workload)} pairs are few enough to take every one, in float64")
     able: list[Name] = [name for name in NAMES if obstacle(name, workload) is None]
     if workload.tol < fourier.MIN_EPS and "fast" in able:
         able.remove("fast")  # it would repair every query, which its cost does not include
     costs: dict[Name, float] = {name: seconds(name, workload) for name in able}
     best = min(able, key=costs.__getitem__)
-    return Plan(best, _reason(best, workload, costs), costs[best])
+    return Plan(best, _reason(best, workload, costs))
 
 
 def _forced(workload: Workload) -> Plan:
@@ -124,7 +122,7 @@ def _forced(workload: Workload) -> Plan:
     if why_not is not None:
         can = [repr(other) for other in ("auto", *NAMES) if other == "auto" or obstacle(other, workload) is None]
         raise PlanError(f"plan={name!r} cannot serve this: {why_not}; {' or '.join(can)} would")
-    return Plan(name, f"asked for; {_sizes(workload)} pairs", seconds(name, workload))
+    return Plan(name, f"asked for; {_sizes(workload)} pairs")
 
 
 def obstacle(name: Name, workload: Workload) -> str | None:

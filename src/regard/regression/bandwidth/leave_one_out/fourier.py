@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Complex, Float, Int
+from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
 from regard.engine import threads
@@ -98,9 +98,8 @@ class Fourier:
         series = self._in_bandwidths(spectrum, widths)
         filtered = spectrum.coefficients * series.coefficients()
         sums = torch.view_as_real(spectrum.to_points(filtered))  # (rows, n, 2)
-        bound = series.error(len(problem.data.x))
-        certainty = Certainty([bound * mass for mass in self._mass], self.tol)
-        swept = sweep(sums, self._rows, certainty, gradient=gradient)
+        off = [series.error(len(problem.data.x)) * mass for mass in self._mass]
+        swept = sweep(sums, self._rows, off, self.tol, gradient=gradient)
         by_feature = torch.zeros_like(h)
         if swept.by_sum is not None:
             by_mode = (spectrum.to_modes(swept.by_sum).conj() * filtered).real.sum(0)
@@ -172,17 +171,6 @@ class SweepRows(NamedTuple):
     by_residual: list[float]  # d CV / d fit of each output, for a residual and a share of 1
 
 
-class Certainty(NamedTuple):
-    """Test that the error of an average is below `tol`, from bounds on the errors of its sums."""
-
-    error: Sequence[float]  # of each complex row of sums
-    tol: float
-
-    def at(self, weight: Float[Tensor, "*n"], fit: Float[Tensor, "*n"], row: int) -> Bool[Tensor, "*n"]:
-        """True where (error_row + error_0 |fit|) / (weight - error_0) <= tol; False where anything is NaN."""
-        return self.tol * (weight - self.error[0]) >= self.error[0] * fit.abs() + self.error[row]
-
-
 class Sweep(NamedTuple):
     """Residuals, the derivative of CV by each sum, and the uncertain rows."""
 
@@ -192,22 +180,34 @@ class Sweep(NamedTuple):
     least_weight: Float[Tensor, " some"]  # weight that the other points of an uncertain row certainly have
 
 
-def sweep(sums: Float[Tensor, "rows n 2"], rows: SweepRows, certainty: Certainty, *, gradient: bool) -> Sweep:
-    """Go once over all rows. The sums hold the weight in [0, :, 0] and one output after the other behind it."""
+def sweep(
+    sums: Float[Tensor, "rows n 2"], rows: SweepRows, off: Sequence[float], tol: float, *, gradient: bool
+) -> Sweep:
+    """Go once over all rows. The sums hold the weight in [0, :, 0] and one output after the other behind it.
+
+    `off` bounds the error of each complex row of sums. A row is certain where its fit has an error of at most `tol`:
+    (off_row + off_0 |fit|) / (weight - off_0) <= tol.
+    """
     n = sums.shape[1]
     residuals = torch.empty_like(rows.values)
     by_sum = None
     if gradient:  # written everywhere, unless the last number of each row has no output
         by_sum = torch.empty_like(sums) if rows.values.shape[1] % 2 else torch.zeros_like(sums)
     blocks = [slice(start, min(n, start + ROW_BLOCK)) for start in range(0, n, ROW_BLOCK)]
-    parts = threads.parallel_map(lambda block: _sweep_block(block, sums, rows, certainty, residuals, by_sum), blocks)
+    parts = threads.parallel_map(lambda block: _sweep_block(block, sums, rows, off, tol, residuals, by_sum), blocks)
     uncertain = torch.cat([torch.empty(0, dtype=torch.int64), *(rows for rows, _ in parts)])
     least_weight = torch.cat([rows.share[:0], *(weight for _, weight in parts)])
     return Sweep(residuals, None if by_sum is None else torch.view_as_complex(by_sum), uncertain, least_weight)
 
 
 def _sweep_block(
-    block: slice, sums: Tensor, rows: SweepRows, certainty: Certainty, residuals: Tensor, by_sum: Tensor | None
+    block: slice,
+    sums: Tensor,
+    rows: SweepRows,
+    off: Sequence[float],
+    tol: float,
+    residuals: Tensor,
+    by_sum: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     """Write residuals and derivatives of a block; return its uncertain rows and their least weight."""
     left_out = rows.left_out[block]
@@ -221,7 +221,7 @@ def _sweep_block(
         fit = torch.addcmul(sums[row, block, part], left_out, value, value=-1).mul_(per_weight)
         residual = value - fit
         residuals[block, column] = residual
-        certain &= certainty.at(weight, fit, row)
+        certain &= tol * (weight - off[0]) >= off[0] * fit.abs() + off[row]  # False where anything is NaN
         if by_sum is not None:
             by_output = residual.mul_(per_weight).mul_(rows.share[block]).mul_(by_residual)
             by_sum[row, block, part] = by_output
@@ -230,7 +230,7 @@ def _sweep_block(
     if by_sum is not None:
         by_sum[0, block, 0] = by_weight
         by_sum[:, block][:, uncertain] = 0.0
-    return uncertain + block.start, weight[uncertain] - certainty.error[0]
+    return uncertain + block.start, weight[uncertain] - off[0]
 
 
 # Uncertain rows, one by one. The radius is that of `kernel_sums.radius_search`: the points beyond it move a fit by less
