@@ -61,6 +61,7 @@ class ArrayFile(NamedTuple):
         return f"{path} is not {self.holds} that regard saved, or its beginning is damaged"
 
     def _head(self, text: str, arrays: Mapping[str, np.ndarray], checksum: str) -> bytes:
+        """Bytes before the numbers: the length of the header, and the header as JSON."""
         about = {"format": self.name, "version": self.version, "sha256": checksum, "model": text}
         header: dict[str, Any] = {"__metadata__": about}
         start = 0
@@ -95,10 +96,12 @@ class ArrayFile(NamedTuple):
 
 
 def _prefix(raw: bytes) -> bytes:
+    """Length of the header, in eight bytes."""
     return len(raw).to_bytes(8, "little")
 
 
 def _checksum(parts: list[Any]) -> str:
+    """SHA-256 of the parts, one after the other."""
     digest = sha256()
     for part in parts:
         digest.update(part)
@@ -106,5 +109,6 @@ def _checksum(parts: list[Any]) -> str:
 
 
 def _array(entry: Mapping[str, Any], data: np.ndarray) -> np.ndarray:
+    """Array that an entry of the header describes, as a view of the numbers."""
     start, stop = entry["data_offsets"]
     return data[start:stop].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
