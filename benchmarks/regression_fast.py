@@ -62,7 +62,7 @@ def with_angles(sizes: Sizes) -> Tensors:
     box = fourier.series_in_box(data, tol_for(dim))  # the peer does exactly our transforms
     if box is None:
         raise ValueError(f"no grid for {sizes}")
-    series, _ = box
+    series = box[0]
     points, at = (series.radians(part).numpy() for part in (data.x, data.query))
     strengths = fourier.pack(data.values, data.log_weight)[0].numpy()
     x.more |= {"points": points, "at": at, "series": series, "strengths": strengths}

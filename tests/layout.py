@@ -42,6 +42,7 @@ ROOMS = (
         "how a spec over queries, keys and values becomes numbers",
         room("costs versions mask_cache", "the cost model; tensor versions; what was computed from masks, remembered"),
         room("threads files", "worker threads, atomic files"),
+        room("array_file", "files of named arrays with a checksum over every byte"),
         room("inputs plan tiles reducers", "checked inputs; the plan; tiles; mergeable states"),
         room("fold tile_batches index", "the loop over tiles; blocks by index"),
         room("questions", "questions about the weights, each in one pass over the tiles"),

@@ -50,7 +50,7 @@ def saved(tmp_path_factory):
 
 def test_the_bytes_are_the_documented_ones(tmp_path):
     path = tmp_path / "a"
-    persistence.write(path, '{"class":"NadarayaWatson"}', ARRAYS)
+    persistence.FIT_FILE.write(path, '{"class":"NadarayaWatson"}', ARRAYS)
     padding = b" " * (-len(HEADER) % 8)
     assert path.read_bytes() == (len(HEADER) + len(padding)).to_bytes(8, "little") + HEADER.encode() + padding + DATA
     page = re.sub(r"\s", "", PAGE.read_text(encoding="utf-8"))
@@ -162,7 +162,7 @@ def test_loading_random_bytes_is_refused(content):
 
 
 def forged(path, text, arrays=None):
-    persistence.write(path, text if isinstance(text, str) else json.dumps(text), arrays or {})
+    persistence.FIT_FILE.write(path, text if isinstance(text, str) else json.dumps(text), arrays or {})
     return path
 
 
@@ -209,7 +209,7 @@ def test_what_a_file_cannot_hold_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(FormatError, match="plan cannot be saved: it is a set"):
         model.set_params(plan={"a"}).save(tmp_path / "a")
     with pytest.raises(FormatError, match="z cannot be saved: its numbers are complex128"):
-        persistence.write(tmp_path / "a", "", {"z": np.ones(2, complex)})
+        persistence.FIT_FILE.write(tmp_path / "a", "", {"z": np.ones(2, complex)})
     assert list(tmp_path.iterdir()) == []
 
 

@@ -95,6 +95,7 @@ def record(
 def _observing(observer: Observer) -> Iterator[None]:
     """Observe every route by which the model can call attention."""
     reader = MaskReader()
+    observer.on_pass.append(reader.forget)
     multihead = MultiheadRoute(observer, reader)
     functions = FunctionRoutes(
         SdpaRoute(observer, reader).observe,

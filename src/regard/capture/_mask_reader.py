@@ -1,4 +1,4 @@
-"""A cache of masks that have been read: the layers of a model share theirs."""
+"""A cache of masks that have been read in one forward pass: the layers of a model share theirs."""
 
 from __future__ import annotations
 
@@ -34,10 +34,17 @@ class _ReadMask(NamedTuple):
 
 
 class MaskReader:
-    """Reads masks, and remembers each for as long as its numbers do not change."""
+    """Reads masks, and remembers each within a forward pass for as long as its numbers do not change.
+
+    torch does not count what is changed through `.data` or a NumPy view, as some models refill a mask for every pass.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], _ReadMask] = {}
+
+    def forget(self) -> None:
+        """Read every mask anew, for another forward pass."""
+        self._known.clear()
 
     def read(self, mask: Tensor | None, *, causal: bool, n: int, m: int) -> tuple[MaskForm, ScoreBias | None]:
         """Form and bias of a mask that broadcasts to (batch, heads, n, m), as `read_mask` gives them."""

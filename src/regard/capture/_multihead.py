@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import multi_head_attention_forward
+from torch.nn.functional import layer_norm, multi_head_attention_forward
 
 from regard.capture._mask_reader import MaskReader
 from regard.capture._observed_call import ObservedCall
@@ -98,8 +98,9 @@ class MultiheadRoute:
     def _observed_layer(self, module: Any, args: tuple[Any, ...], options: dict[str, Any]) -> ObservedCall:
         bound = ENCODER_LAYER.bind(module, *args, **options).arguments
         x, padded = _padded(bound["src"], bound.get("src_key_padding_mask"))
-        if module.norm_first:
-            x = module.norm1(x)
+        if module.norm_first:  # the fast path takes the parameters of norm1, and does not call it
+            norm = module.norm1
+            x = layer_norm(x, norm.normalized_shape, norm.weight, norm.bias, norm.eps)
         arguments = {"query": x, "key": x, "attn_mask": bound.get("src_mask"), "key_padding_mask": padded}
         return self._observed(module.self_attn, arguments, KnownByType())
 

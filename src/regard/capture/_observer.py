@@ -77,6 +77,7 @@ class Observer:
         self.thread = get_ident()
         self.sees_functions = True  # False inside a forward of torch's that may take its fast path
         self.listeners: list[tuple[type | tuple[type, ...], Listener]] = []  # called after modules of a type have run
+        self.on_pass: list[Callable[[], None]] = []  # called when a forward pass begins
         self.generating: Generation | None = None  # inside generate
         # Takes the calls of scaled_dot_product_attention that are part of a call which a route observes as a whole.
         self.inner: Callable[..., None] | None = None
@@ -136,6 +137,8 @@ class Observer:
 
     def _begin(self, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         self.passes += 1
+        for listener in self.on_pass:
+            listener()
         inputs = {name: options[name] for name in TOKEN_INPUTS if _is_token_ids(options.get(name))}
         if args and _is_token_ids(args[0]):
             inputs.setdefault("input_ids", args[0])

@@ -17,5 +17,6 @@ from regard.models._packages import PACKAGES
 from regard.models._word_vectors import Reading, WordVectors, words
 
 __all__ = [
-    "PACKAGES", "Reading", "TokenizedText", "WordVectors", "cache_folder", "folder", "load", "longest", "tokenize", "words",
+    "PACKAGES", "Reading", "TokenizedText", "WordVectors", "cache_folder", "folder", "load", "longest", "tokenize",
+    "words",
 ]  # fmt: skip

@@ -26,9 +26,8 @@ from torch import Tensor
 from regard.operands import NEVER
 from regard.regression.bandwidth import objective, rules, search
 from regard.regression.bandwidth.leave_one_out.problem import Rows, as_counts, merge_duplicates
-from regard.regression.kernel_sums.categorical import Categories
 from regard.regression.local.constant import LocalConstant
-from regard.regression.local.data import Data, MixedData, Noise
+from regard.regression.local.data import Noise
 from regard.regression.local.linear import LocalLinear
 
 LocalFit = LocalConstant | LocalLinear
@@ -39,23 +38,14 @@ def select_bandwidth(
 ) -> tuple[Float[Tensor, " features"], Float[Tensor, "n outputs"] | None]:
     """Bandwidth by the rule "cv" or "scott", and the residuals if the rule has computed them."""
     data = fit.data
-    rows = merge_duplicates(data.sample, _categories(fit))
+    rows = merge_duplicates(data.sample, data.categories)
     if rule == "scott":
-        return _in_column_order(data, _scott(rows)), None
+        return data.in_column_order(_scott(rows)), None
     listener = verbose
     if callable(verbose):
-        listener = lambda state: verbose(state._replace(bandwidth=_in_column_order(data, state.bandwidth)))  # noqa: E731
+        listener = lambda state: verbose(state._replace(bandwidth=data.in_column_order(state.bandwidth)))  # noqa: E731
     result = search.select(rows, fit.degree, tol=data.tol, verbose=listener)
-    return _in_column_order(data, result.bandwidth), None if rows.merged else result.residuals
-
-
-def _categories(fit: LocalFit) -> Categories | None:
-    return fit.data.categories if isinstance(fit.data, MixedData) else None
-
-
-def _in_column_order(data: Data, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
-    """Bandwidths in the order of the table's columns; a search has the lambdas of categories last."""
-    return data.in_column_order(bandwidth) if isinstance(data, MixedData) else bandwidth
+    return data.in_column_order(result.bandwidth), None if rows.merged else result.residuals
 
 
 def _scott(rows: Rows) -> Float[Tensor, " features"]:
@@ -72,7 +62,7 @@ def residuals(fit: LocalFit) -> Float[Tensor, "n outputs"]:
 
     A row of weight 0 is predicted by all rows that have weight.
     """
-    sample, categories = fit.data.sample, _categories(fit)
+    sample, categories = fit.data.sample, fit.data.categories
     if sample.log_weight is None:
         return objective.residuals(Rows(sample, None, categories), fit.degree, fit.data.tol)
     result = torch.empty_like(sample.values)

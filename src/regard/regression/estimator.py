@@ -24,7 +24,7 @@ from regard.regression.cross_validation import LocalFit
 from regard.regression.kernel_sums import clamp, engine
 from regard.regression.kernel_sums.sample import Sample
 from regard.regression.local.constant import LocalConstant
-from regard.regression.local.data import Data, MixedData, Noise
+from regard.regression.local.data import Data, Noise
 from regard.regression.local.linear import LinearSmoother, LocalLinear
 from regard.regression.out_of_core import fit as out_of_core_fit
 from regard.regression.out_of_core import leave_one_out as out_of_core_leave_one_out
@@ -243,7 +243,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         check_is_fitted(self)
         if type(X) is not np.ndarray and not return_std and out_of_core_fit.is_out_of_core(X):
             result = out_of_core_predict.predict(X, self._for_out_of_core_queries())
-            return self._as_output(result.reshape(len(result), -1), None) if isinstance(result, np.ndarray) else result
+            return self._as_output(result, None, self.target_names_) if isinstance(result, np.ndarray) else result
         query = self._query(X, memory_for="return_std" if return_std else None)
         mean = self._output(self._model().predict(query), X)
         return (mean, self._output(cross_validation.standard_error(self._noise(query)), X)) if return_std else mean
@@ -290,7 +290,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         query = self._query(X, clamp.BY_DISTANCES, memory_for="derivative")
         slope = self._in_units_of_y(self._local_fit().derivative(query)).numpy(force=True)
         table = slope[:, :, 0] if self.y_.ndim == 1 else slope
-        return self._as_features(table, X, getattr(self, "feature_names_in_", None))
+        return self._as_output(table, X, getattr(self, "feature_names_in_", None))
 
     # The linear smoother: predictions are a matrix times y
 
@@ -429,9 +429,8 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
     def _output(self, columns: Float[Tensor, "q outputs"], X: Any) -> Any:
         """Results for the user: in the units and the shape of y, as numpy or, after `set_output`, as pandas."""
         table = self._in_units_of_y(columns).numpy(force=True)
-        if hasattr(self, "_sklearn_output_config"):
-            return self._as_output(table, X)
-        return table[:, 0] if self.flat_ else table
+        table = table[:, 0] if self.flat_ else table
+        return self._as_output(table, X, self.target_names_) if hasattr(self, "_sklearn_output_config") else table
 
     def _in_units_of_y(self, columns: Float[Tensor, "q ... outputs"]) -> Float[Tensor, "q ... outputs"]:
         return columns if self._y_unit is None else columns * self._tensor(self._y_unit)
@@ -484,7 +483,7 @@ class NadarayaWatson(PandasOutput, Persistence, MultiOutputMixin, RegressorMixin
         data = Data(sample, self.tol, self.plan, self.outside)
         if self.categories_:
             counts = tensor(np.array([len(known) for known in self.categories_.values()], dtype=np.float64))
-            data = MixedData.of(data, tuple(self.categories_), counts)
+            data = data.with_categories(tuple(self.categories_), counts)
         return LocalLinear(data) if self.degree else LocalConstant(data)
 
     def _noise(self, query: Float[Tensor, "q features"]) -> Noise:

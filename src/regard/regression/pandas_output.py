@@ -23,9 +23,6 @@ def target_names(y: Any) -> list[Any] | None:
 class PandasOutput:
     """Mixin: `set_output` for predictions, as scikit-learn has it for transformers."""
 
-    flat_: bool  # y was given without an axis for its outputs
-    target_names_: list[Any] | None
-
     def set_output(self: Model, *, transform: str | None = None, predict: str | None = None) -> Model:  # noqa: PYI019
         """Return predictions as numpy arrays ("default") or as pandas ("pandas"), indexed like X and named after y.
 
@@ -39,20 +36,10 @@ class PandasOutput:
             self._sklearn_output_config = {"predict": choice}  # under this name scikit-learn's clone keeps it
         return self
 
-    def _wants_pandas(self) -> bool:
-        return getattr(self, "_sklearn_output_config", {}).get("predict", "default") == "pandas"
-
-    def _as_output(self, columns: np.ndarray, X: Any) -> Any:
-        """Shape (q, outputs) like y, without an axis for one output, and as pandas if that is set."""
-        if not self._wants_pandas():
-            return columns[:, 0] if self.flat_ else columns
-        return labelled(columns[:, 0] if self.flat_ else columns, getattr(X, "index", None), self.target_names_)
-
-    def _as_features(self, table: np.ndarray, X: Any, names: np.ndarray | None) -> Any:
-        """Derivatives (q, features) as a DataFrame if pandas is set; (q, features, outputs) stays an array."""
-        if table.ndim > 2 or not self._wants_pandas():
-            return table
-        return labelled(table, getattr(X, "index", None), names)
+    def _as_output(self, table: np.ndarray, X: Any, names: list[Any] | np.ndarray | None) -> Any:
+        """Results (q,) or (q, columns) for X, as pandas with these names if that is set; (q, a, b) stays an array."""
+        choice = getattr(self, "_sklearn_output_config", {}).get("predict")
+        return labelled(table, getattr(X, "index", None), names) if choice == "pandas" and table.ndim < 3 else table
 
 
 def labelled(table: np.ndarray, index: Any, names: list[Any] | np.ndarray | None) -> Any:

@@ -1,31 +1,23 @@
 """Model files: save a fitted estimator and load it, without pickle. docs/formats/model.md describes the bytes.
 
-A file is safetensors with a checksum over every byte: named arrays and one JSON text. It holds numbers and names, never
-code.
+A file holds the learned arrays and one JSON text (`engine.array_file`): numbers and names, never code.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
-from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from regard import kernels
-from regard.engine.files import atomic_file, open_regular
+from regard.engine.array_file import ArrayFile
 from regard.errors import ChoiceError, FormatError
 
-FORMAT, VERSION = "regard-fit", "1"
-BLANK_CHECKSUM = "0" * 64  # stands in its place while the checksum is computed
-LARGEST_HEADER = 100_000_000  # bytes, as in safetensors: not more is read of a file that may be something else
-DTYPES = {"F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "|u1", "BOOL": "|b1"}
-DTYPE_NAMES = {np.dtype(code): name for name, code in DTYPES.items()}
+FIT_FILE = ArrayFile("regard-fit", "1", "a fit")
 SAVED_AS_TEXT = ("device", "plan_")  # objects whose text is all there is to know
 Model = TypeVar("Model", bound=Any)
 
@@ -54,7 +46,7 @@ class Persistence:
         others = {name: _to_json(name, value) for name, value in learned.items() if name not in arrays}
         parameters = {name: _to_json(name, value) for name, value in model.get_params(deep=False).items()}
         text = {"class": type(self).__name__, "parameters": parameters, "learned": others}
-        write(path, json.dumps(text, separators=(",", ":"), sort_keys=True, allow_nan=False), arrays)
+        FIT_FILE.write(path, json.dumps(text, separators=(",", ":"), sort_keys=True, allow_nan=False), arrays)
 
     @classmethod
     def load(cls: type[Model], path: str | Path) -> Model:  # noqa: PYI019  jaxtyping's run-time checks do not know Self
@@ -62,7 +54,7 @@ class Persistence:
 
         A file that is damaged, or that is something else, raises FormatError.
         """
-        text, arrays = read(path)
+        text, arrays = FIT_FILE.read(path)
         try:
             content = json.loads(text)
             if content["class"] != cls.__name__:
@@ -73,10 +65,10 @@ class Persistence:
         except ChoiceError as error:
             raise FormatError(f"{path} cannot be read before its kernel is defined: {error}") from None
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError):
-            raise FormatError(_not_a_fit(path)) from None
+            raise FormatError(FIT_FILE.not_ours(path)) from None
         for name, value in learned.items():
             if not is_learned(name):  # somebody made this file by hand: it must not replace a method
-                raise FormatError(_not_a_fit(path))
+                raise FormatError(FIT_FILE.not_ours(path))
             setattr(model, name, value)
         return model
 
@@ -125,88 +117,3 @@ def _from_json(value: Any) -> Any:
             return [_from_json(part) for part in value]
         case _:
             return value
-
-
-# The file format
-
-
-def write(path: str | Path, text: str, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write named arrays and a text; the same content always gives the same bytes."""
-    # Wide dtypes first, so that each array begins at a multiple of its item size.
-    names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
-    ordered = {name: np.asarray(arrays[name], order="C") for name in names}
-    data = [array.reshape(-1).view(np.uint8) for array in ordered.values()]
-    checksum = _checksum([_head(text, ordered, BLANK_CHECKSUM), *data])
-    with atomic_file(path) as file:
-        file.write(_head(text, ordered, checksum))
-        for part in data:
-            file.write(part.data)
-
-
-def read(path: str | Path) -> tuple[str, dict[str, np.ndarray]]:
-    """Read a file of `write`; raise FormatError that says whether it is damaged, too new, or something else."""
-    with os.fdopen(open_regular(Path(path)), "rb") as file:
-        raw, header = _header(file, path)
-        data = np.fromfile(file, dtype=np.uint8)
-    about = header.pop("__metadata__")
-    blank = raw.replace(f'"sha256":"{about["sha256"]}"'.encode(), f'"sha256":"{BLANK_CHECKSUM}"'.encode())
-    if about["sha256"] != _checksum([_prefix(raw), blank, data]):
-        raise FormatError(f"{path} is damaged: its bytes are not those that were written (the checksum differs)")
-    try:
-        return str(about["model"]), {name: _array(entry, data) for name, entry in header.items()}
-    except (KeyError, TypeError, ValueError):
-        raise FormatError(_not_a_fit(path)) from None
-
-
-def _head(text: str, arrays: Mapping[str, np.ndarray], checksum: str) -> bytes:
-    about = {"format": FORMAT, "version": VERSION, "sha256": checksum, "model": text}
-    header: dict[str, Any] = {"__metadata__": about}
-    start = 0
-    for name, array in arrays.items():
-        if array.dtype not in DTYPE_NAMES:
-            held = ", ".join(DTYPES)
-            raise FormatError(f"{name} cannot be saved: its numbers are {array.dtype}, and files hold {held}")
-        stop = start + array.nbytes
-        header[name] = {"dtype": DTYPE_NAMES[array.dtype], "shape": list(array.shape), "data_offsets": [start, stop]}
-        start = stop
-    raw = json.dumps(header, separators=(",", ":")).encode()
-    raw += b" " * (-len(raw) % 8)  # the numbers begin at a multiple of eight
-    return _prefix(raw) + raw
-
-
-def _prefix(raw: bytes) -> bytes:
-    return len(raw).to_bytes(8, "little")
-
-
-def _checksum(parts: list[Any]) -> str:
-    digest = sha256()
-    for part in parts:
-        digest.update(part)
-    return digest.hexdigest()
-
-
-def _header(file: BinaryIO, path: str | Path) -> tuple[bytes, dict[str, Any]]:
-    """Bytes of the header and what they say."""
-    length = int.from_bytes(file.read(8), "little")
-    raw = file.read(length) if length <= LARGEST_HEADER else b""
-    try:
-        header = json.loads(raw if len(raw) == length else b"")
-        about = header["__metadata__"]
-        file_format, version = about["format"], about["version"]
-        _ = about["sha256"], about["model"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise FormatError(_not_a_fit(path)) from None
-    if file_format != FORMAT:
-        raise FormatError(_not_a_fit(path))
-    if version != VERSION:
-        raise FormatError(f"{path} has version {version} of the format {FORMAT}, this regard reads version {VERSION}")
-    return raw, header
-
-
-def _not_a_fit(path: str | Path) -> str:
-    return f"{path} is not a fit that regard saved, or its beginning is damaged"
-
-
-def _array(entry: Mapping[str, Any], data: np.ndarray) -> np.ndarray:
-    start, stop = entry["data_offsets"]
-    return data[start:stop].view(DTYPES[entry["dtype"]]).reshape(entry["shape"])

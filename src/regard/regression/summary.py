@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from regard.display.html_table import html_table
 from regard.display.text_table import aligned_lines
 from regard.regression.encoding import largest_lambda
 
 DEGREES = {0: "0, local constant", 1: "1, local linear"}
 INFINITE_BANDWIDTH = {0: "inf = does not matter", 1: "inf = a straight line"}  # by degree
 MAX_ROWS = 50  # features that are shown; the others are in `features`
-CELL, NUMBER = 'style="text-align:left"', 'style="text-align:right"'
 
 
 class FeatureBandwidth(NamedTuple):
@@ -74,19 +74,9 @@ class Summary(NamedTuple):
         return "\n".join(line.rstrip() for line in (self.title, "", *bandwidths, "", *facts))
 
     def _repr_html_(self) -> str:
-        head, *rows = self._shown()
-        cells = [
-            f"<tr><th {CELL}>{escape(name)}</th><td {NUMBER}>{width}</td><td {CELL}>{escape(meaning)}</td></tr>"
-            for name, width, meaning in rows
-        ]
-        facts = [
-            f"<tr><th {CELL}>{escape(name)}</th><td {CELL}>{escape(text)}</td></tr>"
-            for name, text in self.facts().items()
-        ]
-        names = "".join(f"<th {align}>{name}</th>" for align, name in zip((CELL, NUMBER, CELL), head, strict=True))
-        bandwidths = f"<table><thead><tr>{names}</tr></thead><tbody>{''.join(cells)}</tbody></table>"
-        others = f"<table><tbody>{''.join(facts)}</tbody></table>"
-        return f"<div><strong>{escape(self.title)}</strong>{bandwidths}{others}</div>"
+        bandwidths = html_table(self._shown(), is_text=(True, False, True), heading=True)
+        facts = html_table(list(self.facts().items()), is_text=(True, True))
+        return f"<div><strong>{escape(self.title)}</strong>{bandwidths}{facts}</div>"
 
 
 def summarise(model: Any) -> Summary:

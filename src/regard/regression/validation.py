@@ -114,7 +114,6 @@ def training_data(model: BaseEstimator, X: Any, y: Any, *, reset: bool) -> tuple
     _check_y_early(y)
     table, target = _validated(model, X, y=y, reset=reset, multi_output=True, y_numeric=True)
     finite("X", table, _names(X))
-    finite("y", target, _names(y))
     return _copy_if_shared(table, X), _copy_if_shared(np.ascontiguousarray(target, dtype=np.float64), y)
 
 

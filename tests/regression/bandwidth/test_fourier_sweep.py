@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from regard.regression.bandwidth.leave_one_out import fourier
-from regard.regression.bandwidth.leave_one_out.fourier import Certainty, SweepRows, sweep
+from regard.regression.bandwidth.leave_one_out.fourier import SweepRows, sweep
 
 N = 211
+TOL = 1e-3
 
 
 def problem(outputs, seed=0):
@@ -23,10 +24,10 @@ def problem(outputs, seed=0):
     sums[0, :, 0] = 1 + 10 ** (-4 * draw(N))  # weights of the others, some of them faint
     by_residual = (-1 - draw(outputs)).tolist()
     rows = SweepRows(draw(N, outputs), torch.ones(N, dtype=torch.float64), draw(N) / N, by_residual)
-    return sums, rows, Certainty([1e-6] * len(sums), 1e-3)
+    return sums, rows, [1e-6] * len(sums)
 
 
-def by_rows(sums, rows, certainty):
+def by_rows(sums, rows, off):
     """Residuals, derivatives by each sum and uncertain rows, by a loop over rows in plain numbers."""
     residuals, by_sum, uncertain = torch.zeros(N, rows.values.shape[1]).double(), torch.zeros_like(sums), []
     for i in range(N):
@@ -40,8 +41,8 @@ def by_rows(sums, rows, certainty):
             by_output = by_residual * rows.share[i].item() * (value - fit) / weight
             by_sum[row, i, part] = by_output
             by_sum[0, i, 0] -= by_output * fit
-            bound = (certainty.error[row] + certainty.error[0] * abs(fit)) / (weight - certainty.error[0])
-            good = good and weight > certainty.error[0] and bound <= certainty.tol
+            bound = (off[row] + off[0] * abs(fit)) / (weight - off[0])
+            good = good and weight > off[0] and bound <= TOL
         if not good:
             uncertain.append(i)
             by_sum[:, i] = 0
@@ -61,29 +62,28 @@ def threads(request):
 @pytest.mark.parametrize("block", [7, 64, 1000])
 def test_any_block_is_row_by_row(monkeypatch, outputs, block):
     monkeypatch.setattr(fourier, "ROW_BLOCK", block)
-    sums, rows, certainty = problem(outputs)
-    swept = sweep(sums, rows, certainty, gradient=True)
-    residuals, by_sum, uncertain = by_rows(sums, rows, certainty)
+    sums, rows, off = problem(outputs)
+    swept = sweep(sums, rows, off, TOL, gradient=True)
+    residuals, by_sum, uncertain = by_rows(sums, rows, off)
     assert 0 < len(uncertain) < N
     assert swept.uncertain.tolist() == uncertain
-    assert torch.equal(swept.least_weight, sums[0, uncertain, 0] - rows.left_out[uncertain] - certainty.error[0])
+    assert torch.equal(swept.least_weight, sums[0, uncertain, 0] - rows.left_out[uncertain] - off[0])
     torch.testing.assert_close(swept.residuals, residuals)
     torch.testing.assert_close(torch.view_as_real(swept.by_sum), by_sum)
 
 
 def test_rows_with_nan_are_uncertain():
-    sums, rows, certainty = problem(1)
-    certainty = Certainty(certainty.error, 1e9)
+    sums, rows, off = problem(1)
     sums[0, 3] = sums[0, 100, 1] = torch.nan
-    swept = sweep(sums, rows, certainty, gradient=True)
+    swept = sweep(sums, rows, off, 1e9, gradient=True)
     assert swept.uncertain.tolist() == [3, 100]
     assert torch.isfinite(torch.view_as_real(swept.by_sum)).all()
 
 
 def test_the_weight_of_a_row_left_out_whole_is_uncertain():
-    sums, rows, certainty = problem(1)
+    sums, rows, off = problem(1)
     sums[0, 5, 0] = rows.left_out[5]
-    assert 5 in sweep(sums, rows, certainty, gradient=False).uncertain.tolist()
+    assert 5 in sweep(sums, rows, off, TOL, gradient=False).uncertain.tolist()
 
 
 @pytest.mark.parametrize("asked", [None, pytest.param("17", marks=pytest.mark.long)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -37,32 +38,31 @@ class Objective:
     def __post_init__(self) -> None:
         self.pairwise: Pairwise = Pairwise(self.problem)
         self.fourier: Fourier = Fourier(self.problem, tol=self.tol)
+        n, dim = self.problem.data.x.shape
+        self.pairwise_seconds: float = pairwise_leave_one_out_seconds(n, dim, self.problem.degree)
 
     def __call__(self, bandwidth: Float[Tensor, " features"], *, gradient: bool = True) -> Evaluation:
         """CV, gradient and residuals at a bandwidth in the caller's units."""
         if self._is_flat(bandwidth):
             return self.problem.evaluation(_flat_residuals(self.problem), bandwidth.new_zeros(len(bandwidth)))
-        route = self.fourier if self.seconds(bandwidth) < self._pairwise_seconds() else self.pairwise
+        route = self.fourier if self._fourier_seconds(bandwidth) < self.pairwise_seconds else self.pairwise
         return route(bandwidth, gradient=gradient)
 
     def seconds(self, bandwidth: Float[Tensor, " features"]) -> float:
         """Rough cost of an evaluation, by the faster route."""
-        if self._is_flat(bandwidth):
-            return 0.0
-        pairwise, series = self._pairwise_seconds(), self.fourier.series(bandwidth)
+        return 0.0 if self._is_flat(bandwidth) else min(self.pairwise_seconds, self._fourier_seconds(bandwidth))
+
+    def _fourier_seconds(self, bandwidth: Float[Tensor, " features"]) -> float:
+        series = self.fourier.series(bandwidth)
         if series is None:
-            return pairwise
+            return math.inf
         (n, outputs), dim = self.problem.data.values.shape, len(series.modes)
-        return min(pairwise, fourier_leave_one_out_seconds(series, n, outputs, RANGE[dim] ** dim))
+        return fourier_leave_one_out_seconds(series, n, outputs, RANGE[dim] ** dim)
 
     def _is_flat(self, bandwidth: Float[Tensor, " features"]) -> bool:
         """True where no feature matters: all points have the same weight."""
         by_category = self.problem.relevant_categories(bandwidth[len(self.problem.extent) :])
         return not self.fourier.axes(bandwidth) and not bool(by_category.any())
-
-    def _pairwise_seconds(self) -> float:
-        n, dim = self.problem.data.x.shape
-        return pairwise_leave_one_out_seconds(n, dim, self.problem.degree)
 
 
 def _flat_residuals(problem: Problem) -> Float[Tensor, "n outputs"]:
@@ -127,7 +127,7 @@ def _line_residuals(problem: Problem, sample: Sample, bandwidth: Tensor, tol: fl
     if not len(redo):
         return values - fit
 
-    def exact(group: Sample, rows: Int[Tensor, " some"]) -> tuple[Tensor, ...]:
+    def exact(group: Sample, rows: slice | Int[Tensor, " some"]) -> tuple[Tensor, ...]:
         own = redo[rows]
         leave_out = LeaveOut(own, None if log_kept is None else log_kept[own])
         return relative_weights.for_neighbourhoods(group, sample.x[own], partial(exact_value, values), leave_out)
@@ -143,10 +143,9 @@ def _fast_lines(
     sample: Sample, log_left_out: Float[Tensor, " n"], tol: float, categories: Categories | None
 ) -> tuple[Float[Tensor, "n outputs"], Bool[Tensor, " n"]]:
     """Value of the line through the other rows at each row, and the rows where it is in doubt."""
-    if categories is None:
-        lines = lines_if_cheapest(sample, sample.x, tol, "auto", torch.exp(log_left_out))
-        if lines is not None:
-            return lines.value, ~(lines.error <= tol)
+    lines = lines_if_cheapest(sample, sample.x, tol, categories=categories, left_out=torch.exp(log_left_out))
+    if lines is not None:
+        return lines.value, ~(lines.error <= tol)
 
     def pool(columns: Tensor, tol: float) -> Pooled:
         return _pool(replace(sample, values=columns), categories, tol)

@@ -33,38 +33,29 @@ class Parametrisation(NamedTuple):
     moving: Bool[Tensor, " features"]
     is_width: Bool[Tensor, " moving"]  # False: a lambda
     unit: Float[Tensor, " moving"]  # the kernel's canonical bandwidth; for categories c - 1
-    no_lambdas: bool  # a search takes hundreds of these small steps
 
     @classmethod
     def of(cls, problem: Problem, moving: Bool[Tensor, " features"]) -> Parametrisation:
         largest = problem.irrelevant
         canonical = kernels.get(problem.data.kernel).canonical_bandwidth
         unit = torch.where(torch.isinf(largest), canonical, largest / (1 - largest))
-        is_width = torch.isinf(largest)[moving]
-        return cls(moving, is_width, unit[moving], bool(is_width.all()))
+        return cls(moving, torch.isinf(largest)[moving], unit[moving])
 
     def to_log(self, bandwidth: Float[Tensor, " features"]) -> LogWidths:
         """Log widths of the moving features."""
         moving = bandwidth[self.moving]
-        if self.no_lambdas:
-            return torch.log(moving / self.unit)
         cost = torch.log(self.unit * (1 - moving) / moving).clamp_min(0.0)  # L; the largest lambda may round below 0
         return torch.where(self.is_width, torch.log(moving / self.unit), torch.log(cost) / -2)
 
     def from_log(self, log_widths: LogWidths, others: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
         """Bandwidth with these log widths, and the other features of `others`."""
         bandwidth, log_widths = others.clone(), log_widths.to(others)
-        widths = self.unit * log_widths.exp()
-        if not self.no_lambdas:
-            odds = self.unit * torch.exp(-torch.exp(-2 * log_widths))
-            widths = torch.where(self.is_width, widths, odds / (1 + odds))
-        bandwidth[self.moving] = widths
+        odds = self.unit * torch.exp(-torch.exp(-2 * log_widths))
+        bandwidth[self.moving] = torch.where(self.is_width, self.unit * log_widths.exp(), odds / (1 + odds))
         return bandwidth
 
     def gradient(self, gradient: Float[Tensor, " features"], log_widths: LogWidths) -> LogWidths:
         """Gradient by log widths, from one by log bandwidths and lambdas."""
-        if self.no_lambdas:
-            return gradient[self.moving]
         cost = torch.exp(-2 * log_widths.to(gradient))
         odds = self.unit * torch.exp(-cost)
         by_lambda = 2 * cost * odds / (1 + odds).square()

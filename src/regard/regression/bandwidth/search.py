@@ -33,7 +33,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -182,7 +182,7 @@ class Search:
     objective: Callable[..., Evaluation]  # CV at a bandwidth in the caller's units
     counter: Counter
     tight: bool  # False: a part of the rows, for a start
-    best: Best | None = None
+    best: Best = field(init=False)  # the lowest evaluation so far; a search begins with one
 
     def __post_init__(self) -> None:
         self.bounds: Bounds = bounds(self.problem)
@@ -200,20 +200,14 @@ class Search:
 
     def selection(self) -> Selection:
         """Result of the search."""
-        best = self.current()
+        best = self.best
         return Selection(best.h * self.problem.unit, best.value, best.evaluation.residuals, self.counter.evaluations)
-
-    def current(self) -> Best:
-        """Lowest evaluation so far."""
-        if self.best is None:
-            raise AssertionError("a search begins with an evaluation")
-        return self.best
 
     def evaluate(self, h: Float[Tensor, " features"], *, gradient: bool = False) -> Evaluation:
         """Leave-one-out at `h`; the lowest one is kept."""
         evaluation = self.objective(h * self.problem.unit, gradient=gradient)
         self.counter.evaluations += 1
-        if self.best is None or evaluation.value < self.best.value:
+        if not hasattr(self, "best") or evaluation.value < self.best.value:
             self.best = Best(evaluation, h.clone())
         if self.counter.listener is not None:
             bandwidth = self.best.h * self.problem.unit
@@ -228,7 +222,7 @@ class Search:
             descents = DESCENTS if self.tight else COARSE_DESCENTS
             for _, index in tried[: descents * 2 if self.rough else descents]:
                 self.descend(begin[index], LOOSE)
-            begin = [self.current().h]
+            begin = [self.best.h]
         self.settle(begin[0])
 
     def from_coarse(self, h: Float[Tensor, " features"]) -> None:
@@ -239,7 +233,7 @@ class Search:
             back = informative(self.problem)
             for feature in dropped:
                 self.evaluate(self._with(feature, float(back[feature])))
-        self.settle(self.current().h)
+        self.settle(self.best.h)
 
     def settle(self, h: Float[Tensor, " features"]) -> None:
         """Descend to the bottom from `h`, and again where dropping a feature leads further down."""
@@ -249,17 +243,17 @@ class Search:
             return
         self.descend(h, TIGHT)
         if self.rough:
-            self.descend(self.current().h, TIGHT, only_lambdas=True)  # in which CV has no edges
+            self.descend(self.best.h, TIGHT, only_lambdas=True)  # in which CV has no edges
         self.halve_widths()
         for _ in range(SETTLE_ROUNDS):
-            value = self.current().value
+            value = self.best.value
             self.drop_features()
             self.move_off_ends()
             if len(self.problem.data.x) < VALLEY_ROWS:
                 self.scan_widths()
-            if value - self.current().value <= TIGHT * self.scale:
+            if value - self.best.value <= TIGHT * self.scale:
                 break
-            self.descend(self.current().h, TIGHT)
+            self.descend(self.best.h, TIGHT)
         else:
             self.drop_features()
 
@@ -276,7 +270,7 @@ class Search:
             return
         logs = Parametrisation.of(self.problem, moving)
         # The first step of L-BFGS is as long as the gradient, which is about right where the value is about 1.
-        unit = max(min(self.current().value, self.scale), SMALLEST_SCALE * self.scale)
+        unit = max(min(self.best.value, self.scale), SMALLEST_SCALE * self.scale)
 
         def function(log_widths: Tensor, *, gradient: bool = True) -> tuple[float, Tensor]:
             evaluation = self.evaluate(logs.from_log(log_widths, h), gradient=gradient)
@@ -294,19 +288,19 @@ class Search:
         """Halve all bandwidths while that is better: towards 0 CV may fall so slowly that a descent gives up."""
         gained = True
         while gained:
-            value, h = self.current().value, self.current().h
+            value, h = self.best.value, self.best.h
             narrower = h.clone()
             narrower[: self.dim] = torch.maximum(h * 0.5, self.bounds.low)[: self.dim]
             self.evaluate(narrower)
-            gained = self.current().value < value
+            gained = self.best.value < value
 
     def drop_features(self) -> None:
         """Drop all features, then each one, the widest first, where CV does not rise."""
         self._take_if_no_worse(self.problem.irrelevant)
         # With many rows, the bandwidth of a feature that does not help would not have shrunk so far.
         narrow = NARROW * self.kernel.canonical_bandwidth if len(self.problem.data.x) > FEWEST else 0.0
-        for feature in torch.argsort(self.current().h[: self.dim], descending=True).tolist():
-            if narrow < float(self.current().h[feature]) < math.inf:
+        for feature in torch.argsort(self.best.h[: self.dim], descending=True).tolist():
+            if narrow < float(self.best.h[feature]) < math.inf:
                 self._take_if_no_worse(self._with(feature, math.inf))
         for category in (self.dim + self.bounds.free[self.dim :].nonzero().flatten()).tolist():
             for end in (0.0, float(self.problem.irrelevant[category])):  # of two equal ones, the last is taken
@@ -314,8 +308,8 @@ class Search:
 
     def move_off_ends(self) -> None:
         """Move lambdas that are 0 or the largest a little, where that gains more than rounding."""
-        for category in (self._lambdas_at_ends(self.current().h) & self.bounds.free).nonzero().flatten().tolist():
-            before = self.current()
+        for category in (self._lambdas_at_ends(self.best.h) & self.bounds.free).nonzero().flatten().tolist():
+            before = self.best
             part = LAMBDA_STEP if before.h[category] == 0 else 1 - LAMBDA_STEP
             moved = self.evaluate(self._with(category, float(self.problem.irrelevant[category] * part)))
             if before.value - moved.value <= TIGHT * self.scale:
@@ -323,8 +317,8 @@ class Search:
 
     def scan_widths(self) -> None:
         """Evaluate multiples of each finite bandwidth, and descend from the minima of CV on that line."""
-        for feature in (torch.isfinite(self.current().h) & self.bounds.free)[: self.dim].nonzero().flatten().tolist():
-            best = self.current()
+        for feature in (torch.isfinite(self.best.h) & self.bounds.free)[: self.dim].nonzero().flatten().tolist():
+            best = self.best
             line = [self._with(feature, float(best.h[feature]) * factor) for factor in VALLEY_FACTORS]
             values = [best.value if torch.equal(h, best.h) else self.evaluate(h).value for h in line]
             for index in local_minima(values):
@@ -333,7 +327,7 @@ class Search:
 
     def _with(self, feature: int, bandwidth: float) -> Float[Tensor, " features"]:
         """Best bandwidth so far, with another one for this feature."""
-        h = self.current().h.clone()
+        h = self.best.h.clone()
         h[feature] = bandwidth
         return h
 
@@ -345,7 +339,7 @@ class Search:
 
     def _take_if_no_worse(self, h: Float[Tensor, " features"]) -> None:
         """Evaluate `h`, and keep it also where CV is equal."""
-        value = self.current().value
+        value = self.best.value
         evaluation = self.evaluate(h)
         if value <= evaluation.value <= value + EQUAL * self.scale:
             self.best = Best(evaluation, h)

@@ -21,6 +21,8 @@ from torch import Tensor
 from regard.operands import NEVER
 from regard.regression.kernel_sums.sample import Sample
 
+Rows = slice | Int[Tensor, " rows"]  # some of the queries
+
 
 class Categories(NamedTuple):
     """Categorical features: the number of its category in each row, how many there are, and lambda."""
@@ -52,12 +54,17 @@ class Categories(NamedTuple):
     def at(self, rows: Tensor) -> Categories:
         return self._replace(codes=self.codes[rows])
 
+    def one_hot(self, codes: Float[Tensor, "q features"]) -> Float[Tensor, "q categories"]:
+        """A column for each category of each feature: 1 in its rows, 0 elsewhere."""
+        columns = zip(codes.unbind(1), self.counts.tolist(), strict=True)
+        return torch.cat([(code.unsqueeze(1) == torch.arange(count).to(code)).to(codes) for code, count in columns], 1)
+
 
 def by_category(
     sample: Sample,
     categories: Categories | None,
     codes: Float[Tensor, "q features"],
-    function: Callable[[Sample, Int[Tensor, " rows"]], tuple[Tensor, ...]],
+    function: Callable[[Sample, Rows], tuple[Tensor, ...]],
 ) -> tuple[Tensor, ...]:
     """The results of `function` for one group of queries after another that share their categories.
 
@@ -66,7 +73,7 @@ def by_category(
     Without categories all queries are one group.
     """
     if categories is None or not len(codes):
-        return function(sample, torch.arange(len(codes), device=codes.device))
+        return function(sample, slice(None))
     results: tuple[Tensor, ...] = ()
     combinations, group = torch.unique(codes, dim=0, return_inverse=True)
     for number, combination in enumerate(combinations):

@@ -15,6 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+Box = tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]]  # smallest and largest number of each feature
+
 LARGEST = 1e150  # its square is finite
 
 
@@ -31,10 +33,7 @@ BY_DISTANCES = Limits(1e8, 1e4)  # the same for distances
 
 
 def within(
-    query: Float[Tensor, "q dim"],
-    box: tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]],
-    width: Float[Tensor, " dim"],
-    limits: Limits,
+    query: Float[Tensor, "q dim"], box: Box, width: Float[Tensor, " dim"], limits: Limits
 ) -> Float[Tensor, "q dim"]:
     """The queries, clamped to limits in bandwidths or in widths of the box, whichever is larger."""
     low, high = box
@@ -47,10 +46,7 @@ def within(
 
 
 def clamp_to(
-    query: Float[Tensor, "q dim"],
-    box: tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]],
-    far: Float[Tensor, " dim"],
-    unchanged: Float[Tensor, " dim"],
+    query: Float[Tensor, "q dim"], box: Box, far: Float[Tensor, " dim"], unchanged: Float[Tensor, " dim"]
 ) -> Float[Tensor, "q dim"]:
     """The queries, clamped to limits in the units of each feature."""
     inside = torch.minimum(torch.maximum(query, box[0]), box[1])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -12,13 +10,13 @@ from regard import kernels
 from regard.engine import threads
 from regard.operands import NEVER
 from regard.regression.kernel_sums import fourier, pairwise, pairwise_float32, radius_search, relative_weights
-from regard.regression.kernel_sums.fourier import Gradient
 from regard.regression.kernel_sums.plan import SINGLE_TOL, Plan, plan_for
 from regard.regression.kernel_sums.sample import (
     EXACT_PAIRS,
     UNIT_ROUNDOFF,
     Sample,
     Standardised,
+    extent,
     standardise,
     standardise_by_axis,
 )
@@ -28,9 +26,6 @@ PRUNING_SHARE = 0.75  # of the error allowed, for pruned pairs; single precision
 MIN_LOG_WEIGHT = -1e4  # of a query's total: below it, the logs of its parts have lost more than three digits
 LOST_SHARE = 0.01  # of `tol`, that rounding may take where not all pairs are computed
 MAX_DIRECT_PAIRS = 3e7  # up to here all pairs are faster than a kd-tree
-# Bandwidths from the centre. Up to here squares lose at most 10 of float64's 53 bits in one call of `attend`.
-MAX_ATTEND_RADIUS = 32.0
-MAX_ATTEND_DIMENSIONS = 4  # up to here `attend` takes differences before squares for other kernels
 
 
 def pool(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Pooled:
@@ -69,16 +64,8 @@ def _repair_far_queries(sample: Sample, query: Float[Tensor, "q dim"], state: Po
     far = (~(state.lse - heaviest >= lowest)).nonzero().squeeze(-1)
     if not len(far) or not len(sample.x) or heaviest == NEVER or kernels.get(sample.kernel).compact:
         return state
-    return state.replaced(far, relative_weights.pool(sample, query[far]))
-
-
-def gradient(
-    sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto"
-) -> Gradient | None:
-    """df/dx of the average at each query where the plan is "fast"; None where it is not."""
-    if plan_for(sample, query, tol=tol, forced=plan).name != "fast":
-        return None
-    return fourier.gradient(sample, query, tol)
+    state.put(far, relative_weights.pool(sample, query[far]))
+    return state
 
 
 def explain(sample: Sample, query: Float[Tensor, "q dim"], *, tol: float = 1e-6, plan: str = "auto") -> Plan:
@@ -96,11 +83,10 @@ def pool_fourier(data: Standardised, tol: float) -> Pooled:
     log_floor = sums.log_floor(uncertain)
     unknown = log_floor == NEVER
     if data.x.shape[1] > 1 and 0 < int(unknown.sum()) * len(data.x) <= MAX_DIRECT_PAIRS:
-        sums.state.put(uncertain[unknown], pairwise.pool(data.with_query(data.query.T[:, uncertain[unknown]].T)))
+        sums.state.put(uncertain[unknown], pairwise.pool(data.at(uncertain[unknown])))
         uncertain, log_floor = uncertain[~unknown], log_floor[~unknown]
     if len(uncertain):
-        near = data.with_query(data.query.T[:, uncertain].T)
-        sums.state.put(uncertain, radius_search.pool(near, tol, log_floor))
+        sums.state.put(uncertain, radius_search.pool(data.at(uncertain), tol, log_floor))
     return sums.state
 
 
@@ -111,37 +97,28 @@ def pool_pairs(data: Standardised, tol: float, *, prune: bool = False) -> Pooled
     `tol` is repaired in float64.
     """
     if not data.x.shape[1]:
-        return _pool_without_features(data, tol)
+        return _pool_without_features(data)
     pairs = len(data.query) * len(data.x)
     if data.x.device.type != "cpu" or data.kernel != "gaussian":
-        if prune:
-            return pairwise.pool_pruned(data, tol)
-        few_features = data.x.shape[1] <= MAX_ATTEND_DIMENSIONS
-        return pairwise.pool_by_attention(data) if few_features else pairwise.pool(data)
+        return pairwise.pool_pruned(data, tol) if prune else pairwise.pool(data)
     if pairs > EXACT_PAIRS and tol >= SINGLE_TOL:
         state = pairwise_float32.pool(data, tol * PRUNING_SHARE if prune else 0.0)
         uncertain = (~(state.error <= tol)).nonzero().squeeze(-1)
         if len(uncertain):
-            state.put(uncertain, _pool_double(data.with_query(data.query[uncertain]), tol, prune=prune))
+            state.put(uncertain, _pool_double(data.at(uncertain), tol, prune=prune))
         return state
     return _pool_double(data, tol, prune=prune)
 
 
 def _pool_double(data: Standardised, tol: float, *, prune: bool) -> Pooled:
-    if prune:
-        return pairwise.pool_pruned(data, tol)
-    farthest = max(
-        (float(part.abs().amax()) for part in (data.low, data.high, data.query) if part.numel()), default=0.0
-    )
-    if farthest <= MAX_ATTEND_RADIUS and len(data.query) * len(data.x) <= EXACT_PAIRS:
-        return pairwise.pool_by_attention(data)
-    return pairwise.pool_pruned(data, 0.0)  # tiles around centres of their own, each the work of one processor
+    low, high = extent(data.query)
+    narrow = float((high - low).norm()) <= 2 * pairwise.MAX_BLOCK_RADIUS
+    if narrow and not prune and len(data.query) * len(data.x) <= EXACT_PAIRS:
+        return pairwise.pool_block(data)
+    return pairwise.pool_pruned(data, tol if prune else 0.0)  # tiles with centres of their own, divided between workers
 
 
-def _pool_without_features(data: Standardised, tol: float) -> Pooled:
+def _pool_without_features(data: Standardised) -> Pooled:
     """Without features every query has the same state: the average of all points."""
-    queries = len(data.query)
-    x = data.x.new_zeros(len(data.x), 1)
-    zero = x.new_zeros(1)
-    state = pool_pairs(replace(data, x=x, query=x.new_zeros(min(1, queries), 1), low=zero, high=zero), tol)
-    return Pooled(*(part.expand(queries, *part.shape[1:]).contiguous() for part in state))
+    state = Pooled.of(data.log_weight_at(data.x.new_zeros(1, len(data.x))), data.values)
+    return Pooled(*(part.expand(len(data.query), *part.shape[1:]).contiguous() for part in state))

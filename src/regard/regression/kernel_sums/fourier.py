@@ -14,9 +14,6 @@ each query itself, and kappa_a the angular frequency of a mode along axis a,
     K: 1,    u_a K: i kappa_a,    u_a^2 K: 1 - kappa_a^2,    u_a u_b K: -kappa_a kappa_b.
 
 Their order is the number of factors u.
-
-The derivative of each mode in the query is the mode times i kappa, so the sums D' and N' are one more transform for
-each axis and nothing is subtracted that is large: f = N / D has the gradient (N' - f D') / D.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
 from regard.regression.kernel_sums import nufft
-from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF, Sample, Standardised, extent, standardise_by_axis
+from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF, Standardised, extent
 from regard.regression.kernel_sums.state import Pooled, empty
 
 EPS_SHARE = 1e-7  # eps as a share of tol: certain where a few points of 10^6 are near
@@ -137,22 +134,23 @@ def _margin(tol: float, error: float) -> float:
     return math.sqrt(2 * math.log(max(tol / error, 1.0)))
 
 
-def series_in_box(data: Standardised, tol: float) -> tuple[Series, Int[Tensor, " inside"] | None] | None:
-    """The series on a box around the data and the queries near it, and which queries those are (None: all).
+def series_in_box(data: Standardised, tol: float) -> tuple[Series, Standardised, Int[Tensor, " inside"]] | None:
+    """The series on a box around the data and the queries near it, the data with those queries, and their rows.
 
     None where its grid would be too large, or no query could be certain.
     """
     eps, query = eps_for(tol), data.query
     margin = _margin(tol, eps)
     low, high = extent(query) if len(query) else (data.low, data.high)
-    inside = None
+    inside, near = torch.arange(len(query)), data
     if bool((low < data.low - margin).any() | (high > data.high + margin).any()):
-        near = ((data.low - margin).unsqueeze(-1) <= query.T) & ((data.high + margin).unsqueeze(-1) >= query.T)
-        inside = near.all(0).nonzero().squeeze(-1)
+        is_near = ((data.low - margin).unsqueeze(-1) <= query.T) & ((data.high + margin).unsqueeze(-1) >= query.T)
+        inside = is_near.all(0).nonzero().squeeze(-1)
+        near = data.at(inside)
     low = torch.maximum(torch.minimum(low, data.low), data.low - margin)
     high = torch.minimum(torch.maximum(high, data.high), data.high + margin)
     series = Series.of((high - low).tolist(), eps)
-    return (series, inside) if series.fits and len(data.x) else None
+    return (series, near, inside) if series.fits and len(data.x) else None
 
 
 class FourierSums(NamedTuple):
@@ -170,14 +168,15 @@ class FourierSums(NamedTuple):
 
 def pool(data: Standardised, tol: float) -> FourierSums:
     """The average at each query of a Gaussian with 1 to 3 features, with a bound that may be above `tol`."""
-    series, inside = (series_in_box(data, tol) if tol >= MIN_EPS else None) or (None, None)
-    if series is not None and inside is None:
-        return _pool_inside(data, series)
+    box = series_in_box(data, tol) if tol >= MIN_EPS else None
+    if box is not None and len(box[2]) == len(data.query):
+        return _pool_inside(data, box[0])
     state = empty(len(data.query), data.values.shape[1], data.query)
     state.error.fill_(math.inf)
-    if series is None or inside is None:
+    if box is None:
         return FourierSums(state, 0.0, 0.0)
-    sums = _pool_inside(data.with_query(data.query.T[:, inside].T), series)
+    series, near, inside = box
+    sums = _pool_inside(near, series)
     state.put(inside, sums.state)
     return sums._replace(state=state)
 
@@ -185,34 +184,34 @@ def pool(data: Standardised, tol: float) -> FourierSums:
 def _pool_inside(data: Standardised, series: Series) -> FourierSums:
     """States of queries that are all in the box."""
     modes, mass, log_unit = spectrum(data, series)
-    off = [series.error(len(data.x)) * one for one in mass]  # of each row
-    sums = torch.view_as_real(nufft.type2(series.radians(data.query), modes, series.eps))  # (rows, q, 2)
+    off = [series.error(len(data.x)) * one for one in mass]
     queries, columns = len(data.query), data.values.shape[1]
-    state = Pooled(sums.new_empty(queries), sums.new_empty(queries, columns), sums.new_empty(queries))
+    sums = unpack(nufft.type2(series.radians(data.query), modes, series.eps), columns)
+    new = data.query.new_empty
+    state = Pooled(new(queries), new(queries, columns), new(queries))
     for start in range(0, queries, BLOCK):
         rows = slice(start, start + BLOCK)
-        _average(sums[:, rows], off, Pooled(*(part[rows] for part in state)))
+        _average([one[rows] for one in sums], off, Pooled(*(part[rows] for part in state)))
     if log_unit:
         state.lse.add_(log_unit)
     return FourierSums(state, off[0], log_unit)
 
 
-def _average(sums: Float[Tensor, "rows q 2"], off: Sequence[float], out: Pooled) -> None:
-    """Averages of a block of queries, and their bounds: (off_row + off_0 |mean|) / (weight - off_0)."""
-    weight = sums[0, :, 0].contiguous()
+def _average(sums: Sequence[Float[Tensor, " q"]], off: Sequence[float], out: Pooled) -> None:
+    """Averages of a block of queries, and their bounds: (off_column + off_0 |mean|) / (weight - off_0)."""
+    weight = sums[0].contiguous()
     least = weight - off[0]
     worst = torch.reciprocal(least, out=out.error).mul_(off[0])
-    for column in range(out.mean.shape[1]):
-        row, part = divmod(column + 1, 2)
-        mean = sums[row, :, part] / weight
+    for column, (total, off_column) in enumerate(zip(sums[1:], off[1:], strict=True)):
+        mean = total / weight
         out.mean[:, column] = mean
-        torch.maximum(worst, mean.abs_().mul_(off[0]).add_(off[row]).div_(least), out=worst)
+        torch.maximum(worst, mean.abs_().mul_(off[0]).add_(off_column).div_(least), out=worst)
     worst.masked_fill_(~(least > 0), math.inf)
     torch.log(weight.clamp_min_(1e-300), out=out.lse)
 
 
 class Spectrum(NamedTuple):
-    """F_k g_k of the weight and the columns, the sum of |c| of each row, and the log of the weights' unit."""
+    """F_k g_k of the weight and the columns, the sum of |c| of each of these, and the log of the weights' unit."""
 
     modes: nufft.Coefficients
     mass: list[float]
@@ -224,10 +223,10 @@ def spectrum(data: Standardised, series: Series) -> Spectrum:
     log_unit = 0.0 if data.log_weight is None else float(data.log_weight.max())
     strengths = pack(data.values, data.log_weight, log_unit)
     real, imaginary = torch.view_as_real(strengths).unbind(-1)
-    mass = torch.addcmul(real.square(), imaginary, imaginary).sqrt_().sum(1).tolist()
+    mass = torch.addcmul(real.square(), imaginary, imaginary).sqrt_().sum(1).repeat_interleave(2).tolist()
     modes = nufft.type1(series.radians(data.x), strengths, series.modes, series.eps)
     modes *= series.coefficients()
-    return Spectrum(modes, mass, log_unit)
+    return Spectrum(modes, mass[: 1 + data.values.shape[1]], log_unit)
 
 
 def pack(
@@ -245,55 +244,6 @@ def pack(
     return torch.view_as_complex(packed)
 
 
-class Gradient(NamedTuple):
-    """df/dx at each query, and a bound on the error, in standard deviations of y over a bandwidth."""
-
-    gradient: Float[Tensor, "q dim columns"]
-    error: Float[Tensor, " q"]  # inf: nothing is known
-
-
-def gradient(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> Gradient:
-    """df/dx of a Gaussian average with 1 to 3 features of finite bandwidth; where the error is above `tol`, the caller
-    computes it otherwise.
-    """
-    dim, columns = len(sample.bandwidth), sample.values.shape[1]
-    result = Gradient(query.new_zeros(len(query), dim, columns), query.new_full((len(query),), math.inf))
-    data = standardise_by_axis(sample, query)
-    box = series_in_box(data, tol)
-    if box is None:
-        return result
-    series, inside = box
-    rows = torch.arange(len(query)) if inside is None else inside
-    by_axis, error = _gradient_inside(data if inside is None else data.with_query(data.query.T[:, rows].T), series)
-    for axis, feature in enumerate(torch.isfinite(sample.bandwidth).nonzero().flatten().tolist()):
-        result.gradient[rows, feature] = by_axis[axis] * (data.scale / sample.bandwidth[feature])
-    result.error[rows] = error
-    return result
-
-
-def _gradient_inside(data: Standardised, series: Series) -> tuple[Float[Tensor, "axes q columns"], Float[Tensor, " q"]]:
-    """df/dx by axis in standardised units, and its bound, at queries that are all in the box."""
-    modes, mass, _ = spectrum(data, series)
-    derivatives = [modes * 1j * kappa for kappa in series.frequencies()]
-    sums = nufft.type2(series.radians(data.query), torch.cat([modes, *derivatives]), series.eps)
-    sums = torch.view_as_real(sums).unflatten(0, (-1, len(modes)))  # (functions, rows, q, 2)
-    rows = torch.tensor(mass, dtype=torch.float64)
-    off, off_derivative = (series.error(len(data.x), order) * rows for order in (0, 1))
-    # The quotient rule, and what the errors of its four parts do to it.
-    columns = data.values.shape[1]
-    weight, weight_derivatives = sums[0, 0, :, 0], sums[1:, 0, :, 0]
-    least = weight - off[0]
-    least = torch.where(least > 0, least, math.nan)
-    by_axis = sums.new_empty(len(weight_derivatives), len(weight), columns)
-    worst = torch.zeros_like(weight)
-    for column in range(columns):
-        row, part = divmod(column + 1, 2)
-        mean = sums[0, row, :, part] / weight
-        off_mean = (off[row] + off[0] * mean.abs()) / least
-        for axis, weight_derivative in enumerate(weight_derivatives):
-            one = (sums[1 + axis, row, :, part] - mean * weight_derivative) / weight
-            error = off_derivative[row] + mean.abs() * off_derivative[0] + off[0] * one.abs()
-            error += off_mean * (weight_derivative.abs() + off_derivative[0])
-            worst = torch.maximum(worst, error / least)
-            by_axis[axis, :, column] = one
-    return by_axis, worst.nan_to_num(nan=math.inf)
+def unpack(packed: Complex[Tensor, "rows q"], columns: int) -> list[Float[Tensor, " q"]]:
+    """Weight and columns, from complex rows as `pack` makes them."""
+    return [part for row in torch.view_as_real(packed) for part in row.unbind(-1)][: 1 + columns]

@@ -16,10 +16,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from regard.attention import attend
 from regard.engine.fused import kernel
 from regard.regression.kernel_sums import pruned_sum
-from regard.regression.kernel_sums.sample import TILE_PAIRS, Standardised, log_kernel, squared_distance_by_feature
+from regard.regression.kernel_sums.sample import TILE_PAIRS, Standardised, squared_distance_by_feature
 from regard.regression.kernel_sums.state import Pooled, concatenate, empty, merge
 
 TILE_POINTS = 1 << 15  # points of a tile
@@ -38,28 +37,16 @@ def pool(data: Standardised) -> Pooled:
         query = data.query[low : low + rows]
         state = empty(len(query), columns, data.query)
         for first in range(0, len(data.x), width):
-            state = merge(state, _pool_tile(query, data, slice(first, first + width)))
+            points = data.subset(lambda rows, first=first: rows[first : first + width])
+            log_weights = points.log_weight_at(squared_distance_by_feature(query, points.x))
+            state = merge(state, Pooled.of(log_weights, points.values))
         parts.append(state)
     return concatenate(parts, columns, data.query)
 
 
-def _pool_tile(query: Float[Tensor, "q dim"], data: Standardised, points: slice) -> Pooled:
-    logits = log_kernel(squared_distance_by_feature(query, data.x[points]), data.kernel)
-    if data.log_weight is not None:
-        logits = logits + data.log_weight[points]
-    return Pooled.of(logits, data.values[points])
-
-
-def pool_by_attention(data: Standardised) -> Pooled:
-    """The average over all pairs by one call of `attend`."""
-    answer = attend(data.query, data.x, data.values, score=data.score())
-    lse = answer.weights.logsumexp()
-    return Pooled(lse, answer.output, torch.zeros_like(lse))
-
-
 def pool_block(block: Standardised) -> Pooled:
     """The average of one block of queries: by inner products where they keep their digits, else by differences."""
-    if block.kernel != "gaussian" or len(block.x) < MIN_FUSED_POINTS:
+    if block.kernel != "gaussian" or len(block.x) < MIN_FUSED_POINTS or not len(block.query):
         return pool(block)
     centre, radius = _block_centre(block.query, block.x)
     if not radius <= MAX_BLOCK_RADIUS:

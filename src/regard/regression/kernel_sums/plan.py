@@ -22,7 +22,6 @@ from regard.regression.kernel_sums.sample import (
     Sample,
     Standardised,
     extent,
-    log_kernel,
     relevant,
     squared_distance_by_feature,
     standardise,
@@ -78,7 +77,6 @@ class Plan:
 
     name: Name
     reason: str
-    seconds: float  # estimated
 
     def __str__(self) -> str:
         return f"{self.name}: {self.reason}"
@@ -107,14 +105,13 @@ def choose(workload: Workload) -> Plan:
     if workload.forced != "auto":
         return _forced(workload)
     if workload.pairs <= EXACT_PAIRS:
-        few = f"{_sizes(workload)} pairs are few enough to take every one, in float64"
-        return Plan("pairs", few, seconds("pairs", workload))
+        return Plan("pairs", f"{_sizes(workload)} pairs are few enough to take every one, in float64")
     able: list[Name] = [name for name in NAMES if obstacle(name, workload) is None]
     if workload.tol < fourier.MIN_EPS and "fast" in able:
         able.remove("fast")  # it would repair every query, which its cost does not include
     costs: dict[Name, float] = {name: seconds(name, workload) for name in able}
     best = min(able, key=costs.__getitem__)
-    return Plan(best, _reason(best, workload, costs), costs[best])
+    return Plan(best, _reason(best, workload, costs))
 
 
 def _forced(workload: Workload) -> Plan:
@@ -125,7 +122,7 @@ def _forced(workload: Workload) -> Plan:
     if why_not is not None:
         can = [repr(other) for other in ("auto", *NAMES) if other == "auto" or obstacle(other, workload) is None]
         raise PlanError(f"plan={name!r} cannot serve this: {why_not}; {' or '.join(can)} would")
-    return Plan(name, f"asked for; {_sizes(workload)} pairs", seconds(name, workload))
+    return Plan(name, f"asked for; {_sizes(workload)} pairs")
 
 
 def obstacle(name: Name, workload: Workload) -> str | None:
@@ -224,9 +221,8 @@ def _mean_points_kept(data: Standardised, tiles: Float[Tensor, "tiles members di
         square = pruned_sum.squared_distance_to_boxes(data.x, low, high)
         return float((square <= pruned_sum.COMPACT_REACH).double().sum(1).mean())
     few = tiles[:, :: max(1, tiles.shape[1] // pruned_sum.QUERIES_FOR_FLOOR)]
-    logits = log_kernel(squared_distance_by_feature(few.flatten(0, 1), data.x), data.kernel)
-    logits = logits if data.log_weight is None else logits + data.log_weight
-    log_floor = logits.logsumexp(1).view(few.shape[:2]).amin(1)
+    log_weights = data.log_weight_at(squared_distance_by_feature(few.flatten(0, 1), data.x))
+    log_floor = log_weights.logsumexp(1).view(few.shape[:2]).amin(1)
     log_bound = pruned_sum.log_contribution_bound(data, low, high)
     kept, _ = pruned_sum.prune_points(log_bound, log_floor, pruned_sum.POINT_SHARE * tol / data.value_range)
     return sum(len(data.x) if points is None else len(points) for points in kept) / len(kept)

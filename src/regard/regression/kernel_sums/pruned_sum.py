@@ -33,7 +33,7 @@ from torch import Tensor
 
 from regard import kernels
 from regard.engine import threads
-from regard.regression.kernel_sums.sample import Standardised, in_original_order, log_kernel
+from regard.regression.kernel_sums.sample import Standardised, in_original_order
 from regard.regression.kernel_sums.state import Pooled, concatenate, empty, merge
 
 POINTS = 256  # in a tile
@@ -240,12 +240,13 @@ def _kept_tiles(
     low, high = (side[group.start : group.stop].unsqueeze(1) for side in (queries.low, queries.high))
     gap = torch.maximum(points.low - high, low - points.high).clamp_min(0)
     nearest = gap.square().sum(-1) * (1 - SQUARE_ERROR)
-    if kernels.get(kernel).compact:
+    record = kernels.get(kernel)
+    if record.compact:
         zero = log_weights.new_zeros(len(group))
         return KeptTiles(~(nearest > COMPACT_REACH), zero, zero)
     farthest = torch.maximum(points.high - low, high - points.low).square().sum(-1) * (1 + SQUARE_ERROR)
-    log_floor = torch.logsumexp(log_kernel(farthest, kernel) + log_weights, -1)
-    share_bound = torch.exp(log_kernel(nearest, kernel) + log_weights - log_floor.unsqueeze(-1))
+    log_floor = torch.logsumexp(record.log_kernel(farthest) + log_weights, -1)
+    share_bound = torch.exp(record.log_kernel(nearest) + log_weights - log_floor.unsqueeze(-1))
     ascending = share_bound.sort(-1)
     together = ascending.values.cumsum(-1)
     spare = together <= delta
@@ -362,5 +363,4 @@ def log_contribution_bound(
 ) -> Float[Tensor, "tiles n"]:
     """Upper bound on log(s_j K) of each point, for any query in each box; squared distances are rounded down."""
     square = squared_distance_to_boxes(points.x, low, high) * (1 - SQUARE_ERROR)
-    bound = log_kernel(square, points.kernel)
-    return bound if points.log_weight is None else bound + points.log_weight
+    return points.log_weight_at(square)

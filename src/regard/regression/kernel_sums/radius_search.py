@@ -58,10 +58,9 @@ class Neighbours(NamedTuple):
 def runs_to_lists(
     query: Int[Tensor, " runs"], start: Int[Tensor, " runs"], stop: Int[Tensor, " runs"]
 ) -> Iterator[Neighbours]:
-    """Lists of points that stand in a row, a bounded number of pairs at a time."""
+    """Lists of points that stand in a row, about TILE_PAIRS pairs or one list at a time."""
     filled = stop > start
-    query, start, stop = _split_long_runs(query[filled], start[filled], stop[filled])
-    length = stop - start
+    query, start, length = query[filled], start[filled], (stop - start)[filled]
     for part in blocks_of_lists(length):
         lengths = length[part]
         ends = lengths.cumsum(0)
@@ -69,19 +68,8 @@ def runs_to_lists(
         yield Neighbours(shift + torch.arange(len(shift)), query[part], lengths)
 
 
-def _split_long_runs(query: Tensor, start: Tensor, stop: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Runs of at most TILE_PAIRS points."""
-    pieces = torch.div(stop - start - 1, TILE_PAIRS, rounding_mode="floor") + 1
-    if bool((pieces == 1).all()):
-        return query, start, stop
-    query, first, last = (torch.repeat_interleave(t, pieces) for t in (query, start, stop))
-    number = torch.arange(len(query)) - torch.repeat_interleave(pieces.cumsum(0) - pieces, pieces)
-    start = first + number * TILE_PAIRS
-    return query, start, torch.minimum(start + TILE_PAIRS, last)
-
-
 def blocks_of_lists(length: Int[Tensor, " lists"]) -> Iterator[slice]:
-    """Slices of lists with about TILE_PAIRS pairs each."""
+    """Slices of lists with about TILE_PAIRS pairs each, or one longer list."""
     ends = length.cumsum(0)
     first, done = 0, 0
     while first < len(length):
@@ -263,7 +251,7 @@ def pool(data: Standardised, tol: float, log_floor: Float[Tensor, " q"] | None =
     unknown = torch.nonzero(floor == -math.inf).squeeze(-1)
     if len(unknown):
         index = search_index(data.x)
-        distance, row = index.nearest(data.query.T[:, unknown].T)
+        distance, row = index.nearest(data.at(unknown).query)
         floor[unknown] = (0.0 if data.log_weight is None else data.log_weight[row]) - distance.square() / 2
     log_moved = log_influence(data)
     radius = radius_for(log_moved, tol, floor)
@@ -271,7 +259,7 @@ def pool(data: Standardised, tol: float, log_floor: Float[Tensor, " q"] | None =
     by_cells = bool(near.any()) and fits_cells(data.low, data.high, float(radius[near].max()))
     for chosen in (near, ~near) if by_cells else (torch.ones_like(near),):
         rows = torch.nonzero(chosen).squeeze(-1)
-        part, reach = data.with_query(data.query.T[:, rows].T), radius[rows]
+        part, reach = data.at(rows), radius[rows]
         if not len(rows):
             continue
         if by_cells and chosen is near:

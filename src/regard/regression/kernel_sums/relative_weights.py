@@ -63,20 +63,19 @@ def pool(sample: Sample, query: Float[Tensor, "q dim"]) -> Pooled:
     return Pooled(lse, mean + middle, torch.zeros_like(lse))
 
 
-def covariance_with(values: Float[Tensor, "n outputs"]) -> Statistic:
-    """The covariance of points and values under the weights around each query, (q, dim, outputs), in bandwidths.
+def weight_gradient(
+    sample: Sample, near: Neighbourhood, factor: Float[Tensor, "q n"] | None = None
+) -> Float[Tensor, "q dim n"]:
+    """Gradient in the query of the points' weights, before they are divided by their sum; times a factor.
 
-    Over h^2 it is the gradient of the Gaussian average. As a difference of averages it would keep the rounding of
-    x / h, and for a bandwidth that is small beside the data nothing else would be left of it.
+    With g = -2 s K'(u^2) / sum s K, which is p for a Gaussian, it is g (x_i - q) / h^2. For a bandwidth that is small
+    beside the data a difference of averages would keep the rounding of x / h, and nothing else would be left of it.
     """
-    values = values - values.mean(0)
-
-    def covariance(near: Neighbourhood) -> tuple[Float[Tensor, "q dim outputs"]]:
-        y, weights = values[near.points], near.weights.unsqueeze(1)
-        around = weights * (near.offset - (weights * near.offset).sum(2, keepdim=True))
-        return (around @ y - around.sum(2, keepdim=True) * (weights @ y),)
-
-    return covariance
+    kernel, finite = kernels.get(sample.kernel), torch.isfinite(sample.bandwidth).unsqueeze(1)
+    slope = kernel.weight_derivative(near.square, near.weights, near.lse, near.log_weight)
+    slope = slope if factor is None else slope * factor
+    toward = torch.where(finite, near.offset - near.query_offset.unsqueeze(2), 0.0)
+    return slope.unsqueeze(1) * toward / feature_units(sample).unsqueeze(1)
 
 
 def for_neighbourhoods(

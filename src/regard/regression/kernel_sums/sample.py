@@ -42,9 +42,14 @@ class WeightedPoints:
         """log s of each point; 0 where no weights were given."""
         return torch.zeros_like(self.values[:, 0]) if self.log_weight is None else self.log_weight
 
-    def score(self) -> Score:
+    def log_weight_at(self, square: Float[Tensor, "q n"]) -> Float[Tensor, "q n"]:
+        """log(s K) of the points at these squared distances, in bandwidths."""
+        log_k = kernels.get(self.kernel).log_kernel(square)
+        return log_k if self.log_weight is None else log_k + self.log_weight
+
+    def score(self, bandwidth: Float[Tensor, " dim"] | float = 1.0) -> Score:
         """log K + log s between points in bandwidths, as a score of attention."""
-        score = scores.kernel(self.kernel)
+        score = scores.kernel(self.kernel, bandwidth)
         return score if self.log_weight is None else score + scores.bias(self.log_weight.unsqueeze(0))
 
 
@@ -96,6 +101,10 @@ class Standardised(WeightedPoints):
     def with_query(self, query: Float[Tensor, "p dim"]) -> Standardised:
         """This sample with other queries."""
         return replace(self, query=query)
+
+    def at(self, rows: Int[Tensor, " p"]) -> Standardised:
+        """This sample with some of its queries, in the layout that they have in memory."""
+        return replace(self, query=self.query.T[:, rows].T)
 
 
 def relevant(sample: Sample, query: Float[Tensor, "q dim"]) -> tuple[Sample, Float[Tensor, "q finite"]]:
@@ -170,11 +179,6 @@ def in_original_order(rows: Float[Tensor, "n ..."], order: Int[Tensor, " n"]) ->
     result = torch.empty_like(rows)
     result[order] = rows
     return result
-
-
-def log_kernel(square: Tensor, kernel: str) -> Tensor:
-    """log K of squared distances in bandwidths."""
-    return kernels.get(kernel).log_kernel(square)
 
 
 def squared_distance_by_feature(query: Float[Tensor, "q dim"], x: Float[Tensor, "n dim"]) -> Float[Tensor, "q n"]:

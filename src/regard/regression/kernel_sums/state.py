@@ -30,14 +30,10 @@ class Pooled(NamedTuple):
         lse = (top + total.log()).squeeze(1)
         return Pooled(lse, weights @ values / torch.where(total > 0, total, 1.0), torch.zeros_like(lse))
 
-    def put(self, rows: Tensor, part: Pooled) -> None:
+    def put(self, rows: Int[Tensor, " rows"], part: Pooled) -> None:
         """Overwrite the state of some queries, in place."""
         for whole, new in zip(self, part, strict=True):
             whole[rows] = new
-
-    def replaced(self, rows: Int[Tensor, " rows"], part: Pooled) -> Pooled:
-        """A copy in which some queries have another state."""
-        return Pooled(*(whole.index_copy(0, rows, new) for whole, new in zip(self, part, strict=True)))
 
 
 def empty(queries: int, columns: int, like: Tensor) -> Pooled:

@@ -9,8 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.regression.kernel_sums.relative_weights import covariance_with
-from regard.regression.local import extrapolation
+from regard.regression.kernel_sums.plan import plan_for
+from regard.regression.kernel_sums.relative_weights import Neighbourhood, Statistic, weight_gradient
+from regard.regression.local import extrapolation, linear_fourier
 from regard.regression.local.data import Data, Noise
 from regard.regression.local.least_squares import Frame, products, tol_of_averages
 from regard.weights import Weights
@@ -37,12 +38,11 @@ class LocalConstant:
         return extrapolation.noise(self.data, query, pooled.lse, variance, Noise(pooled.mean, squares, 1 / squares))
 
     def derivative(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q features outputs"]:
-        """df/dx. For the Gaussian kernel it is Cov(x, y) / h^2 under p; for other kernels, by autograd."""
+        """df/dx. For the Gaussian kernel it is Cov(x, y) / h^2 under p."""
         data = self.data
         if data.sample.kernel == "gaussian":
             return data.all_features(_gaussian_derivative(data, query))
-        lse = data.pool(query, torch.zeros_like(data.sample.values[:, :1])).lse
-        slope = data.numeric(data.autograd_derivative(query))
+        lse, slope = data.from_points(query, _exact_derivative(data))
         return data.all_features(extrapolation.slope(data, lse, slope))
 
     def weights(self, query: Float[Tensor, "q features"]) -> Weights:
@@ -57,21 +57,32 @@ class LocalConstant:
 
 def _gaussian_derivative(data: Data, query: Float[Tensor, "q features"]) -> Float[Tensor, "q dim outputs"]:
     """Derivative by Fourier series where its error is below `tol` standard deviations of y / h, else by covariances."""
-    fast = data.gradient(query)
-    if fast is None:
+    plan = plan_for(data.sample, data.numeric(query), tol=data.tol, forced=data.plan)
+    if plan.name != "fast" or data.categories is not None:
         return _from_covariance(data, query)
-    redo = (~(fast.error <= data.tol)).nonzero().squeeze(-1)
+    slope, error = linear_fourier.gradient(data.sample, query, data.tol)
+    redo = (~(error <= data.tol)).nonzero().squeeze(-1)
     if len(redo):
-        fast.gradient[redo] = _from_covariance(data, query[redo])
-    return fast.gradient
+        slope[redo] = _from_covariance(data, query[redo])
+    return slope
 
 
 def _from_covariance(data: Data, query: Float[Tensor, "q features"]) -> Float[Tensor, "q dim outputs"]:
     x, width = data.sample.x, data.sample.bandwidth.unsqueeze(1)
     if not bool(((x.amax(0) - x.amin(0)) > WIDEST_FOR_AVERAGES * width.squeeze(1)).any()):
         return covariance(data, query) / width.square()
-    _, in_bandwidths = data.from_points(query, covariance_with(data.sample.values))
-    return torch.where(torch.isfinite(width), in_bandwidths / width, 0.0)
+    return data.from_points(query, _exact_derivative(data))[1]
+
+
+def _exact_derivative(data: Data) -> Statistic:
+    """df/dx from the points around each query: the weights p change with x."""
+    values = data.sample.values - data.sample.values.mean(0)
+
+    def derivative(near: Neighbourhood) -> tuple[Float[Tensor, "q dim outputs"]]:
+        y, pull = values[near.points], weight_gradient(data.sample, near)
+        return (pull @ y - pull.sum(2, keepdim=True) * (near.weights @ y).unsqueeze(1),)
+
+    return derivative
 
 
 def covariance(data: Data, query: Float[Tensor, "q features"]) -> Float[Tensor, "q dim outputs"]:

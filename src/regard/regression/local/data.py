@@ -1,28 +1,26 @@
 """Data of a local fit: a sample with its settings, and every kernel average that a fit takes of it.
 
-`Data` has numeric features. `MixedData` also has categories, with the kernel of `kernel_sums.categorical`. Both take
-tables with all features as queries.
+Queries are tables with all features. Categories have the kernel of `kernel_sums.categorical`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from regard import kernels, scores
-from regard.attention import attend
 from regard.operands import NEVER
 from regard.regression.kernel_sums import clamp, engine, relative_weights
 from regard.regression.kernel_sums.categorical import Categories, by_category
-from regard.regression.kernel_sums.fourier import Gradient
 from regard.regression.kernel_sums.relative_weights import Statistic
 from regard.regression.kernel_sums.sample import BLOCK_PAIRS, Sample, extent
 from regard.regression.kernel_sums.state import Pooled
-from regard.scores import Score
 from regard.weights import Weights
 
 LARGEST_LOG_WEIGHT = 1e6  # |lse| above which lse2 - 2 lse has lost 6 of 16 digits
@@ -39,26 +37,46 @@ class Noise(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Sample whose values are y, the precision of its averages and how they are computed."""
+    """Sample whose values are y, its categories, the precision of its averages and how they are computed."""
 
-    sample: Sample
+    sample: Sample  # with the numeric features
     tol: float = 1e-6  # in standard deviations of y
     plan: str = "auto"
     outside: str = "nearest"  # what a query without points in reach gets: "nearest", "nan" or "raise"
+    categories: Categories | None = None
+    columns: tuple[int, ...] = ()  # with categories: the numeric columns of the table, then the categorical ones
+
+    def with_categories(self, columns: tuple[int, ...], counts: Float[Tensor, " categories"]) -> Data:
+        """Data with some columns as categories, numbered from 0; their bandwidths are lambdas."""
+        x, width, chosen = self.sample.x, self.sample.bandwidth, list(columns)
+        numeric = [column for column in range(x.shape[1]) if column not in columns]
+        sample = replace(self.sample, x=x[:, numeric], bandwidth=width[numeric])
+        categories = Categories(x[:, chosen], counts, width[chosen])
+        return replace(self, sample=sample, categories=categories, columns=(*numeric, *columns))
 
     # Numeric features and all features
 
-    def numeric(self, table: Float[Tensor, "q features ..."]) -> Float[Tensor, "q dim ..."]:
+    def numeric(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q dim"]:
         """Numeric features of a table: all but the categories."""
-        return table
+        return table if self.categories is None else table[:, list(self.columns[: self.sample.x.shape[1]])]
+
+    def codes(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q categories"]:
+        """Categories of a table, as numbers."""
+        return table[:, list(self.columns[self.sample.x.shape[1] :])]
+
+    def in_column_order(self, features: Float[Tensor, "*rows features"]) -> Float[Tensor, "*rows features"]:
+        """Numeric features followed by categories, brought into the order of the table's columns."""
+        return features if self.categories is None else features[..., torch.tensor(self.columns).argsort()]
 
     def table(self) -> Float[Tensor, "n features"]:
         """Features of the data, as a table of queries."""
-        return self.sample.x
+        x = self.sample.x
+        return x if self.categories is None else self.in_column_order(torch.cat((x, self.categories.codes), 1))
 
     def all_features(self, slopes: Float[Tensor, "q dim outputs"]) -> Float[Tensor, "q features outputs"]:
         """Slopes of the numeric features, with NaN for categories, in the order of the table."""
-        return slopes
+        missing = slopes.new_full((len(slopes), len(self.columns[slopes.shape[1] :]), slopes.shape[2]), torch.nan)
+        return self.in_column_order(torch.cat((slopes, missing), 1).mT).mT
 
     # Averages
 
@@ -70,37 +88,48 @@ class Data:
     ) -> Pooled:
         """Kernel average of y, or of other values, at each query."""
         sample = self.sample if values is None else replace(self.sample, values=values)
-        return self._average(sample, query, tol or self.tol)
-
-    def _average(self, sample: Sample, query: Float[Tensor, "q features"], tol: float) -> Pooled:
-        return engine.pool(sample, query, tol=tol, plan=self.plan)
-
-    def gradient(self, query: Float[Tensor, "q features"]) -> Gradient | None:
-        """df/dx of the kernel average by Fourier series, with error bounds; None where that is not the best plan."""
-        return engine.gradient(self.sample, query, tol=self.tol, plan=self.plan)
+        average = partial(engine.pool, tol=tol or self.tol, plan=self.plan)
+        return Pooled(*self._by_category(sample, query, average))
 
     def from_points(self, query: Float[Tensor, "q features"], statistic: Statistic) -> tuple[Tensor, ...]:
         """Log of the total weight at each query, and `statistic` of the points around it. Exact."""
-        return relative_weights.for_neighbourhoods(self.sample, query, statistic)
+        around = partial(relative_weights.for_neighbourhoods, statistic=statistic)
+        return self._by_category(self.sample, query, around)
 
-    def autograd_derivative(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q features outputs"]:
-        """Derivative of the kernel average of y by autograd, over all pairs: row i depends on query i alone."""
-        with torch.enable_grad():
-            at = query.detach().clone().requires_grad_()
-            answer = attend(self._keys(at), self._keys(self.table()), self.sample.values, score=self._score()).output
-            parts = [torch.autograd.grad(column.sum(), at, retain_graph=True)[0] for column in answer.unbind(1)]
-        return torch.stack(parts, 2)
+    def _by_category(
+        self, sample: Sample, query: Float[Tensor, "q features"], function: Callable[..., tuple[Tensor, ...]]
+    ) -> tuple[Tensor, ...]:
+        """Results of `function` of a sample and points, for queries of one category after another."""
+        points = self.numeric(query)
+        return by_category(
+            sample, self.categories, self.codes(query), lambda group, rows: function(group, points[rows])
+        )
 
     # Weights
 
     def weights(self, query: Float[Tensor, "q features"]) -> Weights:
-        """Weight of each point at each query, as a matrix that is never built."""
-        return Weights(self._near_keys(query), self._keys(self.table()), score=self._score())
+        """Weight of each point at each query, as a matrix that is never built.
+
+        Far queries are moved to where the kernel still has digits. Categories are columns of 0 and 1, one for each
+        category, and a score of their own for each that query and point share.
+        """
+        sample, width = self.sample, self.sample.bandwidth
+        far, beside = clamp.BY_DISTANCES if kernels.get(sample.kernel).tail_power <= 1 else clamp.BY_SQUARES
+        near = clamp.clamp_to(self.numeric(query), extent(sample.x), far * width, beside * width)
+        at, keys = sample.scaled(near), sample.scaled(sample.x)
+        if self.categories is None:
+            return Weights(at, keys, score=sample.score())
+        same = (-self.categories.log_other).clamp_max(-DIFFERENT_CATEGORY)
+        same = same.repeat_interleave(self.categories.counts.long())
+        shared = scores.general(torch.diag(torch.cat([torch.zeros_like(width), same])))
+        width = torch.cat([torch.ones_like(width), torch.full_like(same, torch.inf)])
+        at = torch.cat([at, self.categories.one_hot(self.codes(query))], 1)
+        keys = torch.cat([keys, self.categories.one_hot(self.categories.codes)], 1)
+        return Weights(at, keys, score=sample.score(width) + shared)
 
     def own_weight(self, lse: Float[Tensor, " n"]) -> Float[Tensor, " n"]:
         """Weight p_ii of each point at itself: s_i K(0) over the sum of its row, with K(0) = 1."""
-        log_weight = self.sample.log_weight
-        return torch.exp(-lse if log_weight is None else log_weight - lse)
+        return torch.exp(self.sample.log_weights - lse)
 
     def pool_squared(
         self,
@@ -121,18 +150,15 @@ class Data:
         square = kernels.get(self.sample.kernel).square
         if square is None:
             return self._pool_squared_weights(query, values)
-        pooled = self._squared(*square, values).pool(query, tol=tol)
+        kernel, narrower = square
+        sample = replace(self.sample, kernel=kernel, bandwidth=self.sample.bandwidth / narrower)
+        categories = None if self.categories is None else self.categories.squared()
+        pooled = replace(self, sample=sample, categories=categories).pool(query, values, tol)
         pooled = pooled._replace(lse=torch.where(lse == NEVER, NEVER, pooled.lse - 2 * lse))
         far = ((lse < -LARGEST_LOG_WEIGHT) & (lse != NEVER)).nonzero().flatten()
         if len(far):
-            for whole, part in zip(pooled, self._pool_squared_weights(query[far], values), strict=True):
-                whole[far] = part
+            pooled.put(far, self._pool_squared_weights(query[far], values))
         return pooled
-
-    def _squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> Data:
-        """Data under the square of its kernel, which is another kernel and so many times narrower."""
-        width = self.sample.bandwidth / narrower
-        return replace(self, sample=replace(self.sample, values=values, kernel=kernel, bandwidth=width))
 
     def _pool_squared_weights(self, query: Tensor, values: Tensor) -> Pooled:
         weights, log_weight = self.weights(query), self.sample.log_weight
@@ -147,119 +173,3 @@ class Data:
             lse[rows] = total.log()
             mean[rows] = squares @ values / torch.where(total > 0, total, 1.0).unsqueeze(1)
         return Pooled(lse, mean, torch.zeros_like(lse))
-
-    # Attention between queries and points
-
-    def _keys(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q keys"]:
-        """Points in bandwidths, as attention scores them."""
-        return self.sample.scaled(table)
-
-    def _near_keys(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q keys"]:
-        """Queries in bandwidths; far ones are moved to where the kernel still has digits."""
-        sample = self.sample
-        far, beside = clamp.BY_DISTANCES if kernels.get(sample.kernel).tail_power <= 1 else clamp.BY_SQUARES
-        box = extent(sample.x)
-        return sample.scaled(clamp.clamp_to(table, box, far * sample.bandwidth, beside * sample.bandwidth))
-
-    def _score(self) -> Score:
-        return self.sample.score()
-
-
-@dataclass(frozen=True, eq=False)
-class MixedData(Data):
-    """Data with categories: the sample holds the numeric features, `categories` the categories."""
-
-    categories: Categories = field(kw_only=True)
-    numeric_columns: tuple[int, ...] = field(kw_only=True)
-    category_columns: tuple[int, ...] = field(kw_only=True)
-
-    @classmethod
-    def of(cls, data: Data, columns: tuple[int, ...], counts: Float[Tensor, " categories"]) -> MixedData:
-        """Data with some columns as categories, numbered from 0; their bandwidths are lambdas."""
-        sample = data.sample
-        numeric = tuple(i for i in range(sample.x.shape[1]) if i not in columns)
-        own, width = list(numeric), sample.bandwidth
-        split = replace(sample, x=sample.x[:, own], bandwidth=width[own])
-        categories = Categories(sample.x[:, list(columns)], counts, width[list(columns)])
-        return cls(
-            split,
-            data.tol,
-            data.plan,
-            data.outside,
-            categories=categories,
-            numeric_columns=numeric,
-            category_columns=columns,
-        )
-
-    def in_column_order(self, bandwidth: Float[Tensor, " features"]) -> Float[Tensor, " features"]:
-        """Bandwidths followed by lambdas, brought into the order of the table's columns."""
-        whole = torch.empty_like(bandwidth)
-        whole[list(self.numeric_columns + self.category_columns)] = bandwidth
-        return whole
-
-    def numeric(self, table: Float[Tensor, "q features ..."]) -> Float[Tensor, "q dim ..."]:
-        return table[:, list(self.numeric_columns)]
-
-    def table(self) -> Float[Tensor, "n features"]:
-        whole = self.sample.x.new_empty(len(self.sample.x), len(self.numeric_columns) + len(self.category_columns))
-        whole[:, list(self.numeric_columns)] = self.sample.x
-        whole[:, list(self.category_columns)] = self.categories.codes
-        return whole
-
-    def all_features(self, slopes: Float[Tensor, "q dim outputs"]) -> Float[Tensor, "q features outputs"]:
-        features = len(self.numeric_columns) + len(self.category_columns)
-        whole = slopes.new_full((len(slopes), features, slopes.shape[2]), torch.nan)
-        whole[:, list(self.numeric_columns)] = slopes
-        return whole
-
-    def _average(self, sample: Sample, query: Float[Tensor, "q features"], tol: float) -> Pooled:
-        """Kernel average under the product of the kernels of numeric features and of categories."""
-        points, codes = self.numeric(query), query[:, list(self.category_columns)]
-
-        def average(group: Sample, rows: Int[Tensor, " rows"]) -> Pooled:
-            return engine.pool(group, points[rows], tol=tol, plan=self.plan)
-
-        return Pooled(*by_category(sample, self.categories, codes, average))
-
-    def gradient(self, query: Float[Tensor, "q features"]) -> None:
-        """Return None: a Fourier series knows no categories."""
-
-    def from_points(self, query: Float[Tensor, "q features"], statistic: Statistic) -> tuple[Tensor, ...]:
-        points, codes = self.numeric(query), query[:, list(self.category_columns)]
-
-        def around(group: Sample, rows: Int[Tensor, " rows"]) -> tuple[Tensor, ...]:
-            return relative_weights.for_neighbourhoods(group, points[rows], statistic)
-
-        return by_category(self.sample, self.categories, codes, around)
-
-    def _squared(self, kernel: str, narrower: float, values: Float[Tensor, "n columns"]) -> MixedData:
-        sample = super()._squared(kernel, narrower, values).sample
-        return replace(self, sample=sample, categories=self.categories.squared())
-
-    def _keys(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q keys"]:
-        """Points in bandwidths, and one column for each category that is 1 in its rows."""
-        one_hot = [
-            (table[:, column, None] == torch.arange(levels, device=table.device)).to(table.dtype)
-            for column, levels in zip(self.category_columns, self._levels(), strict=True)
-        ]
-        return torch.cat([super()._keys(self.numeric(table)), *one_hot], 1)
-
-    def _near_keys(self, table: Float[Tensor, "q features"]) -> Float[Tensor, "q keys"]:
-        keys = self._keys(table)
-        keys[:, : len(self.numeric_columns)] = super()._near_keys(self.numeric(table))
-        return keys
-
-    def _levels(self) -> list[int]:
-        return [int(count) for count in self.categories.counts.tolist()]
-
-    def _score(self) -> Score:
-        """Kernel of the numeric features, plus a score for each category that two rows share."""
-        dim = len(self.numeric_columns)
-        same = (-self.categories.log_other).clamp_max(-DIFFERENT_CATEGORY)
-        same = same.repeat_interleave(torch.tensor(self._levels(), device=same.device))
-        width = same.new_full((dim + len(same),), torch.inf)
-        width[:dim] = 1.0
-        one_hot = scores.general(torch.diag(torch.cat([torch.zeros_like(width[:dim]), same])))
-        score = scores.kernel(self.sample.kernel, width) + one_hot
-        weight = self.sample.log_weight
-        return score if weight is None else score + scores.bias(weight.unsqueeze(0))

@@ -25,7 +25,7 @@ def answer(
     data: Data, query: Float[Tensor, "q features"], lse: Float[Tensor, " q"], inside: Float[Tensor, "q outputs"]
 ) -> Float[Tensor, "q outputs"]:
     """Predictions, with an answer for queries out of reach."""
-    return _answered(data, lse, inside, lambda rows: nearest(data, query[rows], data.sample.values)[0])
+    return _answered(data, lse, (inside,), lambda rows: nearest(data, query[rows], data.sample.values)[:1])[0]
 
 
 def noise(
@@ -36,36 +36,32 @@ def noise(
     inside: Noise,
 ) -> Noise:
     """Noise of predictions, with an answer for queries out of reach: a mean of the nearest points has their noise."""
-    rows = rows_out_of_reach(lse, data.sample.kernel, data.outside)
-    if not len(rows):
-        return inside
-    result = Noise(*(part.clone() for part in inside))
-    if data.outside == "nearest":
-        result.variance[rows], total = nearest(data, query[rows], variance)
-        result.kept[rows], result.rows[rows] = 1 / total, total
-    else:
-        for part in result:
-            part[rows] = math.nan
-    return result
+
+    def by_nearest(rows: Int[Tensor, " far"]) -> Noise:
+        mean, total = nearest(data, query[rows], variance)
+        return Noise(mean, 1 / total, total)
+
+    return Noise(*_answered(data, lse, inside, by_nearest))
 
 
 def slope(
     data: Data, lse: Float[Tensor, " q"], inside: Float[Tensor, "q dim outputs"]
 ) -> Float[Tensor, "q dim outputs"]:
     """Derivatives, with an answer for queries out of reach: a mean of the nearest points is flat."""
-    return _answered(data, lse, inside, lambda rows: torch.zeros_like(inside[rows]))
+    return _answered(data, lse, (inside,), lambda rows: (torch.zeros_like(inside[rows]),))[0]
 
 
 def _answered(
-    data: Data, lse: Float[Tensor, " q"], inside: Float[Tensor, "q ..."], by_nearest: Callable[[Tensor], Tensor]
-) -> Float[Tensor, "q ..."]:
+    data: Data, lse: Float[Tensor, " q"], inside: tuple[Tensor, ...], by_nearest: Callable[[Tensor], tuple[Tensor, ...]]
+) -> tuple[Tensor, ...]:
     """Results in which rows out of reach have the answer of the nearest points, or NaN."""
     rows = rows_out_of_reach(lse, data.sample.kernel, data.outside)
     if not len(rows):
         return inside
-    result = inside.clone()
-    result[rows] = by_nearest(rows) if data.outside == "nearest" else math.nan
-    return result
+    outside = (
+        by_nearest(rows) if data.outside == "nearest" else [torch.full_like(one[rows], math.nan) for one in inside]
+    )
+    return tuple(whole.index_copy(0, rows, part) for whole, part in zip(inside, outside, strict=True))
 
 
 def rows_out_of_reach(lse: Float[Tensor, " q"], kernel: str, outside: str) -> Int[Tensor, " far"]:

@@ -22,13 +22,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from regard.regression.kernel_sums.sample import Sample
 
 # All variances here are shares of the squared distance between the query and its points, feature by feature.
 RANK_TOLERANCE = 1e-12  # a direction of less variance is flat: the square of a millionth, as in tests/local_line.py
+FLAT_MARGIN = 16.0  # a direction is surely not flat if its variance is 16 x (RANK_TOLERANCE + its error)
 QR_BELOW = 1e-3  # with less variance in a direction, S has lost 3 of 16 digits: the points are factorised instead
 MOMENT_ROUNDING = 1e-2  # share of E[v^2] in the unit: 1e-2 x RANK_TOLERANCE is 45 x float64's rounding of E[v^2]
 SMALLEST_UNIT = 1e-150  # its square is still a float64
@@ -228,13 +229,28 @@ class Moments:
         """Value of the line at the query."""
         return self.y + (self.away.unsqueeze(1) @ slope).squeeze(1)
 
-    def value_error(
-        self, errors: MomentErrors, tilt: Float[Tensor, "q dim"], slope: Float[Tensor, "q dim outputs"]
-    ) -> Float[Tensor, "q outputs"]:
-        """Error of the line at the query to first order: dE[y] + b.dm + tilt.(dCov - dS b) with b the slope."""
-        slope = slope.abs()
-        by_covariance = tilt.abs().unsqueeze(1) @ (errors.vy + errors.vv @ slope)
-        return errors.y + (errors.v.unsqueeze(1) @ slope + by_covariance).squeeze(1)
+    def tilt(self, errors: MomentErrors) -> tuple[Float[Tensor, "q dim"], Float[Tensor, "q dim"]]:
+        """S^+ (v - m), and a bound on its error."""
+        tilt = self.solve(self.away.unsqueeze(2))
+        error = self.inverse.abs() @ (errors.v.unsqueeze(2) + errors.vv @ tilt.abs())
+        return tilt.squeeze(2), FIRST_ORDER_MARGIN * error.squeeze(2)
+
+    def line(self, errors: MomentErrors) -> tuple[Float[Tensor, "q outputs"], Float[Tensor, "q outputs"]]:
+        """Value of the line at the query, and its error: dE[y] + b.dm + tilt.(dCov - dS b) with b the slope."""
+        slope, tilt = self.solve(self.vy), self.solve(self.away.unsqueeze(2))
+        by_covariance = tilt.abs().mT @ (errors.vy + errors.vv @ slope.abs())
+        error = errors.y + (errors.v.unsqueeze(1) @ slope.abs() + by_covariance).squeeze(1)
+        return self.value(slope), FIRST_ORDER_MARGIN * error
+
+    def maybe_flat(self, errors: MomentErrors) -> Bool[Tensor, " q"]:
+        """Queries where a direction may be flat, within the errors."""
+        if not self.v.shape[1]:
+            return torch.zeros(len(self.v), dtype=torch.bool, device=self.v.device)
+        variance = self.vv.diagonal(dim1=1, dim2=2).clamp_min(0)
+        unit = (variance + self.away.square()).sqrt().clamp_min(SMALLEST_UNIT).unsqueeze(2)
+        least = torch.linalg.eigvalsh(self.vv / unit / unit.mT)[:, 0]
+        error = (errors.vv / unit / unit.mT).sum(2).amax(1)
+        return ~(least > FLAT_MARGIN * (RANK_TOLERANCE + error))
 
 
 class MomentErrors(NamedTuple):

@@ -25,12 +25,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.errors import TooLargeError
-from regard.regression.kernel_sums.plan import plan_for
 from regard.regression.kernel_sums.relative_weights import Statistic
 from regard.regression.kernel_sums.sample import BLOCK_PAIRS, EXACT_PAIRS
 from regard.regression.local import extrapolation, linear_statistics
-from regard.regression.local.data import Data, MixedData, Noise
-from regard.regression.local.linear_fourier import FourierLines, lines_if_cheapest
+from regard.regression.local.data import Data, Noise
+from regard.regression.local.linear_fourier import lines_if_cheapest
 from regard.regression.local.linear_statistics import Results
 from regard.weights import DENSE_LIMIT
 
@@ -44,24 +43,18 @@ class LocalLinear:
 
     def predict(self, query: Float[Tensor, "q features"]) -> Float[Tensor, "q outputs"]:
         """Value of the line at each query, with an error of at most `tol` standard deviations of y."""
-        middle = self.data.sample.values.mean(0)
-        statistic = partial(linear_statistics.exact_value, self.data.sample.values - middle)
-        fast = self._fourier(query)
+        data, sample = self.data, self.data.sample
+        middle = sample.values.mean(0)
+        statistic = partial(linear_statistics.exact_value, sample.values - middle)
+        points = data.numeric(query)
+        fast = lines_if_cheapest(sample, points, data.tol, plan=data.plan, categories=data.categories)
         if fast is None:
             lse, value = self._statistic(query, statistic, linear_statistics.fast_value)
-            return extrapolation.answer(self.data, query, lse, value + middle)
-        redo = (~(fast.error <= self.data.tol)).nonzero().squeeze(-1)
+            return extrapolation.answer(data, query, lse, value + middle)
+        redo = (~(fast.error <= data.tol)).nonzero().squeeze(-1)
         if len(redo):
-            fast.value[redo] = self.data.from_points(query[redo], statistic)[1] + middle
+            fast.value[redo] = data.from_points(query[redo], statistic)[1] + middle
         return fast.value
-
-    def _fourier(self, query: Float[Tensor, "q features"]) -> FourierLines | None:
-        """Lines by Fourier series, with error bounds; None where that is not the best plan, and for categories."""
-        data = self.data
-        if isinstance(data, MixedData):
-            plan_for(data.sample, data.numeric(query), tol=data.tol, forced=data.plan)  # refuses an impossible plan
-            return None
-        return lines_if_cheapest(data.sample, query, data.tol, data.plan)
 
     def _statistic(
         self, query: Float[Tensor, "q features"], exact: Statistic, fast: Callable[..., Results]

@@ -6,6 +6,9 @@ Weighted least squares for a line a + b.(x - q) at a query q solves M (a, b) = t
 
 Each entry is a sum of order 0, 1 or 2 in u, which is a Fourier series with its own multipliers. u is measured from the
 query, so no large numbers are subtracted. The bound on the error of a is argued in docs/en/regression-bound.md.
+
+The local constant f = t_0 / M_00 has the gradient (t_a - f M_0a) / M_00 along each feature a, in bandwidths: u_i K_i is
+the derivative of K_i in the query.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.regression.kernel_sums import nufft
-from regard.regression.kernel_sums.fourier import Series, series_in_box, spectrum
+from regard.regression.kernel_sums.categorical import Categories
+from regard.regression.kernel_sums.fourier import Series, series_in_box, spectrum, unpack
 from regard.regression.kernel_sums.plan import plan_for
 from regard.regression.kernel_sums.sample import UNIT_ROUNDOFF, Sample, Standardised, standardise_by_axis
 from regard.regression.local.least_squares import gauss_jordan_inverse
@@ -56,15 +60,48 @@ class Sums(NamedTuple):
     log_unit: float  # of the weights
 
 
+def gradient(
+    sample: Sample, query: Float[Tensor, "q dim"], tol: float
+) -> tuple[Float[Tensor, "q dim outputs"], Float[Tensor, " q"]]:
+    """df/dx of a Gaussian average with 1 to 3 features of finite bandwidth, and a bound on its error.
+
+    The bound is in standard deviations of y over a bandwidth, and inf where nothing is known.
+    """
+    result = query.new_zeros(len(query), len(sample.bandwidth), sample.values.shape[1])
+    bound = query.new_full((len(query),), math.inf)
+    known = sums(sample, query, tol, max_order=1)
+    if known is None:
+        return result, bound
+    data, rows, (matrix, right, off_matrix, off_right), _ = known
+    weight, off_weight = matrix[0, 0], off_matrix[0, 0]
+    moved, off_moved = matrix[0, 1:].unsqueeze(1), off_matrix[0, 1:].unsqueeze(1)  # (dim, 1, q)
+    least = torch.where(weight > off_weight, weight - off_weight, math.nan)
+    # The quotient rule, and what the errors of its four parts do to it.
+    mean = right[0] / weight  # (outputs, q)
+    off_mean = (off_right[0] + off_weight * mean.abs()) / least
+    slope = (right[1:] - mean * moved) / weight  # (dim, outputs, q)
+    error = off_right[1:] + mean.abs() * off_moved + off_weight * slope.abs() + off_mean * (moved.abs() + off_moved)
+    finite = torch.isfinite(sample.bandwidth).nonzero().flatten()
+    result[rows.unsqueeze(1), finite] = slope.permute(2, 0, 1) * (data.scale / sample.bandwidth[finite].unsqueeze(1))
+    bound[rows] = (error / least).amax((0, 1)).nan_to_num(nan=math.inf)
+    return result, bound
+
+
 def lines_if_cheapest(
-    sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str, left_out: Float[Tensor, " n"] | None = None
+    sample: Sample,
+    query: Float[Tensor, "q dim"],
+    tol: float,
+    *,
+    plan: str = "auto",
+    categories: Categories | None = None,
+    left_out: Float[Tensor, " n"] | None = None,
 ) -> FourierLines | None:
     """Value of the local line at each query, or None where `plan` does not choose the Fourier series.
 
-    A feature of infinite bandwidth is a direction of the line too, and has no frequencies: None.
+    A feature of infinite bandwidth is a direction of the line too, and has no frequencies: None. So have categories.
     """
     chosen = plan_for(sample, query, tol=tol, forced=plan)
-    if chosen.name != "fast" or not bool(torch.isfinite(sample.bandwidth).all()):
+    if chosen.name != "fast" or categories is not None or not bool(torch.isfinite(sample.bandwidth).all()):
         return None
     changes = sample.x.amax(0) > sample.x.amin(0)
     if bool(changes.any()):  # a feature that never changes is none to a Gaussian, and has no slope
@@ -99,19 +136,20 @@ def lines(
     return result
 
 
-def sums(sample: Sample, query: Float[Tensor, "q dim"], tol: float) -> Sums | None:
-    """Normal equations of the queries within a box around the data; None where the box is too large for a series."""
+def sums(sample: Sample, query: Float[Tensor, "q dim"], tol: float, max_order: int = 2) -> Sums | None:
+    """Normal equations of the queries within a box around the data; None where the box is too large for a series.
+
+    Entries above `max_order` are left out.
+    """
     data = standardise_by_axis(sample, query)
     box = series_in_box(data, tol)
     if box is None:
         return None
-    series, inside = box
-    rows = torch.arange(len(query)) if inside is None else inside
-    near = data if inside is None else data.with_query(data.query.T[:, rows].T)
-    return Sums(data, rows, *_equations(near, series))
+    series, near, rows = box
+    return Sums(data, rows, *_equations(near, series, max_order))
 
 
-def _equations(data: Standardised, series: Series) -> tuple[Equations, float]:
+def _equations(data: Standardised, series: Series, max_order: int = 2) -> tuple[Equations, float]:
     """Normal equations by a transform to the queries for each entry, and the log of the unit of the weights."""
     modes, mass, log_unit = spectrum(data, series)
     to_queries = nufft.plan(2, series.radians(data.query), series.modes, series.eps)
@@ -120,16 +158,16 @@ def _equations(data: Standardised, series: Series) -> tuple[Equations, float]:
     error_by_order = [series.error(len(data.x), order) for order in range(3)]
     result = Equations(new(k, k, queries), new(k, outputs, queries), new(k, k, 1), new(k, outputs, 1))
     for (a, b), multiplier in _multipliers(series).items():
-        error = [(error_by_order[(a > 0) + (b > 0)] + SOLVER_ROUNDINGS * UNIT_ROUNDOFF) * one for one in mass]
+        order = (a > 0) + (b > 0)
+        if order > max_order:
+            continue
+        packed = [to_queries((one * multiplier).unsqueeze(0)) for one in (modes if a == 0 else modes[:1])]
+        weight, *columns = unpack(torch.cat(packed), outputs if a == 0 else 0)
+        error = [(error_by_order[order] + SOLVER_ROUNDINGS * UNIT_ROUNDOFF) * one for one in mass]
+        result.matrix[a, b] = result.matrix[b, a] = weight
         result.matrix_error[a, b] = result.matrix_error[b, a] = error[0]
-        for row, coefficients in enumerate(modes if a == 0 else modes[:1]):
-            sums = torch.view_as_real(to_queries((coefficients * multiplier).unsqueeze(0))[0])
-            if row == 0:
-                result.matrix[a, b] = result.matrix[b, a] = sums[:, 0]
-            for part in (0, 1):  # real and imaginary part hold one column each
-                column = 2 * row + part - 1
-                if a == 0 and 0 <= column < outputs:
-                    result.right[b, column], result.right_error[b, column] = sums[:, part], error[row]
+        for column, total in enumerate(columns):
+            result.right[b, column], result.right_error[b, column] = total, error[1 + column]
     return result, log_unit
 
 

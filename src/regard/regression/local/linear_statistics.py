@@ -17,15 +17,11 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from regard import kernels
 from regard.operands import NEVER
-from regard.regression.kernel_sums.relative_weights import Neighbourhood, feature_units
+from regard.regression.kernel_sums.relative_weights import Neighbourhood, feature_units, weight_gradient
 from regard.regression.kernel_sums.sample import Sample, scale_of
 from regard.regression.kernel_sums.state import Pooled
 from regard.regression.local.least_squares import (
-    FIRST_ORDER_MARGIN,
-    RANK_TOLERANCE,
-    SMALLEST_UNIT,
     Frame,
     MomentErrors,
     Moments,
@@ -37,7 +33,6 @@ from regard.regression.local.least_squares import (
 
 SUM_ROUNDING = 2.0**-46  # relative rounding of an average: 128 x that of one number
 LEAST_OTHERS_FOR_MOMENTS = 1e-3  # share of the other points at a row: below, leaving the row out has lost 3 digits
-FLAT_MARGIN = 16.0  # a direction is surely not flat if its variance is 16 x (RANK_TOLERANCE + its error)
 
 Pool = Callable[[Float[Tensor, "n columns"], float], Pooled]  # averages of columns at all queries, within an error
 Results = tuple[tuple[Tensor, ...], Bool[Tensor, " q"]]  # the log of the total weight and more; which are in doubt
@@ -86,14 +81,10 @@ def exact_derivative(
 
     The line moves with its weights w: df = b.dx + sum_i l_i e_i dw_i / w_i, with b its slope and e its residuals.
     """
-    fit, y, kernel = fit_neighbourhood(near, values), values[near.points], kernels.get(sample.kernel)
-    slope_of_weight = kernel.weight_derivative(near.square, near.weights, near.lse, near.log_weight)
-    slope_of_weight = slope_of_weight * (1 + (fit.tilt.unsqueeze(1) @ fit.around).squeeze(1))
-    finite = torch.isfinite(sample.bandwidth).unsqueeze(1)
-    toward = torch.where(finite, near.offset - near.query_offset.unsqueeze(2), 0.0)  # (q, dim, n)
-    pull = slope_of_weight.unsqueeze(1) * toward
-    residual = pull @ y - pull.sum(2, keepdim=True) * fit.level.unsqueeze(1)
-    return ((fit.slope + residual - (pull @ fit.around.mT) @ fit.slope) / feature_units(sample).unsqueeze(1),)
+    fit, y = fit_neighbourhood(near, values), values[near.points]
+    pull = weight_gradient(sample, near, 1 + (fit.tilt.unsqueeze(1) @ fit.around).squeeze(1))
+    residual = pull @ y - pull.sum(2, keepdim=True) * fit.level.unsqueeze(1) - (pull @ fit.around.mT) @ fit.slope
+    return (fit.slope / feature_units(sample).unsqueeze(1) + residual,)
 
 
 # From averages
@@ -128,33 +119,14 @@ class Averages:
     def moment_errors(self) -> MomentErrors:
         return MomentErrors.of(self.moments, self.errors, self.moments.v)
 
-    def maybe_flat(self) -> Bool[Tensor, " q"]:
-        """Queries where a direction may be flat, within the errors."""
-        moments = self.moments
-        if not moments.v.shape[1]:
-            return torch.zeros_like(self.lse, dtype=torch.bool)
-        variance = moments.vv.diagonal(dim1=1, dim2=2).clamp_min(0)
-        unit = (variance + moments.away.square()).sqrt().clamp_min(SMALLEST_UNIT).unsqueeze(2)
-        least = torch.linalg.eigvalsh(moments.vv / unit / unit.mT)[:, 0]
-        error = (self.moment_errors.vv / unit / unit.mT).sum(2).amax(1)
-        return ~(least > FLAT_MARGIN * (RANK_TOLERANCE + error))
-
-    def tilt(self) -> tuple[Float[Tensor, "q dim"], Float[Tensor, "q dim"]]:
-        """S^-1 (v - m), and a bound on its error."""
-        moments, errors = self.moments, self.moment_errors
-        tilt = moments.solve(moments.away.unsqueeze(2))
-        error = moments.inverse.abs() @ (errors.v.unsqueeze(2) + errors.vv @ tilt.abs())
-        return tilt.squeeze(2), FIRST_ORDER_MARGIN * error.squeeze(2)
-
     def value(self, tol: Float[Tensor, " outputs"]) -> tuple[Float[Tensor, "q outputs"], Bool[Tensor, " q"]]:
         """Value of the line at each query, less the level of the frame, and where its error may be above `tol`."""
-        slope, (tilt, _) = self.moments.solve(self.moments.vy), self.tilt()
-        error = self.moments.value_error(self.moment_errors, tilt, slope)
-        return self.moments.value(slope), self.doubt(~(FIRST_ORDER_MARGIN * error <= tol).all(1))
+        value, error = self.moments.line(self.moment_errors)
+        return value, self.doubt(~(error <= tol).all(1))
 
     def doubt(self, inaccurate: Bool[Tensor, " q"]) -> Bool[Tensor, " q"]:
         """Queries that are inaccurate or maybe flat; not those without a point in reach, which are certain."""
-        return (inaccurate | self.maybe_flat()) & (self.lse > NEVER)
+        return (inaccurate | self.moments.maybe_flat(self.moment_errors)) & (self.lse > NEVER)
 
 
 def fast_value(sample: Sample, query: Float[Tensor, "q dim"], pool: Pool, tol: float) -> Results:
@@ -191,7 +163,7 @@ def fast_leave_one_out_value(
 def fast_mahalanobis(sample: Sample, query: Float[Tensor, "q dim"], pool: Pool, tol: float) -> Results:
     """Squared Mahalanobis distance of each query from the mean of its points, (v - m)' S^-1 (v - m)."""
     around, _ = Averages.of(_without_y(sample), query, pool, tol)
-    (tilt, tilt_error), away = around.tilt(), around.moments.away
+    (tilt, tilt_error), away = around.moments.tilt(around.moment_errors), around.moments.away
     distance = (away * tilt).sum(1).clamp_min(0)
     error = (tilt_error * away.abs() + tilt.abs() * around.moment_errors.v).sum(1)
     return (around.lse, distance), around.doubt(~(error <= tol * (1 + distance)))
@@ -213,7 +185,7 @@ def fast_noise(
     sample, near = _without_y(sample), pool(variance, tol)
     around, _ = Averages.of(sample, query, pool, tol)
     squared, _ = Averages.of(sample, query, partial(pool_squared, near.lse), tol)
-    tilt, tilt_error = around.tilt()
+    tilt, tilt_error = around.moments.tilt(around.moment_errors)
     size, shift = tilt.abs(), squared.moments.v - around.moments.v
     mean, tilted = 1 + (shift * tilt).sum(1), (squared.moments.vv @ tilt.unsqueeze(2)).squeeze(2)
     spread = (tilt * tilted).sum(1).clamp_min(0)

@@ -24,7 +24,7 @@ from regard.regression.kernel_sums.radius_search import Nearest, nearest_points
 from regard.regression.kernel_sums.sample import Sample, scale_of
 from regard.regression.kernel_sums.state import Pooled, empty, merge
 from regard.regression.local import linear_fourier
-from regard.regression.local.least_squares import FIRST_ORDER_MARGIN, Frame, MomentErrors, Moments, moment_columns
+from regard.regression.local.least_squares import Frame, MomentErrors, Moments, moment_columns
 from regard.regression.local.linear_fourier import Sums
 from regard.regression.out_of_core.source import Chunk, Source, Summary
 
@@ -110,7 +110,8 @@ def average(source: Source, query: Float[Tensor, "q dim"], settings: ChunkAverag
     # With tol = 0 only weights below rounding are left out: merging adds no error, however much chunks differ.
     exact = replace(settings, tol=0.0, find_nearest=False)
     better = source.fold(partial(exact.chunk_state, query[rows]), exact.merge).average
-    return PartialState(state.average.replaced(rows, better), state.nearest)
+    state.average.put(rows, better)
+    return state
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +150,9 @@ class LinearAverages:
         if pooled is None:
             return exact_average(sample, query, plan)
         rows = self.uncertain(query, pooled, tol).nonzero().squeeze(1)
-        if not len(rows):
-            return pooled
-        return pooled.replaced(rows, exact_average(sample, query[rows], plan))
+        if len(rows):
+            pooled.put(rows, exact_average(sample, query[rows], plan))
+        return pooled
 
     def fourier_average(self, sample: Sample, query: Float[Tensor, "q dim"], tol: float, plan: str) -> Pooled | None:
         """Averages by the Fourier sum; None where another plan is better. A query without an answer has error inf."""
@@ -163,9 +164,10 @@ class LinearAverages:
         known = linear_fourier.sums(of_y, query, tol)
         if known is None:
             return None
-        unanswered = empty(len(query), len(self.scale), query)
-        unanswered = unanswered._replace(error=torch.full_like(unanswered.error, math.inf))
-        return unanswered.replaced(known.rows, self._seen_from_origin(known, self.frame.place(query[known.rows])))
+        state = empty(len(query), len(self.scale), query)
+        state.error.fill_(math.inf)
+        state.put(known.rows, self._seen_from_origin(known, self.frame.place(query[known.rows])))
+        return state
 
     def _seen_from_origin(self, known: Sums, at: Float[Tensor, "some dim"]) -> Pooled:
         """Turn averages of u = v - at, seen from queries `at` these places of the frame, into averages of v."""
@@ -198,9 +200,7 @@ class LinearAverages:
         moments = self._moments(query, pooled.mean)
         # Errors are stated as seen from the query.
         errors = MomentErrors.of(moments, pooled.error.unsqueeze(1) * self.scale, moments.away)
-        tilt = moments.solve(moments.away.unsqueeze(2)).squeeze(2)
-        error = FIRST_ORDER_MARGIN * moments.value_error(errors, tilt, moments.solve(moments.vy))
-        return ~(error <= tol * self.scale[self.outputs]).all(1)
+        return ~(moments.line(errors)[1] <= tol * self.scale[self.outputs]).all(1)
 
     def _moments(self, query: Float[Tensor, "q dim"], mean: Float[Tensor, "q columns"]) -> Moments:
         return Moments.of(self.frame.place(query), mean, len(self.frame.level))

@@ -45,11 +45,9 @@ class DaskSource(Source):
         self.y_is_1d: bool = y.ndim == 1
         self.n_outputs: int = 1 if self.y_is_1d else y.shape[1]
         features = RowParts.of(x, "X")
-        target = RowParts.of(y, "y").aligned_with(features)
-        weights = [None] * len(features.parts)
-        if weight is not None:
-            weights = RowParts.of(weight, "sample_weight").aligned_with(features).parts
-        parts = enumerate(zip(features.parts, target.parts, weights, strict=True))
+        target = features.cut(y, "y")
+        weights = [None] * len(target) if weight is None else features.cut(weight, "sample_weight")
+        parts = enumerate(zip(features.parts, target, weights, strict=True))
         self.parts: list[Delayed] = [task(_chunk, number, *part) for number, part in parts]
 
     def check_feature_names(self) -> None:
@@ -155,50 +153,41 @@ class RowParts(NamedTuple):
 
     parts: list[Delayed]
     lengths: tuple[float, ...]
-    name: str  # for error messages
-    collection: Any
 
     @staticmethod
     def of(collection: Any, name: str, categories: Sequence[int] = ()) -> RowParts:
-        """Cut a Dask frame, a Dask array or an array in memory; `name` is used in error messages."""
-        if hasattr(collection, "to_delayed") and hasattr(collection, "divisions"):
+        """Cut a Dask frame or array at its chunks; `name` is used in error messages."""
+        if hasattr(collection, "divisions"):
             _refuse_text(collection, name, categories)
             parts = collection.to_delayed()
-            return RowParts(parts, (np.nan,) * len(parts), name, collection)
-        if not is_dask(collection):
-            return RowParts([], (len(collection),), name, np.asarray(collection))
+            return RowParts(parts, (np.nan,) * len(parts))
         if collection.ndim == 2:
             collection = collection.rechunk({1: -1})
-        return RowParts(list(collection.to_delayed().ravel()), collection.chunks[0], name, collection)
+        return RowParts(list(collection.to_delayed().ravel()), collection.chunks[0])
 
-    def aligned_with(self, other: RowParts) -> RowParts:
-        """Return the same rows, cut where `other` is cut."""
-        if not is_dask(self.collection):
-            return self._split_like(other)
-        known = not np.isnan([*self.lengths, *other.lengths]).any()
-        if known and sum(self.lengths) != sum(other.lengths):
-            raise _unequal(other.name, sum(other.lengths), self.name, sum(self.lengths))
-        if known and self.lengths != other.lengths:
-            return RowParts.of(self.collection.rechunk({0: tuple(other.lengths)}), self.name)
-        if len(self.parts) != len(other.parts):
+    def cut(self, other: Any, name: str) -> list[Delayed]:
+        """Cut y or the weights where these rows, of X, are cut. An array in memory needs lengths: they are computed."""
+        if not is_dask(other):
+            return self._split(np.asarray(other), name)
+        parts, lengths = RowParts.of(other, name)
+        if not np.isnan([*lengths, *self.lengths]).any():
+            _check_length(self.lengths, name, sum(lengths))
+            return parts if lengths == self.lengths else RowParts.of(other.rechunk({0: self.lengths}), name).parts
+        if len(parts) != len(self.parts):
             raise ShapeError(
-                f"{other.name} and {self.name} must be cut into the same chunks: {other.name} has {len(other.parts)}, "
-                f"{self.name} has {len(self.parts)}, and not all lengths are known: call compute_chunk_sizes() or "
-                "align them"
+                f"X and {name} must be cut into the same chunks: X has {len(self.parts)}, {name} has {len(parts)}, "
+                "and not all lengths are known: call compute_chunk_sizes() or align them"
             )
-        return self
+        return parts
 
-    def _split_like(self, other: RowParts) -> RowParts:
-        """Split an array in memory; lengths that Dask does not know are computed first."""
+    def _split(self, array: np.ndarray, name: str) -> list[Delayed]:
         from dask.base import compute
 
-        lengths = other.lengths
+        lengths = self.lengths
         if np.isnan(lengths).any():
-            lengths = compute(*[task(len, part) for part in other.parts])
-        if sum(lengths) != len(self.collection):
-            raise _unequal(other.name, sum(lengths), self.name, len(self.collection))
-        pieces = np.split(self.collection, np.cumsum(lengths)[:-1].astype(int))
-        return RowParts([constant(piece) for piece in pieces], tuple(lengths), self.name, None)
+            lengths = compute(*[task(len, part) for part in self.parts])
+        _check_length(lengths, name, len(array))
+        return [constant(piece) for piece in np.split(array, np.cumsum(lengths)[:-1].astype(int))]
 
 
 def _refuse_text(frame: Any, name: str, categories: Sequence[int]) -> None:
@@ -208,8 +197,9 @@ def _refuse_text(frame: Any, name: str, categories: Sequence[int]) -> None:
             raise DataError(f"column {column!r} of {name} is {dtype}, not a number: leave it out, or encode it first")
 
 
-def _unequal(one: str, rows: float, two: str, other_rows: float) -> ShapeError:
-    return ShapeError(f"{one} and {two} must have the same length: {one} has {rows} rows, {two} has {other_rows}")
+def _check_length(lengths: Sequence[float], name: str, rows: float) -> None:
+    if sum(lengths) != rows:
+        raise ShapeError(f"X and {name} must have the same length: X has {sum(lengths)} rows, {name} has {rows}")
 
 
 # Tasks

@@ -225,9 +225,9 @@ def _without_own_point(
     mean = (average.mean - share.unsqueeze(1) * columns) / rest.unsqueeze(1)
     others = Pooled(average.lse + rest.log(), mean, average.error / rest)
     heavy = (share > MAX_SUBTRACTED_SHARE).nonzero().squeeze(1)
-    if not len(heavy):
-        return others
-    return others.replaced(heavy, _all_pairs("gaussian", query[heavy], x, chunk.weight, columns, own.at(heavy)).average)
+    if len(heavy):
+        others.put(heavy, _all_pairs("gaussian", query[heavy], x, chunk.weight, columns, own.at(heavy)).average)
+    return others
 
 
 def _all_pairs(
@@ -250,29 +250,16 @@ def _concatenated(states: tuple[Any, ...]) -> Any:
 
 
 def _tile(
-    kernel: str, query: Tensor, x: Tensor, weight: Tensor | None, columns: Tensor, own: OwnPoint | None
+    name: str, query: Tensor, x: Tensor, weight: Tensor | None, columns: Tensor, own: OwnPoint | None
 ) -> PartialState:
+    kernel, log_weight = kernels.get(name), x.new_zeros(len(x)) if weight is None else weight.log()
     square = squared_distance(query, x) if x.shape[1] else query.new_zeros(len(query), len(x))
-    hidden = torch.zeros_like(square, dtype=torch.bool)  # points without weight, and the point that each query is
-    if weight is not None:
-        hidden |= weight == 0
+    log_k = kernel.log_kernel(square)
+    score, log_slope = log_k + log_weight, kernel.log_of_derivative(square, log_k) + log_weight
+    square = torch.where(log_weight > NEVER, square, torch.inf)
     if own is not None:
-        hidden[torch.arange(len(square), device=square.device), own.point] = True
-    log_weight = None if weight is None else weight.log()
-    log_k = kernels.get(kernel).log_kernel(square)
-    average = _average(log_k, hidden, log_weight, columns, own)
-    if kernel == "gaussian":
-        return PartialState(average)
-    slope = _average(kernels.get(kernel).log_of_derivative(square, log_k), hidden, log_weight, columns)
-    if not kernels.get(kernel).compact:
-        return PartialState(average, slope=slope)
-    return PartialState(average, Nearest.of(square.masked_fill(hidden, torch.inf), weight, columns), slope)
-
-
-def _average(
-    score: Tensor, hidden: Tensor, log_weight: Tensor | None, columns: Tensor, own: OwnPoint | None = None
-) -> Pooled:
-    score = (score if log_weight is None else score + log_weight).masked_fill(hidden, NEVER)
-    if own is not None:
-        score[torch.arange(len(score), device=score.device), own.point] = own.kept_weight.log()
-    return Pooled.of(score, columns)
+        cells = torch.arange(len(query), device=query.device), own.point
+        score[cells], log_slope[cells], square[cells] = own.kept_weight.log(), NEVER, torch.inf
+    slope = None if kernel is kernels.gaussian else Pooled.of(log_slope, columns)
+    nearest = Nearest.of(square, weight, columns) if kernel.compact else None
+    return PartialState(Pooled.of(score, columns), nearest, slope)

@@ -43,7 +43,7 @@ class OutOfCoreModel:
     settings: ChunkAverage
     outside: str
     value_range: float  # largest difference of two values of an averaged column, in units of its scale
-    box: tuple[Float[Tensor, " dim"], Float[Tensor, " dim"]]  # smallest and largest number of each feature
+    box: clamp.Box
 
     @staticmethod
     def of(source: Source, summary: Summary, settings: ChunkAverage, degree: int, outside: str) -> OutOfCoreModel:

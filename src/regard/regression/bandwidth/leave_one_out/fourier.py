@@ -20,25 +20,16 @@ from functools import cached_property
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Complex, Float, Int
+from jaxtyping import Complex, Float, Int
 from torch import Tensor
 
 from regard.engine import threads
 from regard.operands import NEVER
 from regard.regression.bandwidth.leave_one_out.pairwise import Pairwise
 from regard.regression.bandwidth.leave_one_out.problem import Evaluation, Problem
-from regard.regression.kernel_sums import nufft
+from regard.regression.kernel_sums import nufft, radius_search
 from regard.regression.kernel_sums.fourier import Series, eps_for, pack
-from regard.regression.kernel_sums.radius_search import (
-    MAX_CELL_RADIUS,
-    KdTree,
-    Neighbours,
-    SortedAxis,
-    cell_list,
-    log_influence,
-    radius_for,
-    search_index,
-)
+from regard.regression.kernel_sums.radius_search import Neighbours, SortedAxis
 from regard.regression.kernel_sums.sample import extent
 
 # Factor by which a bandwidth may shrink or grow before the points are transformed anew, by number of features: modes
@@ -55,8 +46,7 @@ class PointModes(NamedTuple):
     """Points as a Fourier series over periods that serve a range of bandwidths."""
 
     axes: tuple[int, ...]
-    narrowest: list[float]
-    widest: list[float]
+    widths: list[float]  # in the middle of the range
     periods: list[float]
     modes: tuple[int, ...]
     coefficients: Complex[Tensor, "rows ..."]  # F
@@ -65,9 +55,8 @@ class PointModes(NamedTuple):
 
     def serves(self, axes: tuple[int, ...], h: list[float]) -> bool:
         """True where these bandwidths are within the range."""
-        return self.axes == axes and all(
-            low <= one <= high for low, one, high in zip(self.narrowest, h, self.widest, strict=True)
-        )
+        factor = RANGE[len(self.axes)]
+        return self.axes == axes and all(w / factor <= one <= w * factor for w, one in zip(self.widths, h, strict=True))
 
 
 @dataclass(eq=False)
@@ -109,9 +98,8 @@ class Fourier:
         series = self._in_bandwidths(spectrum, widths)
         filtered = spectrum.coefficients * series.coefficients()
         sums = torch.view_as_real(spectrum.to_points(filtered))  # (rows, n, 2)
-        bound = series.error(len(problem.data.x))
-        certainty = Certainty([bound * mass for mass in self._mass], self.tol)
-        swept = sweep(sums, self._rows, certainty, gradient=gradient)
+        off = [series.error(len(problem.data.x)) * mass for mass in self._mass]
+        swept = sweep(sums, self._rows, off, self.tol, gradient=gradient)
         by_feature = torch.zeros_like(h)
         if swept.by_sum is not None:
             by_mode = (spectrum.to_modes(swept.by_sum).conj() * filtered).real.sum(0)
@@ -136,25 +124,21 @@ class Fourier:
 
     def _transform(self, axes: tuple[int, ...], widths: list[float]) -> PointModes:
         """Transform the points for a range of bandwidths around this one."""
-        factor = RANGE[len(axes)]
-        narrowest, widest = [h / factor for h in widths], [h * factor for h in widths]
-        spans = self.problem.extent[list(axes)].tolist()
-        reach = math.sqrt(2 * math.log(2 / self.eps))
-        periods = [span + reach * h for span, h in zip(spans, widest, strict=True)]
-        modes = tuple(
-            2 * math.ceil(reach * period / (2 * math.pi * h)) + 1 for period, h in zip(periods, narrowest, strict=True)
-        )
+        factor, reach = RANGE[len(axes)], math.sqrt(2 * math.log(2 / self.eps))
+        periods = [self.extent[a] + reach * h * factor for a, h in zip(axes, widths, strict=True)]
+        last = [
+            math.ceil(reach * period * factor / (2 * math.pi * h)) for period, h in zip(periods, widths, strict=True)
+        ]
+        modes = tuple(2 * k + 1 for k in last)
         data, chosen = self.problem.data, list(axes)
         angle = 2 * math.pi / torch.tensor(periods, dtype=torch.float64)
         points = ((data.x[:, chosen] - ((data.low + data.high) / 2)[chosen]) * angle).T.contiguous()
-        rows = len(self._strengths)
-        to_points = nufft.plan(2, points, modes, self.eps, rows=rows)
-        to_modes = nufft.plan(1, points, modes, self.eps, rows=rows)
-        return PointModes(axes, narrowest, widest, periods, modes, to_modes(self._strengths), to_points, to_modes)
+        to_points, to_modes = (nufft.plan(kind, points, modes, self.eps, rows=len(self._strengths)) for kind in (2, 1))
+        return PointModes(axes, widths, periods, modes, to_modes(self._strengths), to_points, to_modes)
 
     def _in_bandwidths(self, spectrum: PointModes, widths: list[float]) -> Series:
         """Series of the Gaussian over the periods of the spectrum, in units of this bandwidth."""
-        spans = [float(self.problem.extent[a]) / h for a, h in zip(spectrum.axes, widths, strict=True)]
+        spans = [self.extent[a] / h for a, h in zip(spectrum.axes, widths, strict=True)]
         periods = tuple(period / h for period, h in zip(spectrum.periods, widths, strict=True))
         return Series(periods, spectrum.modes, self.eps, Series.of(spans, self.eps).truncation)
 
@@ -187,22 +171,6 @@ class SweepRows(NamedTuple):
     by_residual: list[float]  # d CV / d fit of each output, for a residual and a share of 1
 
 
-class Certainty(NamedTuple):
-    """Test that the error of an average is below `tol`, from bounds on the errors of its sums."""
-
-    error: Sequence[float]  # of each complex row of sums
-    tol: float
-
-    def at(self, weight: Float[Tensor, "*n"], fit: Float[Tensor, "*n"], row: int) -> Bool[Tensor, "*n"]:
-        """True where (error_row + error_0 |fit|) / (weight - error_0) <= tol; False where anything is NaN."""
-        return self.tol * (weight - self.error[0]) >= self.error[0] * fit.abs() + self.error[row]
-
-    def everywhere(self, weight: Float[Tensor, " n"], fit: Float[Tensor, " n"], row: int) -> bool:
-        """True where the least weight and the largest fit together pass: a fast test, and nearly always true."""
-        lowest, highest = torch.aminmax(fit)
-        return bool(self.at(weight.amin(), torch.maximum(-lowest, highest), row))
-
-
 class Sweep(NamedTuple):
     """Residuals, the derivative of CV by each sum, and the uncertain rows."""
 
@@ -212,53 +180,57 @@ class Sweep(NamedTuple):
     least_weight: Float[Tensor, " some"]  # weight that the other points of an uncertain row certainly have
 
 
-def sweep(sums: Float[Tensor, "rows n 2"], rows: SweepRows, certainty: Certainty, *, gradient: bool) -> Sweep:
-    """Go once over all rows. The sums hold the weight in [0, :, 0] and one output after the other behind it."""
+def sweep(
+    sums: Float[Tensor, "rows n 2"], rows: SweepRows, off: Sequence[float], tol: float, *, gradient: bool
+) -> Sweep:
+    """Go once over all rows. The sums hold the weight in [0, :, 0] and one output after the other behind it.
+
+    `off` bounds the error of each complex row of sums. A row is certain where its fit has an error of at most `tol`:
+    (off_row + off_0 |fit|) / (weight - off_0) <= tol.
+    """
     n = sums.shape[1]
     residuals = torch.empty_like(rows.values)
     by_sum = None
     if gradient:  # written everywhere, unless the last number of each row has no output
         by_sum = torch.empty_like(sums) if rows.values.shape[1] % 2 else torch.zeros_like(sums)
     blocks = [slice(start, min(n, start + ROW_BLOCK)) for start in range(0, n, ROW_BLOCK)]
-    parts = threads.parallel_map(lambda block: _sweep_block(block, sums, rows, certainty, residuals, by_sum), blocks)
+    parts = threads.parallel_map(lambda block: _sweep_block(block, sums, rows, off, tol, residuals, by_sum), blocks)
     uncertain = torch.cat([torch.empty(0, dtype=torch.int64), *(rows for rows, _ in parts)])
     least_weight = torch.cat([rows.share[:0], *(weight for _, weight in parts)])
     return Sweep(residuals, None if by_sum is None else torch.view_as_complex(by_sum), uncertain, least_weight)
 
 
 def _sweep_block(
-    block: slice, sums: Tensor, rows: SweepRows, certainty: Certainty, residuals: Tensor, by_sum: Tensor | None
+    block: slice,
+    sums: Tensor,
+    rows: SweepRows,
+    off: Sequence[float],
+    tol: float,
+    residuals: Tensor,
+    by_sum: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     """Write residuals and derivatives of a block; return its uncertain rows and their least weight."""
     left_out = rows.left_out[block]
     weight = sums[0, block, 0] - left_out
     per_weight = weight.reciprocal()
-    by_weight = None
-    certain = True
+    by_weight = torch.zeros_like(weight)
+    certain = torch.ones_like(weight, dtype=torch.bool)
     for column, by_residual in enumerate(rows.by_residual):
         row, part = divmod(column + 1, 2)
         value = rows.values[block, column]
         fit = torch.addcmul(sums[row, block, part], left_out, value, value=-1).mul_(per_weight)
         residual = value - fit
         residuals[block, column] = residual
-        certain = certain and certainty.everywhere(weight, fit, row)
+        certain &= tol * (weight - off[0]) >= off[0] * fit.abs() + off[row]  # False where anything is NaN
         if by_sum is not None:
             by_output = residual.mul_(per_weight).mul_(rows.share[block]).mul_(by_residual)
             by_sum[row, block, part] = by_output
-            by_weight = fit.mul_(by_output) if by_weight is None else by_weight.addcmul_(fit, by_output)
-    if by_sum is not None and by_weight is not None:
-        torch.neg(by_weight, out=by_sum[0, block, 0])
-    if certain:
-        return left_out.new_empty(0, dtype=torch.int64), weight[:0]
-    good = torch.ones_like(weight, dtype=torch.bool)
-    for column in range(rows.values.shape[1]):
-        row, part = divmod(column + 1, 2)
-        fit = (sums[row, block, part] - left_out * rows.values[block, column]) / weight
-        good &= certainty.at(weight, fit, row)
-    uncertain = (~good).nonzero().flatten()
+            by_weight.addcmul_(fit, by_output, value=-1)
+    uncertain = (~certain).nonzero().flatten()
     if by_sum is not None:
+        by_sum[0, block, 0] = by_weight
         by_sum[:, block][:, uncertain] = 0.0
-    return uncertain + block.start, weight[uncertain] - certainty.error[0]
+    return uncertain + block.start, weight[uncertain] - off[0]
 
 
 # Uncertain rows, one by one. The radius is that of `kernel_sums.radius_search`: the points beyond it move a fit by less
@@ -275,11 +247,11 @@ class Radius:
     def __post_init__(self) -> None:
         self.x: Float[Tensor, "n axes"] = self.problem.data.x[:, list(self.axes)].contiguous()
         self.log_weight: Float[Tensor, " n"] = self.problem.data.log_weights
-        self.log_influence: float = log_influence(self.problem.data)
+        self.log_influence: float = radius_search.log_influence(self.problem.data)
 
     @cached_property
-    def index(self) -> SortedAxis | KdTree:
-        return search_index(self.x)
+    def index(self) -> SortedAxis | radius_search.KdTree:
+        return radius_search.search_index(self.x)
 
     def rows(
         self, h: Float[Tensor, " axes"], rows: Int[Tensor, " some"], log_floor: Float[Tensor, " some"], tol: float
@@ -293,7 +265,7 @@ class Radius:
         if len(unknown):
             log_floor = log_floor.clone()
             log_floor[unknown] = self._weight_of_neighbour(h, rows[unknown])
-        radius = radius_for(self.log_influence, tol, log_floor)
+        radius = radius_search.radius_for(self.log_influence, tol, log_floor)
         y = problem.data.values
         total = self.x.new_zeros(len(rows), (1 + len(self.axes)) * (1 + y.shape[1]))
         for near in self._neighbours(h, rows, radius):
@@ -324,11 +296,13 @@ class Radius:
     def _neighbours(self, h: Tensor, rows: Tensor, radius: Float[Tensor, " some"]) -> Iterator[Neighbours]:
         """Points within the radius of each row, as lists whose queries are places in `rows`."""
         everyone = torch.arange(len(rows))
-        in_cells = (radius <= MAX_CELL_RADIUS) & (len(self.axes) > 1)  # one feature is sorted once for all bandwidths
+        in_cells = (radius <= radius_search.MAX_CELL_RADIUS) & (
+            len(self.axes) > 1
+        )  # one feature is sorted once for all bandwidths
         near_rows, far_rows = everyone[in_cells], everyone[~in_cells]
         if len(near_rows):
             x = (self.x.T / h.unsqueeze(1)).T
-            order, blocks = cell_list(x, *extent(x), x.T[:, rows[near_rows]].T, radius[near_rows])
+            order, blocks = radius_search.cell_list(x, *extent(x), x.T[:, rows[near_rows]].T, radius[near_rows])
             for near in blocks:
                 yield near._replace(points=order[near.points], query=near_rows[near.query])
         if len(far_rows):

@@ -142,9 +142,8 @@ class KernelWeights(NamedTuple):
     """Weights of all points at some rows, and their derivatives."""
 
     weights: Float[Tensor, "rows n"]  # sum to 1 over the other points; a row's own weight is 0
-    slopes: Float[
-        Tensor, "rows n"
-    ]  # d weights (before they are normalised) / d log h_k = slopes ((x_i - x_j)_k / h_k)^2
+    # d weights (before they are normalised) / d log h_k = slopes ((x_i - x_j)_k / h_k)^2
+    slopes: Float[Tensor, "rows n"]
     alone: Bool[Tensor, " rows"] | None  # rows without another point in reach, which the nearest points predict
 
 
@@ -159,39 +158,26 @@ def kernel_weights(
 ) -> KernelWeights:
     """Weights of points `x`, in bandwidths, at the rows of these indices, which are left out themselves."""
     kernel, log_weight = kernels.get(problem.data.kernel), problem.data.log_weight
-    if kernel is kernels.gaussian:
-        return _gaussian_weights(problem, x, rows, buffers, category_block)
-    square = squared_distance(x[rows], x) if x.shape[1] else x.new_zeros(len(rows), len(x))
-    scores = kernel.log_kernel(square)
+    scores, weights = (buffer[: len(rows) * len(x)].view(len(rows), len(x)) for buffer in buffers)
     if category_block is not None:
         log_weight = category_block.log_weights() if log_weight is None else category_block.log_weights() + log_weight
-    if log_weight is not None:
-        scores = scores + log_weight
+    if kernel is kernels.gaussian:
+        bias = x.square().sum(1) * -0.5  # the missing |x_i|^2 / 2 is the same for a whole row
+        torch.addmm(bias if log_weight is None else bias + log_weight, x[rows], x.mT, out=scores)
+        _leave_out(scores, rows, problem.log_kept, category_block)
+        torch.softmax(scores, 1, out=weights)
+        return KernelWeights(weights, weights, None)
+    square = squared_distance(x[rows], x) if x.shape[1] else x.new_zeros(len(rows), len(x))
+    torch.add(kernel.log_kernel(square), 0.0 if log_weight is None else log_weight, out=scores)
     _leave_out(scores, rows, problem.log_kept, category_block)
-    lse = torch.logsumexp(scores, 1, keepdim=True)
-    out_of_reach = lse == NEVER
-    weights = torch.exp(scores - lse.where(~out_of_reach, 0.0))
-    derivative = kernel.weight_derivative(square, weights, lse.squeeze(1), log_weight) if slopes else weights
-    alone = out_of_reach.squeeze(1)
+    lse = torch.logsumexp(scores, 1)
+    alone = lse == NEVER
+    torch.exp(scores - lse.where(~alone, 0.0).unsqueeze(1), out=weights)
+    derivative = kernel.weight_derivative(square, weights, lse, log_weight) if slopes else weights
     if not alone.any():
         return KernelWeights(weights, derivative, None)
     weights[alone] = _nearest(square[alone], rows[alone], problem.data.log_weight)
     return KernelWeights(weights, derivative, alone)
-
-
-def _gaussian_weights(
-    problem: Problem, x: Tensor, rows: Tensor, buffers: Tensor, category_block: CategoryBlock | None
-) -> KernelWeights:
-    """Softmax of x_i.x_j - |x_j|^2 / 2: the missing |x_i|^2 / 2 is the same for a whole row."""
-    bias = x.square().sum(1) * -0.5
-    scores, weights = (buffer[: len(rows) * len(x)].view(len(rows), len(x)) for buffer in buffers)
-    log_weight = problem.data.log_weight
-    torch.addmm(bias if log_weight is None else bias + log_weight, x[rows], x.mT, out=scores)
-    if category_block is not None:
-        scores += category_block.log_weights()
-    _leave_out(scores, rows, problem.log_kept, category_block)
-    torch.softmax(scores, 1, out=weights)
-    return KernelWeights(weights, weights, None)
 
 
 def _leave_out(
@@ -257,10 +243,7 @@ class CategoryBlock(NamedTuple):
 
     def sum_of_different(self, pairs: Float[Tensor, "rows n"]) -> Float[Tensor, " categories"]:
         """Sum over all pairs that differ in each category."""
-        if len(self.log_weight) == 1:
-            total = pairs.sum(0, keepdim=True)
-        else:
-            total = torch.zeros_like(self.log_weight).index_add_(0, self.combination, pairs)
+        total = torch.zeros_like(self.log_weight).index_add_(0, self.combination, pairs)
         return torch.stack([(total * different).sum() for different in self.differs])
 
 

@@ -189,25 +189,21 @@ class Rows(NamedTuple):
 
 def merge_duplicates(sample: Sample, categories: Categories | None = None) -> Rows:
     """Rows of a sample without duplicates; if there were any, in an order that does not depend on the given one."""
-    if categories is None:
-        return _merge(sample)
-    dim = sample.x.shape[1]
-    widths = Rows(sample, categories=categories).bandwidth
-    rows = _merge(replace(sample, x=torch.cat((sample.x, categories.codes), 1), bandwidth=widths))
-    x, codes = rows.sample.x.tensor_split([dim], 1)
-    distinct = replace(rows.sample, x=x, bandwidth=sample.bandwidth)
-    return rows._replace(sample=distinct, categories=categories._replace(codes=codes))
-
-
-def _merge(sample: Sample) -> Rows:
-    if sample.log_weight is None:
-        if not _may_have_duplicates(sample.x, sample.values):
-            return Rows(sample)
-        return _unique(sample, torch.ones_like(sample.values[:, 0]))
-    kept = sample.log_weight > NEVER
-    weighted = sample.subset(lambda rows: rows[kept])
-    counts = as_counts(weighted.log_weights.exp())
-    return Rows(weighted, merged=not bool(kept.all())) if counts is None else _unique(weighted, counts)
+    codes = sample.x[:, :0] if categories is None else categories.codes
+    columns, counts = torch.cat((sample.x, codes, sample.values), 1), torch.ones_like(sample.values[:, 0])
+    if sample.log_weight is not None:
+        kept = sample.log_weight > NEVER
+        columns, counts = columns[kept], as_counts(sample.log_weight[kept].exp())
+        if counts is None:
+            weighted, categories = sample.subset(lambda rows: rows[kept]), categories and categories.at(kept)
+            return Rows(weighted, categories=categories, merged=not bool(kept.all()))
+    elif not _may_have_duplicates(columns):
+        return Rows(sample, categories=categories)
+    distinct, inverse = np.unique(columns.numpy(), axis=0, return_inverse=True)
+    total = torch.from_numpy(np.bincount(inverse.reshape(-1), weights=counts.numpy()))
+    x, codes, values = torch.from_numpy(distinct).split([part.shape[1] for part in (sample.x, codes, sample.values)], 1)
+    merged = replace(sample, x=x, values=values, log_weight=total.log())
+    return Rows(merged, torch.ones_like(total), categories and categories._replace(codes=codes), merged=True)
 
 
 def as_counts(weight: Float[Tensor, " n"]) -> Float[Tensor, " n"] | None:
@@ -216,18 +212,9 @@ def as_counts(weight: Float[Tensor, " n"]) -> Float[Tensor, " n"] | None:
     return whole if bool(((weight - whole).abs() <= COUNT_ROUNDING * weight).all()) else None
 
 
-def _unique(sample: Sample, counts: Float[Tensor, " n"]) -> Rows:
-    columns = torch.cat([sample.x, sample.values], 1).numpy(force=True)
-    rows, inverse = np.unique(columns, axis=0, return_inverse=True)
-    total = torch.from_numpy(np.bincount(inverse.reshape(-1), weights=counts.numpy(force=True))).to(counts.device)
-    x, values = torch.from_numpy(rows).to(counts.device).tensor_split([sample.x.shape[1]], 1)
-    distinct = replace(sample, x=x, values=values, log_weight=total.log())
-    return Rows(distinct, torch.ones_like(total), merged=True)
-
-
-def _may_have_duplicates(x: Float[Tensor, "n dim"], y: Float[Tensor, "n outputs"]) -> bool:
+def _may_have_duplicates(rows: Float[Tensor, "n columns"]) -> bool:
     """True if two rows may be equal: one random projection of the rows is much cheaper to sort than the rows."""
-    columns = [*x.unbind(1), *y.unbind(1)]
+    columns = rows.unbind(1)
     factors = torch.randn(len(columns), dtype=torch.float64, generator=torch.Generator().manual_seed(0)).tolist()
     projection = torch.zeros_like(columns[0])
     for factor, column in zip(factors, columns, strict=True):

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import regard as rg
-from regard.regression.kernel_sums import engine, fourier
+from regard.regression.kernel_sums import engine
 from regard.regression.kernel_sums.sample import Sample, scale_of
-from regard.regression.local import constant
+from regard.regression.local import constant, linear_fourier
 
 
 def data(n, d, outputs=2, seed=0):
@@ -40,7 +40,7 @@ def test_no_slope_breaks_its_bound(d, weighted):
     weight = torch.rand(401, generator=torch.Generator().manual_seed(3), dtype=torch.float64) + 0.01
     sample = Sample(x, y, unit * 0.5, log_weight=weight.log() if weighted else None)
     query = torch.cat([x[:53], x[:53] + 0.7 * unit, x[:7] + 40 * unit])
-    slope, error = fourier.gradient(sample, query, 1e-6)
+    slope, error = linear_fourier.gradient(sample, query, 1e-6)
     off = (slope - by_pairs(sample, query)).abs() * sample.bandwidth.unsqueeze(1) / scale_of(y)
     assert (off.amax((1, 2)) <= error + 1e-12).all()
     certain = error <= 1e-6
@@ -50,8 +50,8 @@ def test_no_slope_breaks_its_bound(d, weighted):
 def test_a_feature_of_infinite_width_has_no_slope():
     x, y, unit = data(211, 3)
     h = unit * torch.tensor([0.5, math.inf, 0.5], dtype=torch.float64)
-    slope, _ = fourier.gradient(Sample(x, y, h), x, 1e-6)
-    alone, _ = fourier.gradient(Sample(x[:, [0, 2]], y, h[[0, 2]]), x[:, [0, 2]], 1e-6)
+    slope, _ = linear_fourier.gradient(Sample(x, y, h), x, 1e-6)
+    alone, _ = linear_fourier.gradient(Sample(x[:, [0, 2]], y, h[[0, 2]]), x[:, [0, 2]], 1e-6)
     assert (slope[:, 1] == 0).all()
     torch.testing.assert_close(slope[:, [0, 2]], alone)
 
