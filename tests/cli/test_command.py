@@ -21,7 +21,19 @@ def test_help_lists_the_commands():
     said = run("--help")
     assert said.returncode == 0
     commands = set(re.findall(r"^│ (\w+) ", said.stdout, re.MULTILINE))
-    assert commands == {"demo", "saturation", "fit", "relate", "record", "inspect", "export", "lab", "view"}
+    assert commands == {
+        "demo",
+        "saturation",
+        "fit",
+        "relate",
+        "record",
+        "inspect",
+        "export",
+        "lab",
+        "view",
+        "train",
+        "translate",
+    }
 
 
 def test_no_command_prints_the_help():

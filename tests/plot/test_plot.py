@@ -4,6 +4,7 @@ import subprocess
 import sys
 import warnings
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -502,6 +503,9 @@ AXES = {
     "profiles": plot.profiles,
     "similar": plot.similar,
     "depths": lambda made: plot.depths(analysis.rollout(made, 0)),
+    "alignment": lambda made: plot.alignment(
+        SimpleNamespace(weights=torch.eye(2), tokens=["a", "b"], source_tokens=["c", "d"])
+    ),
     "relations": lambda made: plot.relations(rg.relate("He runs | He is tall", ["Is he small?"])),
 }
 LINE = torch.arange(9.0)[:, None].numpy()

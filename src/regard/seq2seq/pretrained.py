@@ -17,9 +17,9 @@ CHECKSUMS = WEIGHTS / "sha256.json"  # name of a model -> sha256 of its file
 def load(name: str | Path = "en-fr") -> TranslationModel:
     """A trained model by name, or from a file or the folder of a run.
 
-    Names: "en-fr" (Bahdanau's attention), "en-fr/transformer", "en-fr/none" (no attention), and the same of "numbers",
-    English number words to Chinese numerals. They come with regard and need no network; `weights/README.md` beside this
-    file says how they were made.
+    Names: "en-fr", English to French, and "numbers", English number words to Chinese numerals, both with Bahdanau's
+    attention; "numbers/transformer", and "numbers/none" without attention. They come with regard and need no network;
+    `weights/README.md` beside this file has their figures and says how they were made.
     """
     checksums = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
     if str(name) in checksums:

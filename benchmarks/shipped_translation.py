@@ -1,8 +1,8 @@
 """Make the translation models that come with regard: train them, measure them on the test sentences, and store them.
 
-    python examples/shipped_translation.py numbers numbers/none numbers/transformer --runs runs
-    python examples/shipped_translation.py en-fr en-fr/none en-fr/transformer --runs runs --corpus DIR
-    python examples/shipped_translation.py --runs runs --store      write what the runs have reached into the package
+    python -m benchmarks.shipped_translation numbers numbers/none numbers/transformer --runs runs
+    python -m benchmarks.shipped_translation en-fr en-fr/none en-fr/transformer --runs runs --corpus DIR
+    python -m benchmarks.shipped_translation --runs runs --store      write what the runs have reached into the package
 
 DIR holds nmt-0.0.6.tar.gz; without it the error says how to fetch it. A run that was stopped goes on.
 """
