@@ -6,7 +6,7 @@ source are the keys (the involuntary cue) and the values (the sensory input).
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -33,7 +33,7 @@ class Memory(NamedTuple):
     keys: tuple[Tensor, ...] = ()  # what a decoder computes from the values once for all its steps
     final: Float[Tensor, "batch dim"] | None = None  # the whole sentence in one vector
 
-    def take(self, sentences: Int[Tensor, " kept"]) -> Self:
+    def take(self, sentences: Int[Tensor, " kept"]) -> Memory:
         """The memory of some sentences, each as often as it is named."""
         lengths, final = (None if t is None else t[sentences] for t in (self.lengths, self.final))
         return self._replace(
@@ -43,7 +43,7 @@ class Memory(NamedTuple):
             final=final,
         )
 
-    def sentence(self, index: int) -> Self:
+    def sentence(self, index: int) -> Memory:
         """The memory of one sentence without its padding, as a batch of one."""
         length = self.values.shape[1] if self.lengths is None else int(self.lengths[index])
         final = None if self.final is None else self.final[index : index + 1]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from regard.datasets import detokenise, tokenise
 from regard.errors import ChoiceError, MissingExtraError
@@ -45,7 +45,7 @@ class Vocabulary:
     @classmethod
     def of_words(
         cls, texts: Iterable[str], size: int, language: str, *, lower: bool, min_count: int = MIN_COUNT
-    ) -> Self:
+    ) -> Vocabulary:
         """The most frequent words of some texts."""
         counts = Counter(token for text in texts for token in tokenise(text.lower() if lower else text, language))
         ordered = sorted(counts, key=lambda token: (-counts[token], token))
@@ -55,7 +55,7 @@ class Vocabulary:
     @classmethod
     def of_parts(
         cls, texts: Sequence[Iterable[str]], size: int, languages: Sequence[str], lower: Sequence[bool]
-    ) -> tuple[Self, ...]:
+    ) -> tuple[Vocabulary, ...]:
         """One vocabulary of parts of words for texts of several languages, as an object for each of them."""
         library = _tokenizers()
         model = library.Tokenizer(library.models.BPE(unk_token=SPECIAL[UNKNOWN]))
@@ -134,7 +134,7 @@ class Vocabulary:
         return {"tokens": list(self.tokens), "language": self.language, "lower": self.lower, "merges": merges}
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Self:
+    def from_json(cls, values: dict[str, Any]) -> Vocabulary:
         """The vocabulary of `to_json`."""
         merges = values["merges"]
         pairs = None if merges is None else tuple(tuple(pair.split(" ")) for pair in merges)
