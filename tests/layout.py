@@ -154,7 +154,11 @@ OPTIONAL = {
     "anywidget": ("web",),
 }
 # The one-line late imports that turn a question into a picture: (file, method) -> the part that may be imported.
-LATE = {("weights", "plot"): "plot", ("weights", "view"): "web", ("recording._recording", "view"): "web"}
+LATE = {
+    ("weights._weights", "plot"): "plot",
+    ("weights._weights", "view"): "web",
+    ("recording._recording", "view"): "web",
+}
 
 
 @dataclass(frozen=True)
