@@ -43,7 +43,7 @@ class _OutputLoss(torch.autograd.Function):
     ) -> Float[Tensor, ""]:
         count, size = len(features), len(weight)
         low, share = weight.to(dtype), smoothing / size
-        grads = torch.empty_like(features), torch.zeros_like(weight), torch.zeros_like(bias)
+        grad_features, grad_weight, grad_bias = map(torch.zeros_like, (features, weight, bias))
         total = features.new_zeros((), dtype=torch.float64)
         for first in range(0, count, ROWS):
             rows = slice(first, first + ROWS)
@@ -57,11 +57,11 @@ class _OutputLoss(torch.autograd.Function):
             # From here on the table holds the gradient: softmax less the smoothed labels, for a mean over the tokens.
             scores.div_(sums * count).sub_(share / count)
             scores.scatter_add_(1, right, scores.new_full(right.shape, -(1 - smoothing) / count))
-            grads[2].add_(scores.sum(0))
+            grad_bias.add_(scores.sum(0))
             grad = scores.to(dtype)
-            grads[0][rows] = grad @ low
-            grads[1].add_(grad.mT @ x)
-        ctx.save_for_backward(*grads)
+            grad_features[rows] = grad @ low
+            grad_weight.add_(grad.mT @ x)
+        ctx.save_for_backward(grad_features, grad_weight, grad_bias)
         return (total / count).to(features.dtype)
 
     @staticmethod

@@ -114,7 +114,7 @@ class _Trainer:
         self.folder: RunFolder | None = None if folder is None else RunFolder(folder, settings)
         stored = None if self.folder is None else self.folder.read()
         if stored is not None:
-            numbers = checkpoint.with_shared(named(stored[0], "model."))
+            numbers = checkpoint.with_shared_embedding(named(stored[0], "model."))
             model.build(checkpoint.build_model(stored[1]["model"], numbers).known, options.seed)
         elif model.vocabularies is None:
             model.build(vocabularies.learn(pairs, options.vocabulary, options.vocabulary_size), options.seed)
