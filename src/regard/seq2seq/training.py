@@ -125,6 +125,7 @@ class _Trainer:
         self.state: RunState = RunState(run, _copy(model), optimiser, None)
         if stored is not None:
             self.state = restore(self.state, *stored)
+        self.seconds_before: float = self.run.seconds  # of training, in the calls that this one continues
 
     @property
     def run(self) -> Run:
@@ -206,6 +207,7 @@ class _Trainer:
         """The steps that fit into the minutes, from the time that the first ones and one validation took."""
         assert self.options.minutes is not None  # noqa: S101  steps were not given
         run, every = self.run, self.options.validate_every
+        elapsed += self.seconds_before
         left, step, validation = 60 * self.options.minutes - elapsed, run.seconds / run.steps, elapsed - run.seconds
         steps = left / (step + validation / (every or MIN_VALIDATION_STEPS))
         if every is None:  # in a long run they are further apart
