@@ -84,7 +84,10 @@ ROOMS = (
     room(
         "seq2seq",
         "translation: encoder-decoders on our layers",
-        room("vocabulary batches loss", "texts as numbers; sentences of similar length; the training loss"),
+        room(
+            "vocabulary batches loss dropout",
+            "texts as numbers; sentences of similar length; the training loss; dropout",
+        ),
         room("recurrent", "the bidirectional encoder; decoders with Bahdanau's, Luong's and no attention"),
         room("transformer", "a small Transformer"),
         room("network", "encoder, decoder and embeddings together: encode, step, weights"),
