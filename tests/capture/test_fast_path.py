@@ -1,6 +1,7 @@
 """torch's fast path for encoder layers: recording changes no output, and shows only what ran."""
 
 import copy
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -132,6 +133,63 @@ def test_a_forward_that_was_put_into_a_layer_is_recorded_as_it_runs():
     with pytest.raises(RecordError, match="called attention in no way"), rg.record(model) as recording:
         model(X)
     assert recording.layers == ()
+
+
+class Holds(nn.Module):
+    """A model that keeps a layer where torch does not look for it, or puts another one into its place meanwhile."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = [inner]
+
+    def forward(self, x):
+        return self.inner[0](x)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "what"),
+    [
+        ("torch's own", None),
+        ("an attention block of its own", "the layer's own _sa_block"),
+        ("an attention module of its own", "the forward of its self_attn"),
+    ],
+)
+@torch.no_grad()
+def test_a_layer_that_is_not_registered_runs_as_without_a_recording(kind, what, fast, monkeypatch):
+    monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", fast)
+    model, recorded = Holds(LAYERS[kind]()), None
+    plain, missing = model(X), fast and what is not None
+    expected = pytest.raises(RecordError, match=f"of Holds: .*{what}") if missing else nullcontext()
+    with expected, rg.record(model) as recording:
+        recorded = model(X)
+    assert torch.equal(recorded, plain)
+    assert [call.name for call in recording.calls] == ([] if missing else ["Holds"])
+    assert "_sa_block" not in vars(model.inner[0])
+
+
+@pytest.mark.filterwarnings("ignore:the recording is not complete")
+@torch.no_grad()
+def test_a_layer_that_another_one_replaces_meanwhile_runs_as_without_a_recording():
+    model, other = nn.Sequential(layer()).eval(), layer(Rotated)
+    plain = other(X)
+    with rg.record(model) as recording:
+        model(X)
+        model[0] = other
+        assert torch.equal(model(X), plain)
+    assert [call.name for call in recording.calls] == ["0.self_attn"]
+    assert [name for name, _ in recording.missing] == ["Sequential"]
+
+
+@pytest.mark.parametrize("kind", ["torch's own", "an attention block of its own"])
+@torch.no_grad()
+def test_a_model_that_is_not_recorded_runs_as_without_a_recording(kind):
+    other = LAYERS[kind]()
+    plain, model = other(X), layer()
+    with rg.record(model) as recording:
+        assert torch.equal(other(X), plain)
+        model(X)
+    assert [call.name for call in recording.calls] == ["self_attn"]
 
 
 @torch.no_grad()

@@ -123,6 +123,22 @@ def test_beams_of_a_translation_share_their_encoder(name, kind):
     assert_same_until_the_end(recording, whole, plain, prompt=1)
 
 
+@torch.no_grad()
+def test_beams_that_are_returned_without_their_prompt():
+    model = tiny_models.build("Whisper", "WhisperForConditionalGeneration")
+    sound = {"input_features": tiny_models.sound()["input_features"]}
+    options = {"num_beams": 3, "max_new_tokens": 5}
+    plain = model.generate(**sound, **options)
+    with rg.record(model) as recording:
+        assert torch.equal(model.generate(**sound, **options), plain)
+    assert recording.missing == ()
+    start = torch.full((2, 1), model.config.decoder_start_token_id)
+    assert torch.equal(recording.inputs[0]["decoder_input_ids"], torch.cat([start, plain], 1)[:, :-1])
+    with rg.record(model) as whole:
+        model(**sound, decoder_input_ids=recording.inputs[0]["decoder_input_ids"], use_cache=False)
+    assert_same(recording, whole)
+
+
 def test_beams_of_a_search_that_was_stopped_are_missing():
     model, calls = tiny_models.build("GPT-2", "GPT2LMHeadModel"), []
 

@@ -1,6 +1,7 @@
 """A recording proves itself: weights @ values is what the model computed, or the layer is named as missing."""
 
 import contextlib
+import copy
 import threading
 
 import pytest
@@ -145,6 +146,12 @@ EXPRESSIONS = {
     "torch.special": lambda s, x: torch.special.softmax(s, -1) @ x,
     "rows in parts": lambda s, x: torch.cat([rows @ x for rows in s.softmax(-1).chunk(2, 1)], 1),
     "a sequence at a time": lambda s, x: torch.stack([w @ y for w, y in zip(s.softmax(-1).unbind(), x, strict=True)]),
+    "one head with a bias": lambda s, x: torch.stack(
+        [torch.addmm(y, w, y) for w, y in zip(s.softmax(-1), x, strict=True)]
+    ),
+    "a chain of products": lambda s, x: torch.stack(
+        [torch.linalg.multi_dot([w, y @ y.mT, y]) for w, y in zip(s.softmax(-1), x, strict=True)]
+    ),
     "a sink": lambda s, x: torch.cat([s.softmax(-1), s[..., :1] * 0], -1) @ nn.functional.pad(x, (0, 0, 0, 1)),
 }
 
@@ -303,6 +310,26 @@ def test_a_subclass_of_multihead_attention_is_recorded_as_it_computes(kind, fact
         layer(x, x, x)
     assert checks(recording) == {"passed"}
     torch.testing.assert_close(recording[kind.__name__].dense(), multihead_weights(layer, x, factor))
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("kind", ["normed", "drawn"])
+@torch.no_grad()
+def test_parameters_that_are_computed_are_read_no_more_often_than_by_the_model(kind, training):
+    layer, x = nn.MultiheadAttention(12, 3, batch_first=True), torch.randn(2, 7, 12)
+    if kind == "normed":  # each reading in training improves its estimate of the norm, which changes the weight
+        torch.nn.utils.parametrizations.spectral_norm(layer, "in_proj_weight")
+    else:
+        torch.nn.utils.parametrize.register_parametrization(layer, "in_proj_weight", nn.Dropout(0.5))
+    layer.train(training)
+    twin = copy.deepcopy(layer)
+    torch.manual_seed(5)
+    plain = twin(x, x, x)[0]
+    torch.manual_seed(5)
+    with rg.record(layer) as recording:
+        assert torch.equal(layer(x, x, x)[0], plain)
+    assert checks(recording) == {"passed"}
+    assert all(torch.equal(a, b) for a, b in zip(layer.buffers(), twin.buffers(), strict=True))
 
 
 @torch.no_grad()

@@ -43,13 +43,15 @@ def corpus(members):
         ("a.txt", TABLE.encode()),
         ("a.tsv", TABLE.replace("\n", "\r\n").encode("utf-8-sig")),
         ("a.TSV", f"source\ttarget\n{TABLE}".encode("utf-16")),
+        ("a.tsv", TABLE.encode("utf-32")),
+        ("a.tsv", TABLE.replace("\n", "\r").encode()),
         ("a.csv", b'Go.,Va !,A\n"It\'s ""me"".",C\'est \xc2\xab moi \xc2\xbb.,B\n'),
         ("a.csv", "English;French\nGo.;Va !\nIt's \"me\".;C'est « moi ».\n".encode()),
         ("a.txt.gz", gzip.compress(TABLE.encode())),
         ("a.zip", zipped(fra__txt=TABLE, _about__txt="notes")),
         ("a.tsv.zip", zipped(a__tsv=TABLE)),
     ],
-    ids=["txt", "tsv", "utf-16", "csv", "semicolons", "gz", "zip", "tsv.zip"],
+    ids=["txt", "tsv", "utf-16", "utf-32", "carriage returns", "csv", "semicolons", "gz", "zip", "tsv.zip"],
 )
 def test_every_kind_of_file_gives_the_same_pairs(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
@@ -130,6 +132,10 @@ def test_another_encoding_has_to_be_named(tmp_path):
     assert pairs(path, encoding="cp1252")[1].target == "été"
     with pytest.raises(ChoiceError, match="there is no encoding named 'klingon'"):
         pairs(path, encoding="klingon")
+    path.write_bytes("go\tva\nrun\tcours\n".encode("utf-16-le"))  # without a mark
+    with pytest.raises(DataError, match="row 1 holds bytes of 0, so it is not written in utf-8"):
+        pairs(path)
+    assert pairs(path, encoding="utf-16-le")[1].target == "cours"
 
 
 @pytest.mark.parametrize("name", ["a.tsv.gz", "a.zip"])

@@ -111,6 +111,31 @@ def test_text_of_which_nothing_is_known_is_refused():
         built("bahdanau").translate("我们走吧")
 
 
+@pytest.mark.parametrize("text", ["我们走吧", "我们走吧.", "😀", "Привет!"])
+def test_text_of_which_only_marks_are_known_is_refused(text):
+    line = ["we go .", "they go !", "we run ."] * 4
+    learned = Vocabulary.of_parts((line, line), 40, ("en", "fr"), (True, False))
+    model = built("bahdanau", vocabularies=Vocabularies(*learned))
+    with pytest.raises(UnknownTextError, match=f"no part of {text!r} is known"):
+        model.translate(text)
+    assert model.translate(f"we {text}", max_tokens=3).source_tokens[0] == "▁we"
+    assert model.translate(".", max_tokens=3).source_tokens == ("▁.",)
+
+
+@pytest.mark.parametrize("given", [None, 3, b"a b", {"a b"}, {"a": "b"}, ["a", None], [["a"]], torch.ones(2)])
+def test_what_is_no_text_is_refused(given):
+    with pytest.raises(ChoiceError, match=r"translate takes a text or a list of texts, and \w+.* came"):
+        built("bahdanau").translate(given)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("kind", ["bahdanau", "transformer"])
+def test_half_of_a_character_is_refused(kind):
+    for call in (lambda model: model.translate("a \ud83d"), lambda model: model.align("a", "u \ude00")):
+        with pytest.raises(ChoiceError, match="holds half of one"):
+            call(built(kind))
+
+
 def test_thousand_words_are_translated():
     found = built("bahdanau").translate("a b c d e " * 200, beam=1, max_tokens=30)
     assert len(found.source_tokens) == 1_000 and found.weights.shape[1] == 1_000
@@ -147,8 +172,17 @@ def test_options_out_of_range_are_refused():
     model = built("none")
     with pytest.raises(ChoiceError, match="beam is a number of hypotheses, 1 or more, and came as 0"):
         model.translate("a", beam=0)
-    with pytest.raises(ChoiceError, match="length_penalty is 0 or more"):
+    with pytest.raises(ChoiceError, match="length_penalty is a number, 0 or more"):
         model.translate("a", length_penalty=-1)
+    for penalty in (math.nan, math.inf, "1"):
+        with pytest.raises(ChoiceError, match="length_penalty is a number, 0 or more"):
+            model.translate("a", length_penalty=penalty)
+    for beam in (2.5, "4", None):
+        with pytest.raises(ChoiceError, match="beam is a number of hypotheses"):
+            model.translate("a", beam=beam)
+    for limit in (0, -1, 2.5):
+        with pytest.raises(ChoiceError, match="max_tokens is a number of tokens, 1 or more"):
+            model.translate("a", max_tokens=limit)
     with pytest.raises(ChoiceError, match="attention is 'none'"):
         model.translate("a", replace_unknown=True)
     with pytest.raises(DataError, match="Seq2Seq has not been trained"):

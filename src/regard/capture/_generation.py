@@ -76,8 +76,16 @@ class Generation:
                 joined[name] = torch.cat([joined[name], ids], 1) if same else ids
         name = self._generated_name()
         if self.has_beams and self.sequences is not None and name in joined:
-            joined[name] = self.sequences[:, : joined[name].shape[1]]
+            joined[name] = self._with_prompts(self.sequences)[:, : joined[name].shape[1]]
         return joined
+
+    def _with_prompts(self, sequences: Int[Tensor, "sequences tokens"]) -> Int[Tensor, "sequences more"]:
+        """The returned sequences from their first token on: Whisper returns them without the prompt."""
+        name = self._generated_name()
+        read = next(inputs[name] for inputs in self.inputs if name in inputs)
+        prompts = read[[self._first_beam(i, len(sequences), len(read)) for i in range(len(sequences))]]
+        begun = torch.equal(sequences[:, : prompts.shape[1]], prompts)
+        return sequences if begun else torch.cat([prompts, sequences], 1)
 
     @property
     def has_beams(self) -> bool:
@@ -99,7 +107,7 @@ class Generation:
         passes = [number for number, inputs in enumerate(self.inputs) if self._generated_name() in inputs]
         if not passes or (passes[0] > 0 and self._generated_name() == "input_ids"):
             raise RecordError("beam search that begins with inputs_embeds has no tokens by which a beam could be known")
-        ends = self._ends(passes, self.sequences)
+        ends = self._ends(passes, self._with_prompts(self.sequences))
         rows = {number: torch.full((len(ends),), -1) for number in passes}
         for sequence, (last, row) in enumerate(ends):
             for number in reversed(passes[: passes.index(last) + 1]):
@@ -107,6 +115,10 @@ class Generation:
                 order = self.orders[number]
                 row = row if order is None else int(order[row])  # noqa: PLW2901  the row in the pass before
         return rows
+
+    def _first_beam(self, sequence: int, sequences: int, rows: int) -> int:
+        """The first row, of those that a pass read, of the same prompt as one of the returned sequences."""
+        return sequence * max(1, rows // self.beams) // sequences * self.beams
 
     def _ends(self, passes: list[int], sequences: Int[Tensor, "sequences tokens"]) -> list[tuple[int, int]]:
         """For each returned sequence the last pass that it was part of, and its row there, known by its tokens."""
@@ -116,11 +128,10 @@ class Generation:
             ids, order = self.inputs[number][self._generated_name()], self.orders[number]
             before = read if read is None or order is None else read[order]
             read = ids if before is None else torch.cat([before, ids], 1)
-            prompts = max(1, len(read) // self.beams)
             if read.shape[1] > sequences.shape[1]:
                 break
             for sequence, tokens in enumerate(sequences):
-                first = sequence * prompts // len(sequences) * self.beams  # of the beams of the same prompt
+                first = self._first_beam(sequence, len(sequences), len(read))
                 same = (read[first : first + self.beams] == tokens[: read.shape[1]]).all(1)
                 if bool(same.any()):
                     ends[sequence] = number, first + int(same.to(torch.uint8).argmax())

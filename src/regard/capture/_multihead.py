@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial, wraps
 from threading import Lock
 from types import SimpleNamespace
@@ -21,9 +21,10 @@ from torch.nn.functional import layer_norm, multi_head_attention_forward
 
 from regard.capture._mask_reader import MaskReader
 from regard.capture._observed_call import ObservedCall
-from regard.capture._observer import Observer, has_fast_path
+from regard.capture._observer import Observer, has_fast_path, has_torch_forward
 from regard.capture._output_check import KnownByType, ProjectedOutput, WatchedOutput
 from regard.capture._patching import unwrapped, wrapped
+from regard.capture._torch_functions import not_observed
 from regard.errors import RecordError
 from regard.torch_compat.multihead import call_arguments, query_and_key, sdpa_mask
 
@@ -51,9 +52,13 @@ class MultiheadRoute:
         with ExitStack() as stack:
             for module in self.observer.model.modules():
                 if isinstance(module, nn.TransformerEncoderLayer):
-                    stack.enter_context(wrapped(module, "_sa_block", partial(self._wrap_block, module)))
+                    stack.enter_context(self.observing_block(module))
             stack.enter_context(_observe_layers(self))
             yield
+
+    def observing_block(self, module: nn.TransformerEncoderLayer) -> AbstractContextManager[None]:
+        """Note whether an encoder layer calls its attention block."""
+        return wrapped(module, "_sa_block", partial(self._wrap_block, module))
 
     def _wrap_block(self, module: nn.Module, block: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **options: Any) -> Any:
@@ -84,13 +89,13 @@ class MultiheadRoute:
             return
         for part, what, own in (
             (module, "the layer's own _sa_block", _has_torch_block(module)),
-            (module.self_attn, "the forward of its self_attn", has_fast_path(module.self_attn)),
+            (module.self_attn, "the forward of its self_attn", has_torch_forward(module.self_attn)),
         ):
-            name = self.observer.name_of(part)
+            name = self.observer.owner_of(part)
             if not own and name is not None:
                 self.observer.miss(name, BYPASSED.format(what=what))
                 return
-        name = self.observer.name_of(module.self_attn)
+        name = self.observer.owner_of(module.self_attn)
         if name is not None:
             self.observer.observe(name, lambda: self._observed_layer(module, args, options))
 
@@ -154,11 +159,16 @@ def _observe_layers(route: MultiheadRoute) -> Iterator[None]:
 @wraps(FORWARD)
 def _forward(self: nn.TransformerEncoderLayer, *args: Any, **options: Any) -> Any:
     """Let torch choose between its fast path and the other one as it does without a recording."""
-    known = () if torch.compiler.is_compiling() else tuple(_routes)
-    routes = [r for r in known if r.observer.name_of(self) is not None and not r.observer.is_outside()]
+    if torch.compiler.is_compiling():
+        return FORWARD(self, *args, **options)
+    routes = [r for r in tuple(_routes) if r.observer.owner_of(self) is not None and not r.observer.is_outside()]
     with ExitStack() as stack:
+        if not routes:
+            stack.enter_context(not_observed())
         for route in routes:
             route.attended.discard(id(self))  # of a run that ended in an error
+            if route.observer.name_of(self) is None:
+                stack.enter_context(route.observing_block(self))
             stack.enter_context(route.observer.seeing_functions(False))
         output = FORWARD(self, *args, **options)
     for route in routes:

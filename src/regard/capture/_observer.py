@@ -97,6 +97,11 @@ class Observer:
     def name_of(self, module: nn.Module) -> str | None:
         return self.names.get(id(module))
 
+    def owner_of(self, module: nn.Module) -> str | None:
+        """Name of a module; of one that the model has not registered, that of the module inside which it runs."""
+        name = self.name_of(module)
+        return self.current if name is None and get_ident() == self.thread else name
+
     @contextmanager
     def observing(self) -> Iterator[None]:
         """Wrap the forward of every module that may attend.
@@ -115,7 +120,6 @@ class Observer:
     def _wrap(self, module: nn.Module, forward: Callable[..., Any]) -> Callable[..., Any]:
         name = self.names[id(module)]
         listeners = [listener for kind, listener in self.listeners if isinstance(module, kind)]
-        sees_functions = not has_fast_path(module)
 
         @wraps(forward)
         def run(*args: Any, **options: Any) -> Any:
@@ -125,7 +129,7 @@ class Observer:
                 self._begin(args, options)
             self.stack.append((name, _attends_elsewhere(module, options)))
             try:
-                with self.seeing_functions(sees_functions):
+                with self.seeing_functions(not has_fast_path(module)):
                     output = forward(*args, **options)
                 for listener in listeners:
                     listener(module, args, options, output)
@@ -288,7 +292,15 @@ def _attends_elsewhere(module: nn.Module, options: dict[str, Any]) -> bool:
 
 
 def has_fast_path(module: nn.Module) -> bool:
-    """True if a module runs a forward of torch's that has a fast path, which it leaves under a torch function mode."""
+    """True if a module runs a forward of torch's that may take a fast path, which it leaves under a function mode.
+
+    In training there is none. There the parameters may also be computed anew, or drawn, each time that they are read.
+    """
+    return not module.training and has_torch_forward(module)
+
+
+def has_torch_forward(module: nn.Module) -> bool:
+    """True if a module runs one of the forwards of torch's that have a fast path."""
     return getattr(unwrapped(module, "forward"), "__func__", None) in FAST_PATH
 
 

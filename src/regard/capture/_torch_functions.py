@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import local
 from typing import Any, NamedTuple
 
@@ -80,6 +80,12 @@ def observe_functions(route: FunctionRoutes) -> Iterator[None]:
         if not mode.routes and getattr(_current, "mode", None) is mode:
             _current.mode = None
             _remove(mode)
+
+
+def not_observed() -> AbstractContextManager[object]:
+    """Let a call that no recording observes run as without one: torch's layers look for torch function modes."""
+    alone = getattr(_current, "mode", None) is not None and torch._C._len_torch_function_stack() == 1  # noqa: SLF001
+    return torch._C.DisableTorchFunction() if alone else nullcontext()  # noqa: SLF001
 
 
 def _remove(mode: FunctionMode) -> None:

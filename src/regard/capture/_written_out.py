@@ -23,7 +23,10 @@ LAYOUTS = frozenset((
     "pad", "as_strided", "expand", "narrow", "__getitem__", "select", "cat", "concat", "stack",
     "chunk", "tensor_split", "split", "split_with_sizes", "unbind",
 ))  # fmt: skip
-PRODUCTS = frozenset(("matmul", "__matmul__", "__rmatmul__", "bmm", "baddbmm", "einsum", "tensordot", "mm"))
+PRODUCTS = frozenset((
+    "matmul", "__matmul__", "__rmatmul__", "bmm", "baddbmm", "addbmm", "einsum", "tensordot", "mm", "addmm",
+    "linalg_multi_dot", "chain_matmul",
+))  # fmt: skip
 # How the names of torch's own attention kernels begin.
 KERNELS = ("_scaled_dot_product_", "flex_attention", "_native_multi_head_attention", "_transformer_encoder_layer_fwd")
 MIN_DIMENSIONS = 3  # weights are (batch, queries, keys) at least

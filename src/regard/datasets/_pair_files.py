@@ -22,7 +22,13 @@ CORPUS = "nmt-0.0.6.tar.gz"
 CORPUS_SHA256 = "65db964c0afd5b0dbc4baecdce736f53222f63b791958176b5771db78a005096"
 CORPUS_MEMBERS = {"fr": "nmt-0.0.6/data/fra-eng.zip", "es": "nmt-0.0.6/data/spa-eng.zip"}
 SEPARATORS = {".txt": "\t", ".tsv": "\t", ".csv": ","}
-MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+MARKS = (  # the mark of UTF-32 begins with that of UTF-16
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 HEADERS = {"source", "target", "src", "tgt", "trg", "en", "fr", "zh", "es", "de"}
 HEADERS |= {"english", "french", "chinese", "spanish", "german"}
 MAX_NAMED = 5  # bad rows that an error names
@@ -164,7 +170,7 @@ def _csv_rows(text: str, path: Path) -> Iterator[Row]:
 def _decoded(content: bytes, path: Path, encoding: str | None) -> str:
     known = encoding or next((name for mark, name in MARKS if content.startswith(mark)), "utf-8")
     try:
-        return content.decode(known)
+        text = content.decode(known)
     except LookupError:
         raise ChoiceError(f"{path}: there is no encoding named {encoding!r}") from None
     except UnicodeDecodeError as error:
@@ -172,6 +178,13 @@ def _decoded(content: bytes, path: Path, encoding: str | None) -> str:
         raise DataError(
             f"{path}: row {row:,} is not written in {known}; encoding= names another, such as 'gb18030' or 'cp1252'"
         ) from None
+    if "\0" in text:
+        row = text.count("\n", 0, text.index("\0")) + 1
+        raise DataError(
+            f"{path}: row {row:,} holds bytes of 0, so it is not written in {known}; encoding= names another, such as "
+            "'utf-16-le'"
+        )
+    return text if "\n" in text else text.replace("\r", "\n")  # old programs end lines by a carriage return alone
 
 
 def _sorted_out(rows: Iterator[Row], path: Path) -> tuple[list[Pair], str]:

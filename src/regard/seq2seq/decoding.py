@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,11 +20,13 @@ from regard.seq2seq.batches import padded
 from regard.seq2seq.network import EncoderDecoder
 from regard.seq2seq.recurrent import Memory
 from regard.seq2seq.vocabulary import END, PAD, START, UNKNOWN, Encoded
+from regard.term import type_name
 from regard.weights import Weights, matrix_of, weights_of
 
 BATCH_TOKENS = 4_096  # source tokens times beams that are decoded at once
 EXTRA_TOKENS, TOKENS_PER_TOKEN = 10, 2  # a translation has at most 2 m + 10 tokens, for m tokens of the source
 MAX_SOURCE_TOKENS = 4_096
+SURROGATES = re.compile(r"[\ud800-\udfff]")  # halves of a character, which no file can hold
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +70,15 @@ def translate(
 
     An empty text has an empty translation. A text without any known token is refused: its translation would be made up.
     """
-    if beam < 1:
-        raise ChoiceError(f"beam is a number of hypotheses, 1 or more, and came as {beam}")
-    if length_penalty < 0:
-        raise ChoiceError(f"length_penalty is 0 or more, and came as {length_penalty}")
+    if not isinstance(beam, int) or beam < 1:
+        raise ChoiceError(f"beam is a number of hypotheses, 1 or more, and came as {beam!r}")
+    if not isinstance(length_penalty, int | float) or not 0 <= length_penalty < math.inf:
+        raise ChoiceError(f"length_penalty is a number, 0 or more, and came as {length_penalty!r}")
+    if max_tokens is not None and (not isinstance(max_tokens, int) or max_tokens < 1):
+        raise ChoiceError(f"max_tokens is a number of tokens, 1 or more, or None, and came as {max_tokens!r}")
     if replace_unknown and model.settings.get("attention") == "none":
         raise ChoiceError("replace_unknown copies the source token with the largest weight, but attention is 'none'")
+    beam = int(beam)
     encoded = [_encoded(model, text) for text in texts]
     found: list[Translation] = [Translation("", 0.0, (), (), None)] * len(texts)
     was_training = model.training
@@ -92,6 +99,9 @@ def translate(
 def align(model: EncoderDecoder, pairs: Sequence[Sequence[Any]]) -> list[Translation]:
     """The second text of each pair as a translation of the first: its score, and weights for its own tokens."""
     vocabularies = model.known
+    for source, target, *_ in pairs:
+        _check_text(source)
+        _check_text(target)
     sources = [_encoded(model, source) for source, *_ in pairs]
     targets = vocabularies.target.encode_all(target for _, target, *_ in pairs)
     found: list[Translation] = [Translation("", 0.0, (), (), None)] * len(pairs)
@@ -111,12 +121,29 @@ def align(model: EncoderDecoder, pairs: Sequence[Sequence[Any]]) -> list[Transla
     return found
 
 
-def _encoded(model: EncoderDecoder, text: str) -> Encoded:
+def texts_of(given: object) -> list[str]:
+    """One text, or the texts of a list, each checked to be one."""
+    try:
+        has_order = not isinstance(given, bytes | AbstractSet | Mapping)
+        texts = [given] if isinstance(given, str) or not has_order else list(given)  # pyright: ignore[reportCallIssue,reportArgumentType]
+    except TypeError:
+        texts = [given]
+    for text in texts:
+        _check_text(text)
+    return texts  # pyright: ignore[reportReturnType]
+
+
+def _check_text(text: object) -> None:
     if not isinstance(text, str):
-        raise ChoiceError(f"translate takes a text or a list of texts, and {type(text).__name__} came")
+        raise ChoiceError(f"translate takes a text or a list of texts, and {type_name(text)} came")
+    if SURROGATES.search(text):
+        raise ChoiceError(f"a text holds characters, and {text[:40]!r} holds half of one (a surrogate)")
+
+
+def _encoded(model: EncoderDecoder, text: str) -> Encoded:
     vocabulary = model.known.source
     encoded = vocabulary.encode(text)
-    if encoded.ids and not vocabulary.count_known(encoded):
+    if UNKNOWN in encoded.ids and not vocabulary.count_known(encoded):
         shown = text if len(text) <= 40 else text[:39] + "…"
         raise UnknownTextError(
             f"no part of {shown!r} is known to the model, which reads {vocabulary.language!r}: a translation would be "

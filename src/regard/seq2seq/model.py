@@ -58,7 +58,7 @@ class TranslationModel(EncoderDecoder):
         """
         found = decoding.translate(
             self,
-            [text] if isinstance(text, str) else list(text),
+            decoding.texts_of(text),
             beam=beam,
             length_penalty=length_penalty,
             replace_unknown=replace_unknown,

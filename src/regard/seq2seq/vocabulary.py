@@ -111,8 +111,9 @@ class Vocabulary:
         return detokenise([token for token in tokens if token], self.language)
 
     def count_known(self, encoded: Encoded) -> int:
-        """The number of known tokens of a text."""
-        return len(encoded.ids) - encoded.ids.count(UNKNOWN)
+        """The number of known tokens of a text that hold a letter or a digit."""
+        tokens = (token for i, token in zip(*encoded, strict=True) if i != UNKNOWN)
+        return sum(any(character.isalnum() for character in token) for token in tokens)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
