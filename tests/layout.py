@@ -96,6 +96,7 @@ ROOMS = (
         room("evaluation", "BLEU, chrF, alignment error rate, by length"),
         room("run", "the state of a training run and its folder"),
         room("training", "the loop: budget, validation, checkpoints"),
+        room("length_table", "quality by length, with and without attention: the stored table, and how it is made"),
     ),
     room("plot", "matplotlib"),
     room(
@@ -129,7 +130,10 @@ ROOMS = (
         ),
         room("selectors", "the layers and heads that a user names"),
         room("exporters fit_report", "a head as picture, arrays or page; the result of a fit"),
-        room("demo export fit inspect lab record relate saturation train translate", "one file for each subcommand"),
+        room(
+            "demo export fit inspect lab lengths record relate saturation train translate",
+            "one file for each subcommand",
+        ),
     ),
 )
 ADAPTERS = {"nn", "regression", "capture", "plot", "web"}

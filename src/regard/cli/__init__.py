@@ -18,7 +18,7 @@ def build() -> "typer.Typer":
         import typer
     except ImportError as missing:
         raise MissingExtraError("the command line needs typer and rich: pip install 'regard[cli]'") from missing
-    from regard.cli import demo, export, fit, inspect, lab, record, relate, saturation, train, translate
+    from regard.cli import demo, export, fit, inspect, lab, lengths, record, relate, saturation, train, translate
 
     def print_version(wanted: bool) -> None:
         if wanted:
@@ -43,6 +43,7 @@ def build() -> "typer.Typer":
     app.command()(export.export)
     app.command()(translate.translate)
     app.command()(train.train)
+    app.command()(lengths.lengths)
     app.command()(lab.lab)
     app.command()(lab.view)
     return app

@@ -17,6 +17,7 @@ from regard.plot._alignment import alignment
 from regard.plot._figure import Picture
 from regard.plot._heads import heads
 from regard.plot._heatmaps import heatmap, show_heatmaps
+from regard.plot._lengths import lengths
 from regard.plot._partial_dependence import partial_dependence
 from regard.plot._regression import regression
 from regard.plot._relations import relations
@@ -37,5 +38,6 @@ __all__ = [
     "depths",
     "relations",
     "alignment",
+    "lengths",
     "Picture",
 ]
