@@ -1,6 +1,5 @@
 """Progress of long calls: a line in a terminal, a bar in a notebook, silence elsewhere."""
 
-import io
 import os
 import pty
 import subprocess
@@ -11,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 import torch
+from shown_progress import show_progress
 
 import regard as rg
 from regard import analysis
@@ -32,12 +32,7 @@ print("after")
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """What is written to a terminal that shows progress from the first part on."""
-    stream = io.StringIO()
-    monkeypatch.setattr(progress, "_display", lambda: progress._Terminal(stream))
-    monkeypatch.setattr(progress, "DELAY", 0.0)
-    monkeypatch.setattr(progress, "REFRESH", 0.0)
-    return stream
+    return show_progress(monkeypatch)
 
 
 def in_a_real_terminal(code):
@@ -119,6 +114,34 @@ def test_other_threads_show_nothing(terminal):
     thread.start()
     thread.join()
     assert terminal.getvalue() == ""
+
+
+def test_a_call_of_unknown_length_shows_its_text_and_the_time(terminal):
+    with progress.progress("loading") as advance:
+        advance("loading words")
+    assert "\rloading words 0:00" in terminal.getvalue()
+    assert "[" not in terminal.getvalue() and last_line(terminal.getvalue()) == ""
+
+
+def test_the_time_goes_on_during_a_long_part(terminal, monkeypatch):
+    monkeypatch.setattr(progress, "TICK", 0.01)
+    with progress.progress("one long part", 2):
+        while terminal.getvalue().count("one long part") < 3:
+            time.sleep(0.01)
+
+
+def test_several_parts_may_be_done_at_once(terminal):
+    with progress.progress("rows", 3000) as advance:
+        advance(done=2000)
+    assert "2,000 of 3,000" in terminal.getvalue()
+
+
+def test_a_line_fits_the_terminal_and_commands_nothing(terminal, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    with progress.progress("读数据\x1b[31m" * 3) as advance:
+        advance()
+    shown = terminal.getvalue().split("\r")[1]
+    assert shown == "读数据?[31m读数据?["  # 19 columns, since a Chinese character takes two
 
 
 def test_an_error_ends_the_line_and_the_next_call_shows_its_own(terminal):

@@ -1,17 +1,14 @@
-"""The terminal: what it can show, progress lines, texts from the user, and checks of output files."""
+"""The terminal: what it can show, texts from the user, and checks of output files."""
 
 import codecs
 import errno
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from regard.errors import ChoiceError, DataError
 
@@ -55,37 +52,6 @@ def _substitute_error(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error("regard.substitute", _substitute_error)
-
-
-class ProgressLine:
-    """One moving line: a description, and how much of the work is done."""
-
-    def __init__(self, progress: Progress, task: TaskID) -> None:
-        self._progress, self._task = progress, task
-
-    def describe(self, text: str) -> None:
-        self._progress.update(self._task, description=text)
-
-    @property
-    def shown(self) -> bool:
-        return not self._progress.disable
-
-    def advance(self, done: int) -> None:
-        self._progress.update(self._task, advance=done)
-
-
-@contextmanager
-def progress(text: str, total: int | None = None) -> Iterator[ProgressLine]:
-    """Show `text` while the block runs, with a bar if `total` is known.
-
-    The line goes to the error output, and only if that is a terminal.
-    """
-    console = Console(stderr=True)
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()]
-    if total is not None:
-        columns.insert(2, BarColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        yield ProgressLine(bar, bar.add_task(text, total=total))
 
 
 def read_text(argument: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli import console
+from regard.display.progress import progress
 
 if TYPE_CHECKING:
     from regard.cli.selectors import SelectedHead
@@ -65,7 +66,7 @@ def export(
     base = _default_name(file, selected) if out is None else out
     for format_ in formats:
         path = _with_ending(base, format_)
-        with console.progress(f"writing {path}"):
+        with progress(f"writing {path}"):
             note = _write(selected, format_, path, lang)
         # The picture itself may have gone to the standard output.
         print(f"written  {path}{note}", file=sys.stdout if path.is_file() else sys.stderr)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from regard.cli.console import check_outputs, join_names, progress
+from regard.cli.console import check_outputs, join_names
 from regard.cli.export import Lang, Language
+from regard.display.progress import progress
 from regard.errors import ChoiceError, DataError
 
 if TYPE_CHECKING:
@@ -232,11 +233,11 @@ def _fit(table: Table, options: dict[str, Any]) -> NadarayaWatson:
         parameters["categorical"] = categories
     if "bandwidth" in parameters:
         parameters["bandwidth"] = parse_bandwidth(parameters["bandwidth"])
-    with progress(f"fitting {len(table.features):,} rows") as line:
+    with progress(f"fitting {len(table.features):,} rows") as advance:
         from regard.regression import NadarayaWatson
 
         def show_search(state: Any) -> None:
-            line.describe(f"choosing bandwidths: try {state.evaluations}, mean squared error {state.value:.4g}")
+            advance(f"choosing bandwidths: try {state.evaluations}, mean squared error {state.value:.4g}")
 
         model: Any = NadarayaWatson(**parameters, verbose=show_search).fit(table.features, table.target)
         model.preparation_ = table.preparation.to_json()  # saved with the model, for new rows
@@ -400,11 +401,11 @@ def _predict(model: Any, new_rows: NewRows, out: Path) -> None:
     names = _new_columns(model)
     columns = np.full((len(new_rows.frame), len(names)), np.nan)  # a row that is not complete has no prediction
     places = np.flatnonzero(new_rows.complete)
-    with progress(f"predicting {len(X):,} rows", total=len(X)) as line:
+    with progress(f"predicting {len(X):,} rows", len(X)) as advance:
         for start in range(0, len(X), BLOCK_ROWS):
             rows = X[start : start + BLOCK_ROWS]
             values = (model.predict(rows), *model.confidence_band(rows))
             blocks = [np.asarray(value).reshape(len(rows), -1) for value in values]
             columns[places[start : start + BLOCK_ROWS]] = np.stack(blocks, 2).reshape(len(rows), -1)
-            line.advance(len(rows))
+            advance(done=len(rows))
     write_table(new_rows.frame.assign(**dict(zip(names, columns.T, strict=True))), out)

@@ -16,7 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from regard.cli import selectors
-from regard.cli.console import plural, printable, progress
+from regard.cli.console import plural, printable
+from regard.display.progress import progress
 from regard.errors import ChoiceError, RecordingFileError
 
 if TYPE_CHECKING:
@@ -78,9 +79,9 @@ def inspect(
         if not layers:
             selectors.select_step(step, recording.layers[0])
     count = sum(1 if step is not None else len(one.steps) for one in layers)
-    with progress("reading", total=count) as line:
+    with progress("reading", count) as advance:
         damage = recording.damage if quick else recording.verify()
-        options: dict[str, Any] = {"profiles": not quick, "advance": line.advance}
+        options: dict[str, Any] = {"profiles": not quick, "advance": advance}
         sections = list(layer_sections(recording, layers, step, separator, **options))
         facts = summarise(recording, sections, damage)
     if as_json:
@@ -148,7 +149,7 @@ def layer_sections(
     separators: Sequence[str] | None,
     *,
     profiles: bool,
-    advance: Callable[[int], None],
+    advance: Callable[[], None],
 ) -> Iterator[dict[str, Any]]:
     """Yield the facts of each layer in each of its steps. A damaged layer holds its error, and the others follow."""
     for layer in layers:
@@ -166,7 +167,7 @@ def layer_sections(
                     section["heads"] = _head_profiles(recording, layer, number, separators)
             except RecordingFileError as error:
                 section["damage"] = str(error)
-            advance(1)
+            advance()
             yield section
 
 
@@ -224,7 +225,7 @@ def _overview(facts: dict[str, Any]) -> Text:
     absent = f"; {plural(missing, 'layer')} that ran {verb} not in this recording, see below" if missing else ""
     lines = [
         ("file", f"{facts['file']}, {decimal(facts['bytes'])}{state}"),
-        ("model", f"{about.get('model', 'not told')}{source}"),
+        ("model", f"{about.get('model', 'unknown')}{source}"),
         *(("tokens", _token_line(tokens, several=several)) for tokens in facts["tokens"]),
         ("layers", f"{facts['layers_in_file']}, {plural(facts['heads_in_file'], 'head')}, in {steps}{absent}"),
         ("kept", f"{decimal(facts['tensor_bytes'])} of queries, keys and masks"),

@@ -16,11 +16,11 @@ import typer
 from rich.filesize import decimal
 
 from regard.cli import console, selectors
+from regard.display.progress import Advance, progress
 from regard.engine import files
 from regard.errors import ChoiceError, IncompleteRecordingWarning
 
 if TYPE_CHECKING:
-    from regard.cli.console import ProgressLine
     from regard.models import TokenizedText
 
 REFRESH = 0.2  # seconds between two looks at the growing file, for the progress line
@@ -79,7 +79,7 @@ def record(
     _check_output(out, force=force)
     content = console.read_text(text)
     head_numbers = selectors.parse_numbers(heads, "--heads")
-    with console.progress(f"loading {model}"):
+    with progress(f"loading {model}"):
         prepared = _load(model, content, generate, truncate=truncate)
     options = {
         "heads": head_numbers,
@@ -139,20 +139,20 @@ def run(prepared: TokenizedText, out: Path, options: dict[str, Any], generate: i
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", IncompleteRecordingWarning)  # the summary says it
         path = stack.enter_context(_replacing(out, force=force))
-        line = stack.enter_context(console.progress(f"recording {prepared.length:,} tokens", total))
+        advance = stack.enter_context(progress(f"recording {prepared.length:,} tokens", total))
         stack.enter_context(torch.no_grad())
         stack.enter_context(
             record_model(prepared.model, path=path, tokenizer=prepared.tokenizer, about=about, **options)
         )
         if generate:
-            return _generate(prepared, generate, line)
-        stack.enter_context(_layer_progress(path, line))
+            return _generate(prepared, generate, advance)
+        stack.enter_context(_layer_progress(path, advance))
         prepared.model(**prepared.inputs)
     return None
 
 
-def _generate(prepared: TokenizedText, count: int, line: ProgressLine) -> str:
-    new = {"max_new_tokens": count, "do_sample": False, "num_beams": 1, "streamer": TokenCounter(line)}
+def _generate(prepared: TokenizedText, count: int, advance: Advance) -> str:
+    new = {"max_new_tokens": count, "do_sample": False, "num_beams": 1, "streamer": TokenCounter(advance)}
     ids = prepared.model.generate(**prepared.inputs, **new)
     start = 0 if prepared.model.config.is_encoder_decoder else prepared.length
     return prepared.tokenizer.decode(ids[0, start:], skip_special_tokens=True)
@@ -161,11 +161,11 @@ def _generate(prepared: TokenizedText, count: int, line: ProgressLine) -> str:
 class TokenCounter:
     """A streamer for `generate` that advances the progress line by one for each new token."""
 
-    def __init__(self, line: ProgressLine) -> None:
-        self._line, self._is_prompt = line, True
+    def __init__(self, advance: Advance) -> None:
+        self._advance, self._is_prompt = advance, True
 
     def put(self, value: Any) -> None:
-        self._line.advance(0 if self._is_prompt else 1)
+        self._advance(done=0 if self._is_prompt else 1)
         self._is_prompt = False
 
     def end(self) -> None:
@@ -188,9 +188,9 @@ def _replacing(out: Path, *, force: bool) -> Iterator[Path]:
 
 
 @contextmanager
-def _layer_progress(path: Path, line: ProgressLine) -> Iterator[None]:
+def _layer_progress(path: Path, advance: Advance) -> Iterator[None]:
     """Advance the line by one for each layer that reaches the file; a second thread reads the file."""
-    if not line.shown:
+    if not advance.shown:
         yield
         return
     from regard.recording import open as open_recording
@@ -199,9 +199,9 @@ def _layer_progress(path: Path, line: ProgressLine) -> Iterator[None]:
 
     def follow() -> None:
         reader = open_recording(path)
-        line.advance(len(reader.entries))
+        advance(done=len(reader.entries))
         while not done.wait(REFRESH):
-            line.advance(reader.refresh())
+            advance(done=reader.refresh())
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()

@@ -9,6 +9,7 @@ import typer
 
 from regard.cli import console
 from regard.cli.console import printable
+from regard.display.progress import progress
 
 if TYPE_CHECKING:
     from regard.relation import Relation
@@ -49,13 +50,13 @@ def relate(
 
         console.check_outputs({}, {"--png": png})
         check_picture(png)
-    with console.progress("reading the text"):
+    with progress("reading the text"):
         from regard.relation import relate as relate_text
 
         questions = [console.plain_text(one) for one in question or ()]
         relation = relate_text(text, questions or None, encoder, temperature=temperature)
     if png is not None:
-        with console.progress("drawing"):
+        with progress("drawing"):
             _draw(relation, png)  # before anything is printed: whoever reads the output may stop after its first line
     _show(relation, top)
     if png is not None:

@@ -9,6 +9,7 @@ import typer
 
 from regard.cli import console
 from regard.cli.console import printable
+from regard.display.progress import progress
 from regard.errors import ChoiceError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def translate(
         check_picture(plot)
         if len(lines) != 1:
             raise ChoiceError(f"--plot draws one sentence, and the text has {len(lines):,} lines")
-    with console.progress("translating"):
+    with progress("translating"):
         from regard import seq2seq
 
         loaded = seq2seq.load(model)
