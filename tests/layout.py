@@ -84,7 +84,10 @@ ROOMS = (
     room(
         "seq2seq",
         "translation: encoder-decoders on our layers",
-        room("vocabulary batches loss", "texts as numbers; sentences of similar length; the training loss"),
+        room(
+            "vocabulary batches loss dropout",
+            "texts as numbers; sentences of similar length; the training loss; dropout",
+        ),
         room("recurrent", "the bidirectional encoder; decoders with Bahdanau's, Luong's and no attention"),
         room("transformer", "a small Transformer"),
         room("network", "encoder, decoder and embeddings together: encode, step, weights"),
@@ -154,7 +157,11 @@ OPTIONAL = {
     "anywidget": ("web",),
 }
 # The one-line late imports that turn a question into a picture: (file, method) -> the part that may be imported.
-LATE = {("weights", "plot"): "plot", ("weights", "view"): "web", ("recording._recording", "view"): "web"}
+LATE = {
+    ("weights._weights", "plot"): "plot",
+    ("weights._weights", "view"): "web",
+    ("recording._recording", "view"): "web",
+}
 
 
 @dataclass(frozen=True)

@@ -137,9 +137,8 @@ def _write(path, source):
 
 def test_a_picture_of_weights_is_the_one_late_import(tmp_path):
     package = tmp_path / "regard"
-    package.mkdir()
-    (package / "plot.py").touch()
-    (package / "weights.py").write_text("class Weights:\n    def plot(self):\n        from regard import plot")
+    _write(package / "plot.py", "")
+    _write(package / "weights" / "_weights.py", "class Weights:\n    def plot(self):\n        from regard import plot")
     assert complaints(package) == []
 
 

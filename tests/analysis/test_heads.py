@@ -348,7 +348,7 @@ def test_a_model_without_attention_is_refused_by_what_was_looked_for():
     with pytest.raises(
         ChoiceError,
         match=r"looks for torch.nn.MultiheadAttention and for layers that return regard.Weights, and of Linear "
-        r"nothing can be told: it has no such layer that ran",
+        r"nothing can be measured: it has no such layer that ran",
     ):
         analysis.heads(nn.Linear(2, 3), torch.randn(2))
 

@@ -169,7 +169,7 @@ def test_model_options_out_of_range_are_refused():
 def test_parts_of_words_come_back_as_ordinary_writing():
     french = ["L'homme est là.", "Où vas-tu ?", "Il a dit : « non » !"] * 3
     english = ["the man is here.", "where are you going?", "he said no!"] * 3
-    source, target = Vocabulary.of_parts((english, french), 80, ("en", "fr"), (True, False))
+    source, target = Vocabulary.of_subwords((english, french), 80, ("en", "fr"), (True, False))
     assert Vocabularies(source, target).shared and len(source) <= 80
     for text in french:
         encoded = target.encode(text)

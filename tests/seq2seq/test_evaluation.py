@@ -1,4 +1,4 @@
-"""Evaluation against sacreBLEU called by hand, and alignment error rate against its definition."""
+"""Evaluation against sacreBLEU called by hand, and the alignment of references against links by hand."""
 
 import math
 
@@ -7,7 +7,7 @@ import sacrebleu
 import torch
 from seq2seq_models import built
 
-from regard.datasets import Alignment, Pair, Pairs
+from regard.datasets import Alignment, Pair, Pairs, alignment_error_rate
 from regard.errors import ChoiceError, DataError
 from regard.seq2seq import decoding, evaluate, evaluation
 
@@ -40,34 +40,13 @@ def test_figures_are_those_of_sacrebleu_with_all_references(monkeypatch):
     assert math.isnan(table[0].alignment_error_rate) and "AER" in str(table)
 
 
-def test_alignment_error_rate_is_that_of_och_and_ney():
-    gold = Alignment(sure=((0, 0), (1, 1)), possible=((2, 1), (2, 2)))
-    perfect = {(0, 0), (1, 1), (2, 2)}
-    assert evaluation.error_rate([(perfect, gold)]) == 0
-    found = {(0, 0), (0, 1), (2, 2)}  # one sure, one wrong, one possible
-    assert evaluation.error_rate([(found, gold)]) == pytest.approx(1 - (1 + 2) / (3 + 2))
-    assert math.isnan(evaluation.error_rate([]))
-
-
-def test_links_are_the_largest_weights_of_the_mean_head():
-    weights = torch.tensor([[[0.9, 0.1], [0.4, 0.6]], [[0.2, 0.8], [0.1, 0.9]]])
-    assert evaluation.links_of(weights[0]) == {(0, 0), (1, 1)}
-    assert evaluation.links_of(weights) == {(0, 0), (1, 1)}
-
-
-def test_information_tells_alignment_from_a_sink():
-    assert evaluation.information(torch.eye(4)) == pytest.approx(math.log(4))
-    sink = torch.zeros(4, 4)
-    sink[:, 2] = 1
-    assert evaluation.information(sink) == 0
-
-
 def test_gold_links_are_compared_with_those_of_the_references():
     pair = Pair("a b c", "u v", Alignment(sure=((0, 0), (1, 1))))
     model = built("bahdanau")
     result = evaluate(model, Pairs([pair], target_language="fr"))
-    found = evaluation.links_of(model.align(pair.source, pair.target).weights.dense())
-    assert result.alignment_error_rate == evaluation.error_rate([(found, pair.alignment)])
+    largest = model.align(pair.source, pair.target).weights.dense().argmax(-1)
+    links = {(source, target) for target, source in enumerate(largest.tolist())}
+    assert result.alignment_error_rate == alignment_error_rate(links, pair.alignment)
     assert math.isnan(evaluate(built("none"), Pairs([pair], target_language="fr")).alignment_error_rate)
 
 
@@ -81,6 +60,17 @@ def test_best_layer_of_a_transformer_has_the_least_error():
     model.decoder.aligned_layer = 1
     assert rates[evaluation.best_layer(model, pairs)] == min(rates)
     assert model.decoder.aligned_layer == 1
+
+
+def test_best_layer_without_gold_links_has_the_most_mutual_information():
+    model = built("transformer")
+    information = []
+    for layer in range(2):
+        model.decoder.aligned_layer = layer
+        p = model.align("a b c", "u v w").weights.dense().mean(0)
+        information.append(torch.special.entr(p.mean(0)).sum() - torch.special.entr(p).sum(-1).mean())
+    pairs = Pairs([("a b c", "u v w")], target_language="fr")
+    assert evaluation.best_layer(model, pairs) == information.index(max(information))
 
 
 def test_nothing_to_evaluate_is_refused():

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy, linear
 
-from regard.seq2seq import loss
+from regard.seq2seq import dropout, loss
 
 
 def inputs(tokens, dtype=torch.float64):
@@ -44,7 +44,7 @@ def loss_dtypes():
 
 
 def test_dropout_keeps_the_mean_and_drops_its_share():
-    layer = loss.Dropout(0.25)
+    layer = dropout.Dropout(0.25)
     x = torch.ones(1000, 1003)
     dropped = layer(x)
     assert dropped.unique().tolist() == pytest.approx([0, 4 / 3])

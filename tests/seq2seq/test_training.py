@@ -5,9 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -179,13 +179,29 @@ def test_damaged_checkpoint_is_refused(pairs, tmp_path):
         seq2seq.train(MODELS["bahdanau"](), pairs, folder=tmp_path, **FAST)
 
 
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock for training that goes on by 0.1 s whenever it is read."""
+    ticks = count()
+    monkeypatch.setattr(training, "time", SimpleNamespace(monotonic=lambda: 0.1 * next(ticks)))
+
+
+@pytest.mark.usefixtures("clock")
 def test_minutes_are_turned_into_steps_once(pairs, monkeypatch):
     monkeypatch.setattr(training, "MEASURED_STEPS", 4)
-    began = time.monotonic()
-    run = seq2seq.train(MODELS["bahdanau"](), pairs, minutes=0.05, batch_tokens=100, validate_every=1000)
-    took = time.monotonic() - began
+    run = seq2seq.train(MODELS["none lstm"](), pairs, minutes=0.05, batch_tokens=100, validate_every=1000)
     assert run.steps == run.total_steps > 4
-    assert run.seconds < took
+    assert run.seconds == pytest.approx(60 * 0.05, rel=0.3)
+
+
+@pytest.mark.usefixtures("clock")
+def test_a_run_that_goes_on_before_its_steps_are_known_keeps_to_its_minutes(pairs, monkeypatch, tmp_path):
+    monkeypatch.setattr(training, "MEASURED_STEPS", 16)
+    options = {"minutes": 0.1, "batch_tokens": 100, "validate_every": 8}
+    whole = seq2seq.train(MODELS["none lstm"](), pairs, **options)
+    seq2seq.train(MODELS["none lstm"](), pairs, folder=tmp_path, report=lambda _: False, **options)
+    continued = seq2seq.train(MODELS["none lstm"](), pairs, folder=tmp_path, **options)
+    assert 16 < continued.total_steps == pytest.approx(whole.total_steps, rel=0.1)
 
 
 def test_learning_rate_rises_and_falls_to_zero():

@@ -251,6 +251,6 @@ def _no_heads(model: nn.Module) -> str:
     found = f"it has {', '.join(idle)}, which did not run" if idle else "it has no such layer that ran"
     return (
         f"heads looks for torch.nn.MultiheadAttention and for layers that return regard.Weights, and of "
-        f"{type(model).__name__} nothing can be told: {found}. Attention that is computed in other ways is observed by "
-        f"rg.record(model): give heads the recording"
+        f"{type(model).__name__} nothing can be measured: {found}. Attention that is computed in other ways is observed "
+        f"by rg.record(model): give heads the recording"
     )

@@ -57,7 +57,7 @@ def pairs(path: str | Path, language: str = "fr", *, bad: str = "raise", encodin
         rows = _rows(*_unpacked(path.name, _read(path), path), path, encoding)
     good, faults = _sorted_out(rows, path)
     if faults and (bad == "raise" or not good):
-        raise DataError(f"{faults}. Mend them, or leave them out with bad='skip'")
+        raise DataError(f"{faults}. Correct them, or leave them out with bad='skip'")
     if faults:
         warnings.warn(faults, SkippedRowsWarning, stacklevel=2)
     return Pairs(good, target_language=language)

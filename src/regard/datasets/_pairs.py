@@ -55,7 +55,7 @@ class Pairs(Sequence[Pair]):
         """Keep pairs of texts.
 
         source_language, target_language: "en", "fr", "zh", "digits" or another, as `datasets.tokenise` takes them.
-        keys: for each pair the sentence whose hash decides about `split()`; the source itself unless told. Pairs that
+        keys: for each pair the sentence whose hash decides about `split()`; the source itself if None. Pairs that
             were joined from several sentences of one side of the split have the first of these as key.
         """
         self._pairs: tuple[Pair, ...] = tuple(_as_pair(i, pair) for i, pair in enumerate(pairs))

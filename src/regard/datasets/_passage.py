@@ -63,7 +63,7 @@ def passage(language: str = "en", *, short: bool = False) -> Passage:
     ('姚明为什么这么高', '他三角函数不懂')
     """
     if language not in SEGMENTS:
-        raise ChoiceError(f"the passage is told in en and zh, not in {language!r}")
+        raise ChoiceError(f"the passage is written in en and zh, not in {language!r}")
     if short:
         return Passage(SEGMENTS[language][:5], SHORT_QUESTIONS[language], answers=(0, 1), tempting=None)
     return Passage(SEGMENTS[language], LONG_QUESTIONS[language], answers=(0,), tempting=10)

@@ -73,10 +73,10 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def describe_model(model: EncoderDecoder) -> dict[str, Any]:
-    """All that is needed to make the model again but its numbers."""
+    """Kind, settings and vocabularies: all that is needed to make the model again but its parameters."""
     source, target = model.known
     aligned = model.decoder.aligned_layer if isinstance(model.decoder, TransformerDecoder) else None
-    # One list of tokens is written once.
+    # A list of tokens that both sides share is written once.
     shared = {"language": source.language, "lower": source.lower} if model.known.shared else source.to_json()
     return {
         "kind": model.kind,
@@ -88,7 +88,7 @@ def describe_model(model: EncoderDecoder) -> dict[str, Any]:
 
 
 def build_model(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> EncoderDecoder:
-    """The model of `describe_model` with these numbers, ready to translate."""
+    """The model of `describe_model` with these parameters, ready to translate."""
     try:
         model = EncoderDecoder.kinds[about["kind"]](**about["settings"])
         target = Vocabulary.from_json(about["target"])
@@ -107,14 +107,14 @@ def build_model(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Enco
 
 
 def model_tensors(model: EncoderDecoder) -> dict[str, Tensor]:
-    """The numbers of the model; an embedding that both sides share is named twice and kept once."""
+    """The parameters of a model by name; an embedding that both sides share has two names and is kept once."""
     shared = model.known.shared
     state = model.state_dict()
     return {name: tensor for name, tensor in state.items() if not (shared and name.startswith("source_embedding"))}
 
 
-def with_shared(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The numbers of `model_tensors` with the shared embedding under both names."""
+def with_shared_embedding(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The parameters of `model_tensors`, with the shared embedding under both names."""
     named = dict(tensors)
     named.setdefault("source_embedding.weight", named["target_embedding.weight"])
     return named
@@ -132,4 +132,4 @@ def load_model(path: str | Path) -> EncoderDecoder:
     tensors, about = read(path / "best.safetensors" if path.is_dir() else path)
     if "model" not in about:
         raise FormatError(f"{path}: holds no model")
-    return build_model(about["model"], with_shared(tensors))
+    return build_model(about["model"], with_shared_embedding(tensors))

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
-from regard.analysis import Table
-from regard.datasets import Alignment, Pair, Pairs, alignment_error_rate, tokenise
+from regard.analysis import Table, WordAlignment, align_all, alignment_error_rate, alignment_heads
+from regard.datasets import Alignment, Pair, Pairs, tokenise
 from regard.errors import ChoiceError, DataError, MissingExtraError
 from regard.seq2seq import decoding
+from regard.seq2seq.decoding import Translation
 from regard.seq2seq.network import EncoderDecoder
 from regard.seq2seq.transformer import TransformerDecoder
 
 TOKENISERS = {"zh": "zh", "digits": "char"}  # of sacreBLEU, by language; all others have "13a"
 LAYER_PAIRS = 200  # on which the layer that aligns best is chosen
 ALIGNED_PAIRS = 1_000  # with gold links that are aligned at most
+
+
+References = Sequence[Sequence[str | None]]  # the first, second, ... reference of each sentence
 
 
 class Sentence(NamedTuple):
@@ -31,7 +31,7 @@ class Sentence(NamedTuple):
     words: int  # of the source
     translation: str
     references: tuple[str, ...]
-    links: tuple[tuple[set[tuple[int, int]], Any], ...]  # links that were found for a reference, and its gold alignment
+    alignments: tuple[tuple[WordAlignment, Alignment], ...]  # the model's alignment of a reference, and the gold one
 
 
 class LengthRow(NamedTuple):
@@ -79,7 +79,7 @@ class Evaluation:
     @property
     def bleu(self) -> float:
         """BLEU with all references."""
-        return self._row("", self.sentences).bleu
+        return self._bleu(*_with_references(self.sentences))
 
     @property
     def bleu_single(self) -> float:
@@ -90,12 +90,12 @@ class Evaluation:
     @property
     def chrf(self) -> float:
         """The character F-score chrF with all references."""
-        return self._row("", self.sentences).chrf
+        return _chrf(*_with_references(self.sentences))
 
     @property
     def alignment_error_rate(self) -> float:
         """Alignment error rate of the references; NaN where no gold links are known."""
-        return error_rate([found for one in self.sentences for found in one.links])
+        return _error_rate(self.sentences)
 
     def by_length(self, width: int = 10) -> LengthTable:
         """A table with a row for each range of source lengths, `width` words wide: 1-10, 11-20, ..."""
@@ -108,29 +108,25 @@ class Evaluation:
         return LengthTable(tuple(self._row(names[number], bins[number]) for number in sorted(bins)))
 
     def _row(self, name: str, sentences: Sequence[Sentence]) -> LengthRow:
-        hypotheses = [one.translation for one in sentences]
-        most = max(len(one.references) for one in sentences)
-        references = [
-            [one.references[i] if i < len(one.references) else None for one in sentences] for i in range(most)
-        ]
+        hypotheses, references = _with_references(sentences)
         return LengthRow(
             name,
             len(sentences),
             _exact_match(sentences),
             self._bleu(hypotheses, references),
-            _sacrebleu().CHRF(lowercase=True).corpus_score(hypotheses, references).score,
-            error_rate([found for one in sentences for found in one.links]),
+            _chrf(hypotheses, references),
+            _error_rate(sentences),
         )
 
-    def _bleu(self, hypotheses: Sequence[str], references: Sequence[Sequence[str | None]]) -> float:
+    def _bleu(self, hypotheses: Sequence[str], references: References) -> float:
         metric = _sacrebleu().BLEU(lowercase=True, tokenize=TOKENISERS.get(self.target_language, "13a"))
         return metric.corpus_score(hypotheses, references).score
 
     def __repr__(self) -> str:
-        found = f"{len(self.sentences):,} sentences, exact match {100 * self.exact_match:.1f} %"
-        rate = self.alignment_error_rate
-        aligned = "" if math.isnan(rate) else f", AER {rate:.3f}"
-        return f"<Evaluation: {found}, BLEU {self.bleu:.1f}, chrF {self.chrf:.1f}{aligned}>"
+        row = self._row("", self.sentences)
+        exact = f"{row.sentences:,} sentences, exact match {100 * row.exact_match:.1f} %"
+        aligned = "" if math.isnan(row.alignment_error_rate) else f", AER {row.alignment_error_rate:.3f}"
+        return f"<Evaluation: {exact}, BLEU {row.bleu:.1f}, chrF {row.chrf:.1f}{aligned}>"
 
 
 def evaluate(
@@ -153,33 +149,19 @@ def evaluate(
     if not grouped:
         raise DataError("there are no pairs to evaluate on")
     sources = [group[0].source for group in grouped.values()]
-    found = decoding.translate(model, sources, beam=beam, length_penalty=length_penalty)
-    links = _links(model, [pair for group in grouped.values() for pair in group])
+    translations = decoding.translate(model, sources, beam=beam, length_penalty=length_penalty)
+    aligned = _align_references(model, [pair for group in grouped.values() for pair in group])
     sentences = [
         Sentence(
             source,
             len(tokenise(source, model.known.source.language)),
             translation.text,
             tuple(pair.target for pair in group),
-            tuple(links[pair] for pair in group if pair in links),
+            tuple(aligned[pair] for pair in group if pair in aligned),
         )
-        for source, translation, group in zip(sources, found, grouped.values(), strict=True)
+        for source, translation, group in zip(sources, translations, grouped.values(), strict=True)
     ]
     return Evaluation(tuple(sentences), language)
-
-
-def _links(model: EncoderDecoder, pairs: Sequence[Pair]) -> dict[Pair, tuple[set[tuple[int, int]], Any]]:
-    """Links of the references with gold alignment, by pair."""
-    golden = [pair for pair in pairs if pair.alignment is not None][:ALIGNED_PAIRS]
-    source, target = model.known
-    if not golden or source.merges is not None or target.merges is not None:
-        return {}
-    forced = decoding.align(model, golden)
-    return {
-        pair: (links_of(one.weights.dense()), pair.alignment)
-        for pair, one in zip(golden, forced, strict=True)
-        if one.weights is not None
-    }
 
 
 def _exact_match(sentences: Sequence[Sentence]) -> float:
@@ -200,33 +182,44 @@ def _sacrebleu() -> Any:
     return sacrebleu
 
 
+def _with_references(sentences: Sequence[Sentence]) -> tuple[list[str], References]:
+    """Translations, and their first, second, ... references; None where a sentence has fewer."""
+    most = max(len(one.references) for one in sentences)
+    references = [[one.references[i] if i < len(one.references) else None for one in sentences] for i in range(most)]
+    return [one.translation for one in sentences], references
+
+
+def _chrf(hypotheses: Sequence[str], references: References) -> float:
+    return _sacrebleu().CHRF(lowercase=True).corpus_score(hypotheses, references).score
+
+
 # Alignment
 
 
-def links_of(weights: Float[Tensor, "... target source"]) -> set[tuple[int, int]]:
-    """(source, target) for each target token with its largest weight; heads are averaged."""
-    mean = weights if weights.dim() == 2 else weights.mean(0)
-    return {(source, target) for target, source in enumerate(mean.argmax(-1).tolist())}
+def _error_rate(sentences: Sequence[Sentence]) -> float:
+    both = [pair for one in sentences for pair in one.alignments]
+    return alignment_error_rate([found for found, _ in both], [gold for _, gold in both]) if both else math.nan
 
 
-def error_rate(found: Sequence[tuple[set[tuple[int, int]], Alignment]]) -> float:
-    """Alignment error rate of found links against gold ones over all sentences; NaN without any."""
-    if not found:
-        return math.nan
-    return alignment_error_rate([Alignment(tuple(sorted(links))) for links, _ in found], [gold for _, gold in found])
+def _align_references(model: EncoderDecoder, pairs: Sequence[Pair]) -> dict[Pair, tuple[WordAlignment, Alignment]]:
+    """The model's alignment of the references whose gold alignment is known, beside the gold one."""
+    golden = {pair: pair.alignment for pair in pairs if pair.alignment is not None}
+    source, target = model.known
+    if not golden or source.merges is not None or target.merges is not None:
+        return {}
+    attended = _attended(model, list(golden)[:ALIGNED_PAIRS])
+    aligned = align_all(list(attended.values()), heads="mean") if attended else []
+    return {pair: (found, golden[pair]) for pair, found in zip(attended, aligned, strict=True)}
 
 
-def information(weights: Float[Tensor, "... target source"]) -> float:
-    """Mutual information of target and source position, in nats: entropy of the mean row less the mean entropy.
-
-    It is 0 if all target tokens attend to the same source tokens, and the logarithm of the length at most.
-    """
-    mean = weights if weights.dim() == 2 else weights.mean(0)
-    return float(torch.special.entr(mean.mean(0)).sum() - torch.special.entr(mean).sum(-1).mean())
+def _attended(model: EncoderDecoder, pairs: Sequence[Pair]) -> dict[Pair, Translation]:
+    """The references as translations with weights, by pair; none without attention."""
+    forced = zip(pairs, decoding.align(model, pairs), strict=True)
+    return {pair: translation for pair, translation in forced if translation.weights is not None}
 
 
 def best_layer(model: EncoderDecoder, pairs: Pairs) -> int:
-    """The layer of a Transformer whose weights align best: the least error rate, or the most information."""
+    """The layer of a Transformer whose weights align best: the least error rate, or the most mutual information."""
     decoder = model.decoder
     assert isinstance(decoder, TransformerDecoder)  # noqa: S101  others have one layer
     before, chosen = decoder.aligned_layer, pairs[:LAYER_PAIRS]
@@ -234,16 +227,15 @@ def best_layer(model: EncoderDecoder, pairs: Pairs) -> int:
     try:
         for layer in range(len(decoder.layers)):
             decoder.aligned_layer = layer
-            scores.append(_merit(model, chosen))
+            scores.append(_alignment_score(_attended(model, chosen)))
     finally:
         decoder.aligned_layer = before
     return max(range(len(scores)), key=scores.__getitem__)
 
 
-def _merit(model: EncoderDecoder, pairs: Pairs) -> float:
-    forced = [one.weights for one in decoding.align(model, pairs)]
-    dense = [(weights.dense(), pair) for weights, pair in zip(forced, pairs, strict=True) if weights is not None]
-    golden = [(links_of(weights), pair.alignment) for weights, pair in dense if pair.alignment is not None]
+def _alignment_score(attended: dict[Pair, Translation]) -> float:
+    """The larger, the better: less the error rate if gold links are known, else the mutual information of positions."""
+    golden = {pair: pair.alignment for pair in attended if pair.alignment is not None}
     if golden:
-        return -error_rate(golden)
-    return sum(information(weights) for weights, _ in dense) / max(1, len(dense))
+        return -alignment_error_rate(align_all([attended[pair] for pair in golden], heads="mean"), [*golden.values()])
+    return alignment_heads(list(attended.values()), heads="mean")[0].information if attended else 0.0

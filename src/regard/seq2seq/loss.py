@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor, nn
+from torch import Tensor
 
 ROWS = 512  # of the table of scores that are in memory at a time
 
@@ -43,7 +43,7 @@ class _OutputLoss(torch.autograd.Function):
     ) -> Float[Tensor, ""]:
         count, size = len(features), len(weight)
         low, share = weight.to(dtype), smoothing / size
-        grads = torch.empty_like(features), torch.zeros_like(weight), torch.zeros_like(bias)
+        grad_features, grad_weight, grad_bias = map(torch.zeros_like, (features, weight, bias))
         total = features.new_zeros((), dtype=torch.float64)
         for first in range(0, count, ROWS):
             rows = slice(first, first + ROWS)
@@ -57,36 +57,13 @@ class _OutputLoss(torch.autograd.Function):
             # From here on the table holds the gradient: softmax less the smoothed labels, for a mean over the tokens.
             scores.div_(sums * count).sub_(share / count)
             scores.scatter_add_(1, right, scores.new_full(right.shape, -(1 - smoothing) / count))
-            grads[2].add_(scores.sum(0))
+            grad_bias.add_(scores.sum(0))
             grad = scores.to(dtype)
-            grads[0][rows] = grad @ low
-            grads[1].add_(grad.mT @ x)
-        ctx.save_for_backward(*grads)
+            grad_features[rows] = grad @ low
+            grad_weight.add_(grad.mT @ x)
+        ctx.save_for_backward(grad_features, grad_weight, grad_bias)
         return (total / count).to(features.dtype)
 
     @staticmethod
     def backward(ctx: Any, grad: Float[Tensor, ""]) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         return (*(saved * grad for saved in ctx.saved_tensors), None, None, None)
-
-
-class Dropout(nn.Module):
-    """Dropout from random bytes, which on a processor takes a third of the time of torch's.
-
-    The probability is rounded to a multiple of 1/256, and what stays is divided by the share that stays.
-    """
-
-    def __init__(self, p: float) -> None:
-        super().__init__()
-        self.hidden: int = min(255, round(256 * p))  # bytes below this, of 256, drop their number
-
-    def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        """x with some of its numbers set to 0, in training; x itself otherwise."""
-        if not self.training or not self.hidden:
-            return x
-        words = torch.empty(-(-x.numel() // 8), dtype=torch.int64, device=x.device).random_(-(2**63), None)
-        drawn = words.view(torch.uint8)[: x.numel()].view(x.shape)
-        return x * (drawn >= self.hidden).to(x.dtype).mul_(256 / (256 - self.hidden))
-
-    def extra_repr(self) -> str:
-        """The probability, as `print(model)` shows it."""
-        return f"p={self.hidden / 256:.3g}"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from regard.errors import DataError
-from regard.seq2seq.loss import Dropout
+from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.recurrent import Decoder, Encoder, Memory, State, Step
 from regard.seq2seq.transformer import TransformerEncoder
 from regard.seq2seq.vocabulary import Vocabularies

@@ -101,16 +101,16 @@ class Run:
         return min((record.validation_loss for record in self.history), default=math.inf)
 
 
-Weights = dict[str, Tensor]
+Tensors = dict[str, Tensor]  # by name
 
 
 class RunState(NamedTuple):
-    """All that a run needs to go on exactly: what it reached, all numbers, and the state of its random numbers."""
+    """All that a run needs to go on exactly: its history, the parameters, the optimiser and the random state."""
 
     run: Run
-    best: Weights
+    best: Tensors  # parameters at the best validation
     optimiser: torch.optim.Optimizer
-    random: Tensor | None
+    random: Tensor | None  # state of the random numbers; None at the start
 
 
 class RunFolder:
@@ -120,7 +120,7 @@ class RunFolder:
         self.path: Path = path
         self.settings: dict[str, Any] = json.loads(json.dumps(settings))  # as JSON gives them back
 
-    def read(self) -> tuple[Weights, dict[str, Any]] | None:
+    def read(self) -> tuple[Tensors, dict[str, Any]] | None:
         """The last checkpoint; None if there is none. A folder of another run, or of something else, is refused."""
         path = self.path / SETTINGS
         if self.path.exists() and not self.path.is_dir():
@@ -172,10 +172,10 @@ class RunFolder:
         return checkpoint.read(self.path / LAST)[1]["steps"] if (self.path / LAST).exists() else None
 
 
-def restore(state: RunState, tensors: Weights, about: dict[str, Any]) -> RunState:
-    """The state at a checkpoint; the model gets its numbers."""
+def restore(state: RunState, tensors: Tensors, about: dict[str, Any]) -> RunState:
+    """The state at a checkpoint, whose parameters the model gets."""
     model = state.run.model
-    model.load_state_dict(checkpoint.with_shared(named(tensors, "model.")))
+    model.load_state_dict(checkpoint.with_shared_embedding(named(tensors, "model.")))
     for place, parameter in enumerate(model.parameters()):
         moments = named(tensors, f"optimiser.{place}.")
         if moments:
@@ -186,10 +186,10 @@ def restore(state: RunState, tensors: Weights, about: dict[str, Any]) -> RunStat
         history=[Record(*record) for record in about["history"]],
         **{name: about[name] for name in ("steps", "total_steps", "seconds", "tokens", "best_step")},
     )
-    return RunState(run, checkpoint.with_shared(named(tensors, "best.")), state.optimiser, tensors["random"])
+    return RunState(run, checkpoint.with_shared_embedding(named(tensors, "best.")), state.optimiser, tensors["random"])
 
 
-def named(tensors: Weights, prefix: str) -> Weights:
+def named(tensors: Tensors, prefix: str) -> Tensors:
     """The tensors whose name begins with a prefix, without it."""
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 

@@ -114,7 +114,7 @@ class Trainer:
         self.folder: RunFolder | None = None if folder is None else RunFolder(folder, settings)
         stored = None if self.folder is None else self.folder.read()
         if stored is not None:
-            numbers = checkpoint.with_shared(named(stored[0], "model."))
+            numbers = checkpoint.with_shared_embedding(named(stored[0], "model."))
             model.build(checkpoint.build_model(stored[1]["model"], numbers).known, options.seed)
         elif model.vocabularies is None:
             model.build(vocabularies.learn(pairs, options.vocabulary, options.vocabulary_size), options.seed)
@@ -125,6 +125,7 @@ class Trainer:
         self.state: RunState = RunState(run, _copy(model), optimiser, None)
         if stored is not None:
             self.state = restore(self.state, *stored)
+        self.seconds_before: float = self.run.seconds  # of training, in the calls that this one continues
 
     @property
     def run(self) -> Run:
@@ -210,6 +211,7 @@ class Trainer:
         """The steps that fit into the minutes, from the time that the first ones and one validation took."""
         assert self.options.minutes is not None  # noqa: S101  steps were not given
         run, every = self.run, self.options.validate_every
+        elapsed += self.seconds_before
         left, step, validation = 60 * self.options.minutes - elapsed, run.seconds / run.steps, elapsed - run.seconds
         steps = left / (step + validation / (every or MIN_VALIDATION_STEPS))
         if every is None:  # in a long run they are further apart

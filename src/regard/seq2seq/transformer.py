@@ -13,7 +13,7 @@ from regard import masks
 from regard.attention import Attention
 from regard.masks import Mask
 from regard.nn import MultiheadAttention
-from regard.seq2seq.loss import Dropout
+from regard.seq2seq.dropout import Dropout
 from regard.seq2seq.recurrent import Decoder, Forced, Memory, State, Step
 from regard.weights import Weights
 

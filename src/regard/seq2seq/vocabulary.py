@@ -1,7 +1,8 @@
-"""Vocabularies: texts as numbers of words, or of parts of words learned by byte-pair encoding."""
+"""Vocabularies: texts as numbers of words, or of subwords that byte-pair encoding has learned."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from regard.errors import ChoiceError, MissingExtraError
 
 PAD, UNKNOWN, START, END = range(4)
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>")
-WORD_START = "▁"  # first character of a word's first part, as SentencePiece writes it
+WORD_START = "▁"  # first character of a word's first subword, as SentencePiece writes it
 MIN_COUNT = 2  # of a word or a merge in the training texts
 BPE_LETTERS = 200  # different letters that byte-pair encoding knows at most; rarer ones are unknown
 
@@ -30,7 +31,7 @@ class Vocabulary:
     """Tokens by number. Numbers 0 to 3 are padding, the unknown token, the start and the end of a text.
 
     Without merges a token is a word, a mark of punctuation or, in Chinese, a character, as `datasets.tokenise` cuts
-    them. With merges a token is a part of a word, and the first part of each word begins with ▁.
+    them. With merges a token is a subword, and the first one of each word begins with ▁.
 
     >>> words = Vocabulary.of_words(["two hundred", "two"], size=100, language="en", lower=True, min_count=1)
     >>> words.encode("Two thousand")
@@ -53,10 +54,10 @@ class Vocabulary:
         return cls((*SPECIAL, *kept), language, lower)
 
     @classmethod
-    def of_parts(
+    def of_subwords(
         cls, texts: Sequence[Iterable[str]], size: int, languages: Sequence[str], lower: Sequence[bool]
     ) -> tuple[Vocabulary, ...]:
-        """One vocabulary of parts of words for texts of several languages, as an object for each of them."""
+        """One vocabulary of subwords for texts of several languages, as an object for each of them."""
         library = _tokenizers()
         model = library.Tokenizer(library.models.BPE(unk_token=SPECIAL[UNKNOWN]))
         model.pre_tokenizer = library.pre_tokenizers.WhitespaceSplit()
@@ -70,8 +71,6 @@ class Vocabulary:
         sides = [cls(SPECIAL, language, low) for language, low in zip(languages, lower, strict=True)]
         corpus = (" ".join(_marked(side.words(text))) for side, part in zip(sides, texts, strict=True) for text in part)
         model.train_from_iterator(corpus, trainer)
-        import json
-
         learned = json.loads(model.to_str())["model"]
         tokens = tuple(sorted(learned["vocab"], key=learned["vocab"].__getitem__))
         merges = tuple(tuple(m.split(" ") if isinstance(m, str) else m) for m in learned["merges"])
@@ -111,7 +110,7 @@ class Vocabulary:
             tokens = "".join(tokens).removeprefix(WORD_START).split(WORD_START) if tokens else []
         return detokenise([token for token in tokens if token], self.language)
 
-    def counts(self, encoded: Encoded) -> int:
+    def count_known(self, encoded: Encoded) -> int:
         """The number of known tokens of a text."""
         return len(encoded.ids) - encoded.ids.count(UNKNOWN)
 
@@ -153,7 +152,7 @@ class Vocabularies(NamedTuple):
         return self.source.merges is not None and self.source.tokens == self.target.tokens
 
 
-FEW_WORDS = 1_000  # different target words up to which "auto" chooses words, and not parts of words
+FEW_WORDS = 1_000  # different target words up to which "auto" chooses words, and not subwords
 
 
 def learn(
@@ -161,8 +160,8 @@ def learn(
 ) -> Vocabularies:
     """Learn the vocabularies of both sides from pairs of texts.
 
-    kind: "words"; "bpe" for parts of words, one table for both sides; "auto" takes words if there are few of them, as
-        for numbers, and parts of words otherwise.
+    kind: "words"; "bpe" for subwords by byte-pair encoding, one table for both sides; "auto" takes words if there are
+        few of them, as for numbers, and subwords otherwise.
     size: tokens of a vocabulary at most.
     """
     if kind not in {"auto", "words", "bpe"}:
@@ -176,7 +175,7 @@ def learn(
         target = Vocabulary.of_words(targets, size, languages[1], lower=lower_target)
         if kind == "words" or len(target) <= FEW_WORDS:
             return Vocabularies(source, target)
-    return Vocabularies(*Vocabulary.of_parts((sources, targets), size, languages, (lower_source, lower_target)))
+    return Vocabularies(*Vocabulary.of_subwords((sources, targets), size, languages, (lower_source, lower_target)))
 
 
 def _marked(words: Iterable[str]) -> list[str]:
@@ -190,5 +189,5 @@ def _tokenizers() -> Any:
         import tokenizers.pre_tokenizers
         import tokenizers.trainers
     except ImportError as missing:
-        raise MissingExtraError("parts of words need tokenizers: pip install 'regard[translation]'") from missing
+        raise MissingExtraError("subwords need tokenizers: pip install 'regard[translation]'") from missing
     return tokenizers
