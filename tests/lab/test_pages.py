@@ -22,7 +22,7 @@ from regard.lab.pages import PAGES, _state
 NAMES = list(PAGES)
 WORDS = ["the", "tall", "father", "reads", "a", "book", "and", "often", "eats", "apples", "in", "school.", "Why?"]
 SENSELESS = {"masks", "normalisers", "relevance"}  # where fields have to fit each other
-QUICK = [name for name in NAMES if name not in {"heads", "relevance"}]  # those need a model
+QUICK = [name for name in NAMES if name not in {"heads", "relevance", "bottleneck"}]  # those need a model, or train one
 
 
 def values(field_type):

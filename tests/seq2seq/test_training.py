@@ -72,6 +72,26 @@ def test_finished_run_is_returned_at_once(pairs, tmp_path):
     assert seq2seq.load(tmp_path).translate(text).text == again.model.translate(text).text
 
 
+def test_two_runs_step_by_step_in_turn_are_those_of_train(pairs):
+    names = ("bahdanau", "none")
+    alone = [seq2seq.train(small(name), pairs, **FAST) for name in names]
+    options = Options(
+        None, FAST["steps"], FAST["batch_tokens"], 2e-3, 200, 0.1, 1.0, None, FAST["validate_every"], FAST["seed"],
+        "auto", 4_000, "float32",
+    )  # fmt: skip
+    trainers = [training.Trainer(small(name), *training.split_pairs(pairs, None), options, None) for name in names]
+    validated = list(zip(*(trainer.steps() for trainer in trainers), strict=True))
+    assert validated == [(step % 6 == 0,) * 2 for step in range(1, 25)]
+    for trainer, run in zip(trainers, alone, strict=True):
+        assert trainer.finish().losses == run.losses
+        for name, tensor in run.model.state_dict().items():
+            assert torch.equal(trainer.model.state_dict()[name], tensor), name
+
+
+def small(attention):
+    return seq2seq.Seq2Seq(attention, dropout=0.0, **SMALL)  # without dropout it draws no random numbers
+
+
 def test_training_leaves_the_random_numbers_of_others_alone(pairs):
     torch.manual_seed(5)
     expected = torch.rand(3)

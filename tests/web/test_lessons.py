@@ -70,6 +70,16 @@ def bars(prefix: str, values) -> dict[str, float]:
     return {f"{prefix}-{i}": value for i, value in enumerate(values)}
 
 
+def stored(table) -> dict[str, float]:
+    """The cells of the length table that the lesson opens with."""
+    return {
+        f"stored-{cell['model']}-{row['words']}": row["exact_match"]
+        for cell in table
+        if (cell["data"], cell["trained_words"]) == ("numbers", 60)
+        for row in cell["rows"]
+    }
+
+
 # What of an answer stands on the page, by the name under which a test finds it.
 READ = {
     "cues": lambda s: bars("weight", s["weights"]) | {"total": s["total"]},
@@ -81,6 +91,7 @@ READ = {
     "heads": lambda s: {f"number-{name}": s["heads"][0][name] for name in ("entropy", "saturation", "previous")},
     "relevance": lambda s: cells("links", s["weights"]) | cells("among", s["among"]),
     "normalisers": lambda s: bars("weights", s["weights"]) | cells("shares", [row["weights"] for row in s["rows"]]),
+    "bottleneck": lambda s: {"memory": s["memory"]["attention"]} | stored(s["table"]),
 }
 
 
@@ -124,6 +135,7 @@ KEYS = {
     "heads": ("layer-3", ["ArrowRight", "ArrowRight"], {"layer": 5}),
     "relevance": ("preset-en-short", ["ArrowRight"], {"preset": "zh-short"}),
     "normalisers": ("chosen-softmax", ["ArrowRight"], {"chosen": "sparsemax"}),
+    "bottleneck": ("hidden", ["ArrowRight"], {"hidden": 112}),
 }
 
 
@@ -269,3 +281,86 @@ def test_a_refusal_is_shown_and_the_last_picture_stays(server, window):
     expect(one.page.get_by_role("alert")).to_be_visible()
     assert one.page.get_by_test_id("links-0-0").count() == 1
     one.page.context.close()
+
+
+# The bottleneck
+
+SMALL = "pairs=500&longest=6&hidden=16"
+LONG = f"bottleneck?{SMALL}&steps=2000"
+
+
+def learns(one) -> None:
+    """Press the button, and wait for the first steps."""
+    one.page.get_by_test_id("train").click()
+    one.page.wait_for_function("() => Number(document.querySelector('[data-testid=losses]').dataset.value) > 1")
+
+
+def is_idle(server) -> bool:
+    """Whether all work of the server ends within seconds."""
+    return server.workers.wait_until_idle(20)
+
+
+def test_two_models_learn_while_one_looks(open_page):
+    one = open_page(f"bottleneck?{SMALL}&steps=12")
+    assert one.value("tested") == 0 and one.page.get_by_test_id("curve-bahdanau").get_attribute("d") == ""
+    one.page.evaluate(NOTE_LIVE)
+    one.page.get_by_test_id("train").click()
+    expect(one.page.get_by_test_id("told")).to_contain_text("Trained: 12 steps")
+    one.settled("bottleneck")
+    assert one.page.evaluate("window.live") and one.value("losses") == 12 and one.value("tested") == 7
+    found = shown("bottleneck", pairs=500, longest=6, hidden=16, steps=12)  # this process is the server
+    for k, shares in enumerate(found["exact_match"]):
+        assert [one.value(f"exact-{k}-{length}") for length in found["lengths"]] == shares
+    for name in ("none", "bahdanau"):
+        assert one.page.get_by_test_id(f"curve-{name}").get_attribute("d").count("L") == 6
+    assert one.page.get_by_test_id("sample-source").inner_text() == " ".join(found["samples"][found["at"]]["source"])
+
+    other = open_page(one.page.url.split("#/")[1], "zh")  # the server remembers what was learned
+    assert other.value("losses") == 12
+    assert other.page.get_by_test_id("sample-target").inner_text() == found["samples"][found["at"]]["target"]
+    assert other.serious() == [] and other.overflow() <= 0
+
+
+def test_a_training_is_stopped_and_one_runs_at_a_time(open_page, server):
+    first, second = open_page(LONG), open_page(LONG, "zh")
+    learns(first)
+    second.page.get_by_test_id("train").click()
+    expect(second.page.get_by_test_id("told")).to_contain_text("同一时间只能有一个训练")
+    first.page.get_by_test_id("stop").click()
+    expect(first.page.get_by_test_id("told")).to_contain_text("Stopped after step")
+    assert is_idle(server)
+    learns(second)
+    second.page.get_by_test_id("stop").click()
+
+
+def test_leaving_the_page_ends_the_training(open_page, server):
+    one = open_page(LONG)
+    learns(one)
+    one.page.get_by_test_id("step-prev").click()
+    one.page.get_by_test_id("lesson-bottleneck").wait_for(state="detached")
+    assert is_idle(server)
+
+
+def test_settings_that_no_training_has_are_refused(server, window):
+    one = visit(window, server.address.url, server.address.token)
+    one.open("bottleneck?hidden=17")
+    expect(one.page.get_by_role("alert")).to_contain_text("hidden must be a multiple of 16, 17 came")
+    one.page.get_by_test_id("hidden").focus()
+    one.page.keyboard.press("ArrowRight")
+    one.settled("bottleneck")
+    assert one.page.get_by_role("alert").count() == 0
+    one.page.context.close()
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
+def test_the_button_and_the_curves_are_in_sight_together(open_page, size):
+    one = open_page("bottleneck", size=size)
+    for testid in ("train", "lengths", "words", "hidden"):
+        box = one.page.get_by_test_id(testid).bounding_box()
+        assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], testid
+
+
+def test_stored_table_says_what_was_not_trained(open_page):
+    one = open_page("bottleneck?data=en-fr&trained_words=30")
+    assert one.page.get_by_test_id("no-cells").count() == 1
+    assert one.value("printed-RNNsearch-50") == 26.75 and one.value("printed-RNNencdec-50") == 17.82

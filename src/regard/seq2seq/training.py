@@ -84,11 +84,11 @@ def train(
         vocabulary, vocabulary_size, precision,
     )  # fmt: skip
     options.check()
-    trained, held_out = _parts(pairs, validation)
-    return _Trainer(model, trained, held_out, options, None if folder is None else Path(folder)).train(report)
+    trained, held_out = split_pairs(pairs, validation)
+    return Trainer(model, trained, held_out, options, None if folder is None else Path(folder)).train(report)
 
 
-def _parts(pairs: Sequence[Any], validation: Sequence[Any] | None) -> tuple[Pairs, Pairs]:
+def split_pairs(pairs: Sequence[Any], validation: Sequence[Any] | None) -> tuple[Pairs, Pairs]:
     """Training and validation pairs, neither empty."""
     whole = pairs if isinstance(pairs, Pairs) else Pairs(pairs)
     if validation is None:
@@ -103,8 +103,8 @@ def _parts(pairs: Sequence[Any], validation: Sequence[Any] | None) -> tuple[Pair
     return trained, held_out
 
 
-class _Trainer:
-    """A run in progress."""
+class Trainer:
+    """A run in progress: all at once by `train`, or `steps` and then `finish`."""
 
     def __init__(
         self, model: TranslationModel, pairs: Pairs, validation: Pairs, options: Options, folder: Path | None
@@ -134,47 +134,51 @@ class _Trainer:
 
     def train(self, report: Report | None) -> Run:
         """Train until the budget is used up, Ctrl-C, or no progress, and give the model its best numbers."""
-        with _own_random(self.state.random, self.options.seed), _deferred_interrupt() as interrupted:
-            with progress("training", self.run.total_steps or 2 * MEASURED_STEPS) as advance:
-                self._loop(report, interrupted, advance)
-            self.model.load_state_dict(self.state.best)
-            self.model.eval()
-            if isinstance(self.model.decoder, TransformerDecoder) and self.run.history:
-                self.model.decoder.aligned_layer = evaluation.best_layer(self.model, self.validation)
-                if self.folder is not None:
-                    self.folder.write_best(self.state)
-        return self.run
-
-    def _loop(self, report: Report | None, interrupted: threading.Event, advance: Callable[..., None]) -> None:
         run = self.run
-        saved = began = time.monotonic()
-        before, started = run.seconds, began
+        with _own_random(self.state.random, self.options.seed), _deferred_interrupt() as interrupted:
+            with progress("training", run.total_steps or 2 * MEASURED_STEPS) as advance:
+                for is_validated in self.steps():
+                    advance(self._line(run.losses[-1]), run.total_steps)
+                    is_refused = is_validated and report is not None and report(run) is False
+                    run.interrupted = is_refused or interrupted.is_set()
+            return self.finish()
+
+    def steps(self) -> Iterator[bool]:
+        """Train, one step at each turn of the loop over it: True if a validation followed the step.
+
+        Between two turns the caller may do other things, such as a step of another model; `run.seconds` does not count
+        them. To end the run, set `run.interrupted`, or leave the loop. Dropout draws torch's global random numbers.
+        """
+        run = self.run
+        saved = started = resumed = time.monotonic()
         for number, batch in epochs(self.sentences, self.options.seed, run.steps):
-            if run.total_steps is not None and (number >= run.total_steps or self._is_stuck()):
+            if run.interrupted or (run.total_steps is not None and (number >= run.total_steps or self._is_stuck())):
                 break
-            loss = self._step(batch)
-            run.losses.append(loss)
+            run.losses.append(self._step(batch))
             run.steps += 1
             run.tokens += int((batch.outputs != PAD).sum())
-            run.seconds = before + time.monotonic() - began
-            advance(self._line(loss), run.total_steps)
+            run.seconds += time.monotonic() - resumed
             is_measured = run.total_steps is None and run.steps >= MEASURED_STEPS
-            if is_measured or run.steps % self._interval() == 0 or run.steps == run.total_steps:
-                self._validate()
-                if is_measured:
-                    run.total_steps = self._measured_steps(time.monotonic() - started)
-                if report is not None and report(run) is False:
-                    interrupted.set()
-                self._save()
-                saved = began = time.monotonic()  # validation is no training
-                before = run.seconds
-            elif time.monotonic() - saved > CHECKPOINT_SECONDS:
+            is_validated = is_measured or run.steps % self._interval() == 0 or run.steps == run.total_steps
+            if is_validated:
+                self._validate()  # which is no training, and not in `run.seconds`
+            if is_measured:
+                run.total_steps = self._measured_steps(time.monotonic() - started)
+            yield is_validated
+            if is_validated or run.interrupted or time.monotonic() - saved > CHECKPOINT_SECONDS:
                 self._save()
                 saved = time.monotonic()
-            if interrupted.is_set():
-                run.interrupted = True
-                self._save()
-                break
+            resumed = time.monotonic()
+
+    def finish(self) -> Run:
+        """Give the model its best numbers, and say which layer of a Transformer aligns best."""
+        self.model.load_state_dict(self.state.best)
+        self.model.eval()
+        if isinstance(self.model.decoder, TransformerDecoder) and self.run.history:
+            self.model.decoder.aligned_layer = evaluation.best_layer(self.model, self.validation)
+            if self.folder is not None:
+                self.folder.write_best(self.state)
+        return self.run
 
     def _step(self, batch: Batch) -> float:
         run, options, optimiser = self.run, self.options, self.state.optimiser

@@ -48,10 +48,11 @@ class Real:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number from `least` to `most`."""
+    """A whole number from `least` to `most`; a multiple of `multiple`."""
 
     least: int
     most: int
+    multiple: int = 1
 
     def read(self, value: object, name: str) -> int:
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
@@ -59,6 +60,8 @@ class Whole:
             raise DtypeError(f"{name} must be a whole number from {self.least} to {self.most}, {described(value)} came")
         if not self.least <= value <= self.most:  # pyright: ignore[reportOperatorIssue]
             raise ChoiceError(f"{name} must be from {self.least} to {self.most}, {described(value)} came")
+        if value % self.multiple:  # pyright: ignore[reportOperatorIssue]
+            raise ChoiceError(f"{name} must be a multiple of {self.multiple}, {described(value)} came")
         return int(value)  # pyright: ignore[reportArgumentType]
 
 
