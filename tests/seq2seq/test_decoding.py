@@ -148,6 +148,16 @@ def test_text_of_which_nothing_is_known_is_refused():
         built("bahdanau").translate("我们走吧")
 
 
+@pytest.mark.parametrize("text", ["我们走吧", "我们走吧 !", "我们 走吧."])
+def test_parts_of_words_of_which_nothing_is_known_are_refused(text):
+    texts = ["the man is here. go!", "there is a man!"] * 3
+    known = Vocabularies(*Vocabulary.of_parts((texts, texts), 40, ("en", "fr"), (True, True)))
+    model = built("bahdanau", vocabularies=known)
+    assert model.translate("...", max_tokens=3) and model.translate("the 走吧", max_tokens=3)
+    with pytest.raises(UnknownTextError, match="no part of .* is known"):
+        model.translate(text)
+
+
 def test_thousand_words_are_translated():
     found = built("bahdanau").translate("a b c d e " * 200, beam=1, max_tokens=30)
     assert len(found.source_tokens) == 1_000 and found.weights.shape[1] == 1_000

@@ -180,7 +180,7 @@ def _encoded(model: EncoderDecoder, text: str) -> Encoded:
         raise ChoiceError(f"translate takes a text or a list of texts, and {type(text).__name__} came")
     vocabulary = model.known.source
     encoded = vocabulary.encode(text)
-    if encoded.ids and not vocabulary.counts(encoded):
+    if UNKNOWN in encoded.ids and not vocabulary.counts(encoded):
         shown = text if len(text) <= 40 else text[:39] + "…"
         raise UnknownTextError(
             f"no part of {shown!r} is known to the model, which reads {vocabulary.language!r}: a translation would be "

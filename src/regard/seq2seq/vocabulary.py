@@ -115,8 +115,9 @@ class Vocabulary:
         return detokenise([token for token in tokens if token], self.language)
 
     def counts(self, encoded: Encoded) -> int:
-        """The number of known tokens of a text."""
-        return len(encoded.ids) - encoded.ids.count(UNKNOWN)
+        """The number of known tokens of a text that have a letter or a digit."""
+        places = zip(encoded.ids, encoded.tokens, strict=True)
+        return sum(i != UNKNOWN and any(map(str.isalnum, token)) for i, token in places)
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

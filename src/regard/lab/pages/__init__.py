@@ -8,10 +8,21 @@
 'red coffee cup'
 """
 
-from regard.lab.pages import by_hand, cues, heads, masks, normalisers, regression, relevance, saturation, scores
+from regard.lab.pages import (
+    by_hand,
+    cues,
+    heads,
+    masks,
+    normalisers,
+    regression,
+    relevance,
+    saturation,
+    scores,
+    translation,
+)
 from regard.lab.pages._page import Page, page_of_module
 
 __all__ = ["PAGES", "Page"]
 
-LESSONS = (cues, regression, scores, saturation, masks, by_hand, heads, relevance, normalisers)
+LESSONS = (cues, regression, scores, saturation, masks, by_hand, heads, relevance, normalisers, translation)
 PAGES: dict[str, Page] = {module.name: module for module in map(page_of_module, LESSONS)}
