@@ -154,7 +154,7 @@ def test_parts_of_words_of_which_nothing_is_known_are_refused(text):
     known = Vocabularies(*Vocabulary.of_parts((texts, texts), 40, ("en", "fr"), (True, True)))
     model = built("bahdanau", vocabularies=known)
     assert model.translate("...", max_tokens=3) and model.translate("the 走吧", max_tokens=3)
-    with pytest.raises(UnknownTextError, match="no part of .* is known"):
+    with pytest.raises(UnknownTextError, match=r"no part of .* is known"):
         model.translate(text)
 
 

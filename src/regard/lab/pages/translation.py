@@ -50,15 +50,15 @@ SHOWN_WIDTH = 32  # numbers of a vector that are drawn
 BEAM = 4
 CONTINUES = "·"  # before a token that goes on with a word
 
+# The last ones are long enough for the decoder without attention to mix up digits.
 NUMBERS = {
     "fourteen thousand seven": "一万四千零七",
     "nine hundred thirty two thousand four hundred seventeen": "九十三万二千四百一十七",
-    "eighty billion four hundred": "八百亿零四百",
-    "seven billion five hundred sixteen million two hundred ninety four thousand eight hundred thirty three": (
-        "七十五亿一千六百二十九万四千八百三十三"
+    "six hundred eighty three billion forty two million two hundred thirty one thousand eighty eight": (
+        "六千八百三十亿四千二百二十三万一千零八十八"
     ),
-    "nine quadrillion two hundred fourteen trillion eight hundred seventy six billion five hundred thirty million "
-    "eighteen thousand six hundred forty two": "九千二百一十四万八千七百六十五亿三千零一万八千六百四十二",
+    "thirty seven trillion three hundred ninety one billion nine hundred forty eight million six hundred eight "
+    "thousand eight hundred twenty": "三十七万三千九百一十九亿四千八百六十万八千八百二十",
 }
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "en-fr": (
@@ -86,7 +86,7 @@ class State:
 
 def show(state: State) -> dict[str, Any]:
     """All steps of one translation, and what the other models make of the same text."""
-    text, name = _text(state), _name(state.direction, state.model)
+    text, name = _text(state), name_of(state.direction, state.model)
     walk = _walk(name, text)
     replay = walk.replay
     at = min(state.step, len(replay.tokens) - 1)
@@ -95,7 +95,7 @@ def show(state: State) -> dict[str, Any]:
         "direction": state.direction,
         "model": state.model,
         "models": {direction: _models(direction) for direction in DIRECTIONS},
-        "figures": {model: _figures(_name(state.direction, model)) for model in _models(state.direction)},
+        "figures": {model: _figures(name_of(state.direction, model)) for model in _models(state.direction)},
         "examples": EXAMPLES,
         "source_text": text,
         "text": walk.translation.text,
@@ -106,7 +106,7 @@ def show(state: State) -> dict[str, Any]:
         "others": [
             {"model": model, "text": found, "right": None if expected is None else found == expected}
             for model in _models(state.direction)
-            for found in [_walk(_name(state.direction, model), text).translation.text]
+            for found in [_walk(name_of(state.direction, model), text).translation.text]
         ],
     })  # fmt: skip
 
@@ -122,7 +122,7 @@ class Walk:
 
 @lru_cache(maxsize=64)
 def _walk(name: str, text: str) -> Walk:
-    model = _model(name)
+    model = model_of(name)
     count = len(model.known.source.encode(text).ids)
     if count > MAX_TOKENS:
         raise ShapeError(f"text must have at most {MAX_TOKENS} tokens to be drawn, {count} came")
@@ -189,7 +189,8 @@ def _text(state: State) -> str:
     return EXAMPLES[state.direction][0] if state.text is None else state.text
 
 
-def _name(direction: str, model: str) -> str:
+def name_of(direction: str, model: str) -> str:
+    """The name by which `regard.seq2seq.load` knows a decoder of a direction."""
     return direction if model == "bahdanau" else f"{direction}/{model}"
 
 
@@ -200,11 +201,12 @@ def _shipped() -> tuple[str, ...]:
 
 def _models(direction: str) -> list[str]:
     """The models that come with regard for a direction."""
-    return [model for model in MODELS if _name(direction, model) in _shipped()]
+    return [model for model in MODELS if name_of(direction, model) in _shipped()]
 
 
 @lru_cache(maxsize=len(DIRECTIONS) * len(MODELS))
-def _model(name: str) -> TranslationModel:
+def model_of(name: str) -> TranslationModel:
+    """The model of this name, loaded once."""
     return load(name)
 
 
@@ -216,15 +218,15 @@ def _figures(name: str) -> dict[str, Any]:
 
 def code(state: State) -> str:
     """Python code that computes `weights`, where there are any, and `output`, the context of the step."""
-    text, name = _text(state), _name(state.direction, state.model)
+    text, name = _text(state), name_of(state.direction, state.model)
     at = min(state.step, len(_walk(name, text).replay.tokens) - 1)
-    weights = "" if state.model == "none" else "weights = replay.weights  # of each step, over the source tokens\n"
+    weights = "" if state.model == "none" else "weights = replay.weights\n"
     return f"""import regard as rg
 
 model = rg.seq2seq.load({json.dumps(name)})
 translation = model.translate({json.dumps(text, ensure_ascii=False)}, beam={BEAM})
 print(translation.text)
-replay = model.replay(translation)  # all steps of the decoder once more
-{weights}output = replay.context[..., {at}, :]  # weights times values, at this step
+replay = model.replay(translation)
+{weights}output = replay.context[..., {at}, :]
 print(replay.tokens[{at}], replay.candidates[{at}])
 """
