@@ -24,7 +24,6 @@ export type Heads = number[][][];
 
 export interface Shown {
   direction: Direction;
-  model: Model;
   models: Record<Direction, Model[]>;
   figures: Partial<Record<Model, { exact_match: number; bleu: number }>>;
   examples: Record<Direction, string[]>;

@@ -3,7 +3,7 @@
 The models are those that come with regard. `show` returns, for m source tokens and n steps (one for each token that is
 written, and one for the end):
 
-    direction, model  as in the state; `models`: the models that there are for each direction, and `figures` of those of
+    direction       as in the state; `models`: the models that there are for each direction, and `figures` of those of
                     this direction, on test sentences: {exact_match, bleu}
     examples        texts to begin with, for each direction; `source_text` is the one that is translated
     text            the translation, `expected`: the right one where it is known, else null
@@ -93,7 +93,6 @@ def show(state: State) -> dict[str, Any]:
     expected = NUMBERS.get(text)
     return plain({
         "direction": state.direction,
-        "model": state.model,
         "models": {direction: _models(direction) for direction in DIRECTIONS},
         "figures": {model: _figures(name_of(state.direction, model)) for model in _models(state.direction)},
         "examples": EXAMPLES,
