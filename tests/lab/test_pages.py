@@ -519,9 +519,9 @@ def test_all_steps_of_every_decoder_are_shown(direction):
 
 def test_examples_of_numbers_are_right_with_attention():
     for text in translation.EXAMPLES["numbers"]:
-        shown = show("translation", direction="numbers", text=text)
-        assert shown["others"][0] == {"model": "bahdanau", "text": shown["expected"], "right": True}
-    assert {one["model"]: one["right"] for one in shown["others"]}["none"] is False
+        found = show("translation", direction="numbers", text=text)
+        assert found["text"] == found["expected"]
+    assert show("translation", direction="numbers", model="none", text=text)["text"] != found["expected"]
 
 
 def test_steps_of_one_text_are_decoded_once(monkeypatch):

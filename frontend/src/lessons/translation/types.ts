@@ -46,5 +46,4 @@ export interface Shown {
   output: number[][];
   layer: number | null;
   layers: number | null;
-  others: { model: Model; text: string; right: boolean | null }[];
 }

@@ -20,8 +20,6 @@ written, and one for the end):
     context         (heads, n, w) what is pooled. `widths`: {query, value}, how many numbers there are
     output          the whole context of the step `at`: (heads, width)
     layer           whose attention it is, and of how many `layers`, counted from 0; null if there is one
-    others          translations of the same text by the other models of this direction: {model, text, right}; `right`
-                    is null where nobody knows. The chosen model is among them
 """
 
 from __future__ import annotations
@@ -85,12 +83,11 @@ class State:
 
 
 def show(state: State) -> dict[str, Any]:
-    """All steps of one translation, and what the other models make of the same text."""
+    """All steps of one translation."""
     text, name = _text(state), name_of(state.direction, state.model)
     walk = _walk(name, text)
     replay = walk.replay
     at = min(state.step, len(replay.tokens) - 1)
-    expected = NUMBERS.get(text)
     return plain({
         "direction": state.direction,
         "models": {direction: _models(direction) for direction in DIRECTIONS},
@@ -98,15 +95,10 @@ def show(state: State) -> dict[str, Any]:
         "examples": EXAMPLES,
         "source_text": text,
         "text": walk.translation.text,
-        "expected": expected,
+        "expected": NUMBERS.get(text),
         "at": at,
         **walk.shown,
         "output": _stacked(replay.context)[:, at],
-        "others": [
-            {"model": model, "text": found, "right": None if expected is None else found == expected}
-            for model in _models(state.direction)
-            for found in [_walk(name_of(state.direction, model), text).translation.text]
-        ],
     })  # fmt: skip
 
 
