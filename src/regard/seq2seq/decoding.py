@@ -111,7 +111,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What a decoder computed at each step of one translation: its query, weights, context and likeliest tokens.
+    """The steps of a decoder through one translation: queries, weights, contexts and likeliest tokens.
 
     A step writes one token, and the last step of a finished translation writes its end, `</s>`. Several heads stand in
     front of the other axes. Without attention there are no queries and weights, and the one value is the whole source.
@@ -305,7 +305,7 @@ class _Beams:
 def _log_probabilities(
     model: EncoderDecoder, features: Float[Tensor, "*lead embedding"]
 ) -> Float[Tensor, "*lead vocabulary"]:
-    """Of the next token; padding and the start are never written."""
+    """Log-probabilities of the next token; padding and the start are never written."""
     logits = model.logits(features)
     logits[..., [PAD, START]] = -math.inf
     return log_softmax(logits, -1)

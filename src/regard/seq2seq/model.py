@@ -71,7 +71,7 @@ class TranslationModel(EncoderDecoder):
         return decoding.align(self, [(source, target)])[0]
 
     def replay(self, translation: Translation, top: int = 5) -> Replay:
-        """What the decoder computed at each step of a translation, with the `top` likeliest tokens of each step."""
+        """Compute the steps of a translation once more, with the `top` likeliest tokens of each step."""
         return decoding.replay(self, translation, top)
 
     def save(self, path: str | Path) -> None:

@@ -41,7 +41,7 @@ def names() -> tuple[str, ...]:
 
 
 def figures(name: str) -> dict[str, Any]:
-    """How well a model that comes with regard translates test sentences, as its file says."""
+    """Figures of a model that comes with regard on test sentences, as its file has them."""
     return checkpoint.read(weights_path(name))[1]["figures"]
 
 

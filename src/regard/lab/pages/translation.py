@@ -123,7 +123,7 @@ def _walk(name: str, text: str) -> Walk:
 
 
 def _shown(model: TranslationModel, translation: Translation, replay: Replay) -> dict[str, Any]:
-    """What is the same at each step of the state."""
+    """The part of the answer that does not depend on the step."""
     source, target = model.known
     decoder = model.decoder
     queries, weights = replay.queries, replay.weights
