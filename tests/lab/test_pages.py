@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 import regard as rg
 from regard import datasets
 from regard.errors import ChoiceError, DtypeError, FormatError, RegardError, ShapeError, UnknownTextError
-from regard.lab.pages import PAGES, _state
+from regard.lab.pages import PAGES, _state, translation
 
 NAMES = list(PAGES)
 WORDS = ["the", "tall", "father", "reads", "a", "book", "and", "often", "eats", "apples", "in", "school.", "Why?"]
-SENSELESS = {"masks", "normalisers", "relevance"}  # where fields have to fit each other
-QUICK = [name for name in NAMES if name not in {"heads", "relevance", "bottleneck"}]  # those need a model, or train one
+SENSELESS = {"masks", "normalisers", "relevance", "translation"}  # where fields have to fit each other
+QUICK = [name for name in NAMES if name not in {"heads", "relevance", "translation", "bottleneck"}]  # need a model
 
 
 def values(field_type):
@@ -90,6 +90,8 @@ def assert_code_agrees(page, state, shown):
 
 
 def assert_rows_are_distributions(rows):
+    if isinstance(rows[0], list) and isinstance(rows[0][0], list):  # several heads
+        rows = [row for head in rows for row in head]
     for row in rows if isinstance(rows[0], list) else [rows]:
         total = sum(row)
         assert min(row) >= 0 and (math.isclose(total, 1, abs_tol=1e-5) or total == 0)
@@ -116,6 +118,15 @@ def test_every_sentence_is_shown(asked):
     json.dumps(shown, allow_nan=False)
     for rows in shown["weights"]:
         torch.testing.assert_close(torch.tensor(rows).sum(-1), torch.ones(len(rows)), atol=1e-4, rtol=0)
+
+
+@settings(max_examples=8)
+@given(asked=states(PAGES["translation"].state), direction=st.sampled_from(["numbers", "en-fr"]))
+def test_every_text_is_translated_and_its_code_computes_the_same(asked, direction):
+    if direction == "numbers" and asked.get("text"):
+        asked["text"] = "two thousand " + asked["text"]  # a word that is known
+    asked["direction"] = direction
+    check_state(PAGES["translation"], asked)
 
 
 def check_state(page, asked):
@@ -479,6 +490,66 @@ def test_sentences_too_long_or_unknown_are_refused():
     with pytest.raises(UnknownTextError, match=r"minilm .* does not know"):
         show("heads", sentence="他从小的数学成绩并不好")
     assert show("heads", sentence="Tall")["heads"][0]["pair"] is None
+
+
+# translation
+
+
+def offered(direction):
+    return show("translation", direction=direction)["models"][direction]
+
+
+@pytest.mark.parametrize("direction", ["en-fr", "numbers"])
+def test_all_steps_of_every_decoder_are_shown(direction):
+    for model in offered(direction):
+        shown = show("translation", direction=direction, model=model)
+        found = rg.seq2seq.load(translation.name_of(direction, model)).translate(shown["source_text"])
+        n, m = len(shown["target"]), len(shown["source"])
+        assert (shown["text"], n) == (found.text, len(found.tokens) + found.finished)
+        assert math.log(math.prod(shown["probabilities"])) == pytest.approx(found.score, abs=1e-3)
+        assert len(shown["candidates"]) == n and shown["unknown"] == []
+        if model == "none":
+            assert shown["weights"] is None and shown["query"] is None
+            assert shown["context"] == [[shown["value"][0][0]] * n]
+            continue
+        weights, value, context = (torch.tensor(shown[name]) for name in ("weights", "value", "context"))
+        assert weights.shape == (len(shown["query"]), n, m)
+        torch.testing.assert_close(weights @ value, context, atol=1e-3, rtol=1e-3)
+
+
+def test_examples_of_numbers_are_right_with_attention():
+    for text in translation.EXAMPLES["numbers"]:
+        found = show("translation", direction="numbers", text=text)
+        assert found["text"] == found["expected"]
+    assert show("translation", direction="numbers", model="none", text=text)["text"] != found["expected"]
+
+
+def test_steps_of_one_text_are_decoded_once(monkeypatch):
+    show("translation", direction="numbers", step=0)
+    monkeypatch.setattr(rg.seq2seq.TranslationModel, "translate", None)
+    assert [show("translation", direction="numbers", step=step)["at"] for step in (1, 2, 70)] == [1, 2, 6]
+
+
+@pytest.mark.parametrize("direction", ["en-fr", "numbers"])
+def test_texts_that_cannot_be_translated_are_refused(direction):
+    with pytest.raises(UnknownTextError, match="no part of '我们走吧。' is known to the model, which reads 'en'"):
+        show("translation", direction=direction, text="我们走吧。")
+    with pytest.raises(ShapeError, match="text must have at most 60 tokens to be drawn, 1000 came"):
+        show("translation", direction=direction, text="two " * 1000)
+    with pytest.raises(ChoiceError, match="text must have 1 to 8000 characters"):
+        show("translation", direction=direction, text="  ")
+
+
+def test_words_that_the_translation_model_does_not_know_are_named():
+    assert show("translation", direction="numbers", text="two black cats")["unknown"] == ["black", "cats"]
+
+
+def test_decoders_that_do_not_come_with_regard_are_refused_by_name(monkeypatch):
+    monkeypatch.setattr(translation, "load", lambda name: rg.seq2seq.load(name + "/small"))
+    translation.model_of.cache_clear()
+    with pytest.raises(ChoiceError, match="there is no model 'numbers/none/small': choose "):
+        show("translation", direction="numbers", model="none", text="seventy two")
+    translation.model_of.cache_clear()
 
 
 # relevance

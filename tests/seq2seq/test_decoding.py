@@ -92,6 +92,43 @@ def test_score_and_weights_are_those_of_the_chosen_tokens(kind):
         torch.testing.assert_close(found.weights.dense().sum(-1), torch.ones(*heads, len(found.tokens)))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_replay_is_what_the_decoder_computes_step_by_step(kind):
+    model = built(kind)
+    found = model.translate("a b c d e", beam=2)
+    again = model.replay(found, top=3)
+    ids = [*TARGET.numbers(found.tokens), END][: len(again.tokens)]
+    assert again.tokens == tuple(TARGET.tokens[i] for i in ids)
+    memory = model.encode(torch.tensor([SOURCE.encode("a b c d e").ids]))
+    state, total = model.start(memory), 0.0
+    for i, token in enumerate([START, *ids[:-1]]):
+        step = model.step(torch.tensor([token]), state, memory)
+        state = step.state
+        context = memory.final if step.attention is None else step.attention.output.squeeze(-2)
+        torch.testing.assert_close(again.context[..., i, :], context[0], atol=1e-5, rtol=1e-4)
+        if step.attention is not None:
+            weights = step.attention.weights.dense()[0].squeeze(-2)
+            torch.testing.assert_close(again.weights.dense()[..., i, :], weights, atol=1e-5, rtol=1e-4)
+            torch.testing.assert_close(again.weights.dense() @ again.values, again.context, atol=1e-5, rtol=1e-4)
+            assert again.queries.shape[-2] == len(ids) and again.keys.shape[-2] == 5
+        logits = model.logits(step.features)[0]
+        logits[[PAD, START]] = -math.inf
+        best, places = logits.softmax(-1).topk(3)
+        assert [one.token for one in again.candidates[i]] == [TARGET.tokens[k] for k in places.tolist()]
+        assert [one.probability for one in again.candidates[i]] == pytest.approx(best.tolist(), abs=1e-5)
+        total += math.log(again.probabilities[i])
+    assert total == pytest.approx(found.score, abs=1e-3)
+
+
+def test_replay_of_nothing_is_refused():
+    model = built("bahdanau")
+    with pytest.raises(ChoiceError, match="an empty text has no steps"):
+        model.replay(model.translate(""))
+    with pytest.raises(ChoiceError, match="top is a number of candidates, 1 or more, and came as 0"):
+        model.replay(model.translate("a b"), top=0)
+
+
 def test_weights_stay_valid_when_the_model_changes():
     model = built("bahdanau")
     found = model.translate("a b c")
@@ -134,6 +171,16 @@ def test_half_of_a_character_is_refused(kind):
     for call in (lambda model: model.translate("a \ud83d"), lambda model: model.align("a", "u \ude00")):
         with pytest.raises(ChoiceError, match="holds half of one"):
             call(built(kind))
+
+
+@pytest.mark.parametrize("text", ["我们走吧", "我们走吧 !", "我们 走吧."])
+def test_parts_of_words_of_which_nothing_is_known_are_refused(text):
+    texts = ["the man is here. go!", "there is a man!"] * 3
+    known = Vocabularies(*Vocabulary.of_parts((texts, texts), 40, ("en", "fr"), (True, True)))
+    model = built("bahdanau", vocabularies=known)
+    assert model.translate("...", max_tokens=3) and model.translate("the 走吧", max_tokens=3)
+    with pytest.raises(UnknownTextError, match=r"no part of .* is known"):
+        model.translate(text)
 
 
 def test_thousand_words_are_translated():

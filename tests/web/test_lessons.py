@@ -91,6 +91,11 @@ READ = {
     "heads": lambda s: {f"number-{name}": s["heads"][0][name] for name in ("entropy", "saturation", "previous")},
     "relevance": lambda s: cells("links", s["weights"]) | cells("among", s["among"]),
     "normalisers": lambda s: bars("weights", s["weights"]) | cells("shares", [row["weights"] for row in s["rows"]]),
+    "translation": lambda s: (
+        cells("links", s["weights"][0])
+        | bars("candidate", [one["probability"] for one in s["candidates"][s["at"]]])
+        | {"query": s["query"][0][s["at"]][0], "context": s["context"][0][s["at"]][0]}
+    ),
     "bottleneck": lambda s: {"memory": s["memory"]["attention"]} | stored(s["table"]),
 }
 
@@ -135,6 +140,7 @@ KEYS = {
     "heads": ("layer-3", ["ArrowRight", "ArrowRight"], {"layer": 5}),
     "relevance": ("preset-en-short", ["ArrowRight"], {"preset": "zh-short"}),
     "normalisers": ("chosen-softmax", ["ArrowRight"], {"chosen": "sparsemax"}),
+    "translation": ("step", ["ArrowRight", "ArrowRight"], {"step": 3}),
     "bottleneck": ("hidden", ["ArrowRight"], {"hidden": 112}),
 }
 
@@ -283,10 +289,118 @@ def test_a_refusal_is_shown_and_the_last_picture_stays(server, window):
     one.page.context.close()
 
 
+# Translation
+
+
+LONG = "six hundred eighty three billion forty two million two hundred thirty one thousand eighty eight"
+
+
+def test_the_decoder_is_stepped_and_played_and_dragged(open_page):
+    one = open_page("translation?direction=numbers&step=0", reduced_motion="reduce")
+    one.page.get_by_test_id("forward").click()
+    reads_as(one, "translation", direction="numbers", step=1)
+    one.page.get_by_test_id("back").click()
+    expect(one.page.get_by_test_id("back")).to_be_disabled()
+    one.page.get_by_test_id("step").focus()
+    one.page.keyboard.press("End")
+    last = len(shown("translation", direction="numbers")["target"]) - 1
+    reads_as(one, "translation", direction="numbers", step=last)
+    one.page.get_by_test_id("play").click()  # from the start
+    expect(one.page.get_by_test_id("step-value")).to_have_attribute("data-value", "2")
+    one.page.get_by_test_id("play").click()
+    expect(one.page.get_by_test_id("play")).to_have_attribute("data-playing", "false")
+    one.page.wait_for_function("() => location.hash.includes('step=2')")
+
+
+def test_a_sentence_is_picked_and_typed(open_page):
+    one = open_page("translation")
+    one.page.get_by_test_id("direction-numbers").check(force=True)
+    one.settled("translation")
+    one.page.get_by_test_id("example").select_option(LONG)
+    one.page.wait_for_function("() => location.hash.includes('eighty')")
+    one.settled("translation")
+    reads_as(one, "translation", direction="numbers", text=LONG, step=0)
+    one.page.get_by_test_id("text").fill("three hundred cats")
+    one.page.get_by_test_id("text").blur()
+    expect(one.page.get_by_test_id("unknown")).to_contain_text("cats")
+    reads_as(one, "translation", direction="numbers", text="three hundred cats", step=0)
+    one.page.get_by_test_id("text").fill("")
+    expect(one.page.get_by_test_id("text-blank")).to_contain_text("Nothing to translate")
+
+
+def test_a_pinned_word_stays_while_the_walk_goes_on(open_page):
+    one = open_page("translation?direction=numbers")
+    one.page.get_by_test_id("links-left-2").click()
+    one.page.get_by_test_id("links-right-0").click()
+    one.page.get_by_test_id("forward").click()
+    expect(one.page.get_by_test_id("links-left-2")).to_have_attribute("aria-pressed", "true")
+    expect(one.page.get_by_test_id("links-right-0")).to_have_attribute("aria-pressed", "true")
+    expect(one.page.get_by_test_id("told").locator("p")).to_have_count(3)
+    one.page.wait_for_function("() => ['row=2', 'column=0', 'step=2'].every(part => location.hash.includes(part))")
+    one.page.get_by_test_id("view-map").check(force=True)
+    expect(one.page.locator("[data-testid=map] .band")).to_have_count(3)
+    one.page.get_by_test_id("map-map").focus()
+    for key in ("ArrowDown", "Enter"):
+        one.page.keyboard.press(key)
+    one.page.wait_for_function("() => location.hash.includes('row=1')")
+
+
+def test_decoders_are_swapped_and_what_is_lost_is_shown(open_page):
+    one = open_page(f"translation?direction=numbers&text=%22{LONG.replace(' ', '+')}%22&step=4")
+    one.page.get_by_test_id("model-none").check(force=True)
+    one.settled("translation")
+    expect(one.page.get_by_test_id("links")).to_have_count(0)
+    found = shown("translation", direction="numbers", model="none", text=LONG, step=4)
+    assert one.value("candidate-0") == pytest.approx(found["candidates"][4][0]["probability"], rel=1e-6)
+    for model, verdict in {"bahdanau": "right", "transformer": "right", "none": "wrong"}.items():
+        expect(one.page.get_by_test_id(f"other-{model}")).to_contain_text(verdict)
+    expect(one.page.get_by_test_id("other-none")).to_contain_text(found["text"])
+    one.page.get_by_test_id("model-transformer").check(force=True)
+    one.settled("translation")
+    weights = shown("translation", direction="numbers", model="transformer", text=LONG)["weights"]
+    mean = [[sum(cell) / len(weights) for cell in zip(*rows, strict=True)] for rows in zip(*weights, strict=True)]
+    assert one.value("links-3-2") == pytest.approx(mean[3][2], abs=1e-9)
+    one.page.get_by_test_id("head-2").check(force=True)
+    expect(one.page.get_by_test_id("links-3-2")).to_have_attribute("data-value", str(weights[2][3][2]))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("我们走吧", "没有一个词是模型认识的"), ("seven " * 1000, "最多容得下 60 个词元")]
+)
+def test_a_refused_text_is_refused_in_the_language_of_the_page(server, window, text, said):
+    one = visit(window, server.address.url, server.address.token)
+    one.open("translation", "zh")
+    one.settled("translation")
+    one.page.get_by_test_id("text").fill(text)
+    one.page.get_by_test_id("text").blur()
+    alert = one.page.get_by_role("alert")
+    expect(alert).to_contain_text(said)
+    assert not re.search("[a-z]{4}", alert.inner_text())
+    assert one.page.get_by_test_id("links-0-0").count() == 1  # the last picture stays
+    one.page.context.close()
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
+@pytest.mark.parametrize("view", ["lines", "map"])
+def test_the_walk_and_its_effect_are_in_sight_together(open_page, size, view):
+    one = open_page(f"translation?view={view}", size=size)
+    for testid in (
+        "play",
+        "step",
+        "query",
+        "context",
+        "candidate-0",
+        "links" if view == "lines" else "map-map",
+        "model",
+    ):
+        box = one.page.get_by_test_id(testid).bounding_box()
+        assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], testid
+
+
 # The bottleneck
 
 SMALL = "pairs=500&longest=6&hidden=16"
-LONG = f"bottleneck?{SMALL}&steps=2000"
+LONG_TRAINING = f"bottleneck?{SMALL}&steps=2000"
 
 
 def learns(one) -> None:
@@ -322,7 +436,7 @@ def test_two_models_learn_while_one_looks(open_page):
 
 
 def test_a_training_is_stopped_and_one_runs_at_a_time(open_page, server):
-    first, second = open_page(LONG), open_page(LONG, "zh")
+    first, second = open_page(LONG_TRAINING), open_page(LONG_TRAINING, "zh")
     learns(first)
     second.page.get_by_test_id("train").click()
     expect(second.page.get_by_test_id("told")).to_contain_text("同一时间只能有一个训练")
@@ -334,7 +448,7 @@ def test_a_training_is_stopped_and_one_runs_at_a_time(open_page, server):
 
 
 def test_leaving_the_page_ends_the_training(open_page, server):
-    one = open_page(LONG)
+    one = open_page(LONG_TRAINING)
     learns(one)
     one.page.get_by_test_id("step-prev").click()
     one.page.get_by_test_id("lesson-bottleneck").wait_for(state="detached")

@@ -4,6 +4,8 @@ export class ApiError extends Error {
     message: string,
     /** HTTP status, or 0 if the server did not answer. */
     readonly status: number,
+    /** Name of the library's exception, if there is one: a page can say the same in its own language. */
+    readonly kind: string | null = null,
   ) {
     super(message);
     this.name = 'ApiError';
@@ -50,8 +52,9 @@ export async function ask(path: string, init: RequestInit = {}): Promise<Respons
     throw new ApiError('', 0);
   }
   if (answer.ok) return answer;
-  const said = (await answer.json().catch(() => ({}))) as { error?: unknown };
-  throw new ApiError(typeof said.error === 'string' ? said.error : answer.statusText, answer.status);
+  const said = (await answer.json().catch(() => ({}))) as { error?: unknown; kind?: unknown };
+  const kind = typeof said.kind === 'string' ? said.kind : null;
+  throw new ApiError(typeof said.error === 'string' ? said.error : answer.statusText, answer.status, kind);
 }
 
 export function isAbort(error: unknown): boolean {

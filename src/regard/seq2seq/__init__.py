@@ -5,7 +5,7 @@ translation = model.translate("i mistook him for my brother .")
 translation.text, translation.weights.plot()
 """
 
-from regard.seq2seq.decoding import Translation
+from regard.seq2seq.decoding import Replay, Translation
 from regard.seq2seq.evaluation import Evaluation, evaluate
 from regard.seq2seq.model import Seq2Seq, Transformer, TranslationModel
 from regard.seq2seq.pretrained import load
@@ -23,6 +23,7 @@ __all__ = [
     "Record",
     "Evaluation",
     "Translation",
+    "Replay",
     "TranslationModel",
     "Vocabulary",
     "Vocabularies",

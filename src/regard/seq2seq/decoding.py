@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -81,18 +82,13 @@ def translate(
     beam = int(beam)
     encoded = [_encoded(model, text) for text in texts]
     found: list[Translation] = [Translation("", 0.0, (), (), None)] * len(texts)
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.no_grad():
-            for chosen in _groups([len(one.ids) for one in encoded], beam):
-                memory = _memory(model, [encoded[i].ids for i in chosen])
-                best = search(model, memory, beam, length_penalty, max_tokens)
-                parts = _explained(model, memory, best, [encoded[i] for i in chosen], replace_unknown=replace_unknown)
-                for place, translation in zip(chosen, parts, strict=True):
-                    found[place] = translation
-    finally:
-        model.train(was_training)
+    with _evaluating(model):
+        for chosen in _groups([len(one.ids) for one in encoded], beam):
+            memory = _memory(model, [encoded[i].ids for i in chosen])
+            best = search(model, memory, beam, length_penalty, max_tokens)
+            parts = _explained(model, memory, best, [encoded[i] for i in chosen], replace_unknown=replace_unknown)
+            for place, translation in zip(chosen, parts, strict=True):
+                found[place] = translation
     return found
 
 
@@ -105,20 +101,88 @@ def align(model: EncoderDecoder, pairs: Sequence[Sequence[Any]]) -> list[Transla
     sources = [_encoded(model, source) for source, *_ in pairs]
     targets = vocabularies.target.encode_all(target for _, target, *_ in pairs)
     found: list[Translation] = [Translation("", 0.0, (), (), None)] * len(pairs)
+    with _evaluating(model):
+        for chosen in _groups([len(one.ids) for one in sources], 1):
+            memory = _memory(model, [sources[i].ids for i in chosen])
+            kept = [Hypothesis(targets[i].ids, 0.0, finished=True) for i in chosen]
+            scored = _scored(model, memory, kept)
+            parts = _explained(model, memory, scored, [sources[i] for i in chosen])
+            for place, translation in zip(chosen, parts, strict=True):
+                found[place] = translation
+    return found
+
+
+class Candidate(NamedTuple):
+    """A token that could come next, and its probability."""
+
+    token: str
+    probability: float
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """The steps of a decoder through one translation: queries, weights, contexts and likeliest tokens.
+
+    A step writes one token, and the last step of a finished translation writes its end, `</s>`. Several heads stand in
+    front of the other axes. Without attention there are no queries and weights, and the one value is the whole source.
+    """
+
+    tokens: tuple[str, ...]  # one for each step
+    source_tokens: tuple[str, ...]
+    probabilities: Float[Tensor, " steps"]  # of the tokens
+    candidates: tuple[tuple[Candidate, ...], ...]  # of each step, the likeliest first
+    queries: Float[Tensor, "*heads steps dim"] | None  # states of the decoder
+    keys: Float[Tensor, "*heads source dim"]  # features of the source tokens
+    values: Float[Tensor, "*heads source dim"]
+    weights: Weights | None  # (*heads, steps, source)
+    context: Float[Tensor, "*heads steps dim"]  # weights @ values
+
+
+def replay(model: EncoderDecoder, translation: Translation, top: int = 5) -> Replay:
+    """Compute all steps of a translation once more, given its tokens, with the `top` likeliest tokens of each step."""
+    if not translation.source_tokens:
+        raise ChoiceError("an empty text has no steps: replay the translation of a text")
+    if top < 1:
+        raise ChoiceError(f"top is a number of candidates, 1 or more, and came as {top}")
+    source, target = model.known
+    ids = target.numbers(translation.tokens)
+    written = [*ids, END] if translation.finished else ids
+    steps = len(written)
+    with _evaluating(model):
+        memory = _memory(model, [source.numbers(translation.source_tokens)])
+        features, queries = _forced(model, memory, [Hypothesis(ids, 0.0, translation.finished)])
+        probabilities = _log_probabilities(model, features[0, :steps]).exp()
+        asked = None if queries is None else queries.narrow(-2, 0, steps)
+        lazy = model.weights(asked, memory)
+        keys, values = model.decoder.keys_and_values(memory)
+        context = values.expand(steps, -1) if lazy is None else lazy @ values
+    best, places = probabilities.topk(min(top, len(target)))
+    return Replay(
+        tokens=(*translation.tokens, target.tokens[END])[:steps],
+        source_tokens=translation.source_tokens,
+        probabilities=probabilities[torch.arange(steps), torch.tensor(written)],
+        candidates=tuple(
+            tuple(Candidate(target.tokens[i], p) for p, i in zip(*row, strict=True))
+            for row in zip(best.tolist(), places.tolist(), strict=True)
+        ),
+        queries=None if asked is None else asked[0],
+        keys=keys,
+        values=values,
+        weights=None if lazy is None else lazy.snapshot(),
+        context=context,
+    )
+
+
+@contextmanager
+def _evaluating(model: EncoderDecoder) -> Iterator[None]:
+    """Without dropout and gradients; afterwards the model is in the mode that it was in."""
     was_training = model.training
     model.eval()
     try:
         with torch.no_grad():
-            for chosen in _groups([len(one.ids) for one in sources], 1):
-                memory = _memory(model, [sources[i].ids for i in chosen])
-                kept = [Hypothesis(targets[i].ids, 0.0, finished=True) for i in chosen]
-                scored = _scored(model, memory, kept)
-                parts = _explained(model, memory, scored, [sources[i] for i in chosen])
-                for place, translation in zip(chosen, parts, strict=True):
-                    found[place] = translation
+            yield
     finally:
         model.train(was_training)
-    return found
 
 
 def texts_of(given: object) -> list[str]:
@@ -192,9 +256,7 @@ def search(
     tokens = torch.full((count * beam,), START)
     while beams.alive():
         step = model.step(tokens, state, wide)
-        logits = model.logits(step.features)
-        logits[:, [PAD, START]] = -math.inf
-        parents, tokens = beams.extend(log_softmax(logits, -1))
+        parents, tokens = beams.extend(_log_probabilities(model, step.features))
         state = tuple(part[parents] for part in step.state)
     return beams.best()
 
@@ -267,6 +329,15 @@ class _Beams:
         return [max(found, key=lambda one: one[0])[1] for found in self.finished]
 
 
+def _log_probabilities(
+    model: EncoderDecoder, features: Float[Tensor, "*lead embedding"]
+) -> Float[Tensor, "*lead vocabulary"]:
+    """Log-probabilities of the next token; padding and the start are never written."""
+    logits = model.logits(features)
+    logits[..., [PAD, START]] = -math.inf
+    return log_softmax(logits, -1)
+
+
 def _forced(
     model: EncoderDecoder, memory: Memory, kept: Sequence[Hypothesis]
 ) -> tuple[Float[Tensor, "batch target embedding"], Tensor | None]:
@@ -278,9 +349,7 @@ def _scored(model: EncoderDecoder, memory: Memory, kept: Sequence[Hypothesis]) -
     """Hypotheses with their score, from one pass over given tokens."""
     features, _ = _forced(model, memory, kept)
     outputs, _ = padded([[*one.ids, END] for one in kept])
-    logits = model.logits(features)
-    logits[..., [PAD, START]] = -math.inf
-    each = log_softmax(logits, -1).gather(-1, outputs.unsqueeze(-1)).squeeze(-1)
+    each = _log_probabilities(model, features).gather(-1, outputs.unsqueeze(-1)).squeeze(-1)
     inside = torch.arange(outputs.shape[1]) <= torch.tensor([[len(one.ids)] for one in kept])
     totals = each.masked_fill(~inside, 0.0).sum(1).tolist()
     return [one._replace(score=total) for one, total in zip(kept, totals, strict=True)]

@@ -9,7 +9,7 @@ from typing import overload
 from regard.errors import ChoiceError
 from regard.nn import LocalAttention, LuongAttention
 from regard.seq2seq import checkpoint, decoding
-from regard.seq2seq.decoding import Translation
+from regard.seq2seq.decoding import Replay, Translation
 from regard.seq2seq.network import EncoderDecoder
 from regard.seq2seq.recurrent import CELLS, BahdanauDecoder, Decoder, Encoder, FixedVectorDecoder, LuongDecoder
 from regard.seq2seq.transformer import TransformerDecoder, TransformerEncoder
@@ -69,6 +69,10 @@ class TranslationModel(EncoderDecoder):
     def align(self, source: str, target: str) -> Translation:
         """The translation `target` as if the model had found it: its score, and weights for its own tokens."""
         return decoding.align(self, [(source, target)])[0]
+
+    def replay(self, translation: Translation, top: int = 5) -> Replay:
+        """Compute the steps of a translation once more, with the `top` likeliest tokens of each step."""
+        return decoding.replay(self, translation, top)
 
     def save(self, path: str | Path) -> None:
         """Write the model to a safetensors file, with its settings and vocabularies; `seq2seq.load` reads it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from regard.errors import ChoiceError, DamageError, FormatError
 from regard.seq2seq import checkpoint
@@ -32,6 +33,16 @@ def load(name: str | Path = "en-fr") -> TranslationModel:
         known = ", ".join(map(repr, checksums))
         raise ChoiceError(f"there is no model {str(name)!r}: choose {known}, or a file or folder that train wrote")
     return _checked(Path(name))
+
+
+def names() -> tuple[str, ...]:
+    """The names of the models that come with regard."""
+    return tuple(json.loads(CHECKSUMS.read_text(encoding="utf-8")))
+
+
+def figures(name: str) -> dict[str, Any]:
+    """Figures of a model that comes with regard on test sentences, as its file has them."""
+    return checkpoint.read(weights_path(name))[1]["figures"]
 
 
 def weights_path(name: str) -> Path:

@@ -119,6 +119,10 @@ class Decoder(nn.Module):
         """The weights (n, m) of the queries of one sentence; None without attention."""
         raise NotImplementedError
 
+    def keys_and_values(self, memory: Memory) -> tuple[Float[Tensor, "*heads source dim"], ...]:
+        """Keys and values of one sentence: here both are the annotations."""
+        return memory.values[0], memory.values[0]
+
 
 class RecurrentDecoder(Decoder):
     """A decoder with one recurrent layer, whose first state is computed from the encoder's last."""
@@ -307,3 +311,8 @@ class FixedVectorDecoder(RecurrentDecoder):
     def weights(self, queries: Float[Tensor, "..."], memory: Memory) -> Weights | None:
         """None: there is no attention."""
         return None
+
+    def keys_and_values(self, memory: Memory) -> tuple[Float[Tensor, "1 dim"], ...]:
+        """The whole sentence, in one row."""
+        assert memory.final is not None  # noqa: S101  recurrent encoders have one
+        return memory.final, memory.final

@@ -199,3 +199,8 @@ class TransformerDecoder(Decoder):
     def weights(self, queries: Float[Tensor, "1 heads steps head_dim"], memory: Memory) -> Weights | None:
         """The weights (heads, n, m) of one sentence, of the layer that aligns best."""
         return Weights(queries[0], memory.keys[2 * self.aligned_layer][0])
+
+    def keys_and_values(self, memory: Memory) -> tuple[Float[Tensor, "heads source head_dim"], ...]:
+        """Keys and values of one sentence, of each head of the layer that aligns best."""
+        first = 2 * self.aligned_layer
+        return memory.keys[first][0], memory.keys[first + 1][0]

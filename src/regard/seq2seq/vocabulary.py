@@ -91,8 +91,7 @@ class Vocabulary:
         """The tokens and numbers of each text."""
         words = [self.words(text) for text in texts]
         if self.merges is None:
-            number = self._numbers.get
-            return [Encoded([number(word, UNKNOWN) for word in line], tuple(line)) for line in words]
+            return [Encoded(self.numbers(line), tuple(line)) for line in words]
         marked = [_marked(line) for line in words]
         found = self._model.encode_batch(marked, is_pretokenized=True, add_special_tokens=False)
         return [self._parts(line, encoding) for line, encoding in zip(marked, found, strict=True)]
@@ -103,6 +102,10 @@ class Vocabulary:
             places = zip(ids, tokens, encoding.word_ids, encoding.offsets, strict=True)
             tokens = [words[word][slice(*span)] if i == UNKNOWN else token for i, token, word, span in places]
         return Encoded(list(ids), tuple(tokens))
+
+    def numbers(self, tokens: Iterable[str]) -> list[int]:
+        """The numbers of tokens, as `encode` cut them."""
+        return [self._numbers.get(token, UNKNOWN) for token in tokens]
 
     def text(self, tokens: Sequence[str]) -> str:
         """Tokens as ordinary writing."""

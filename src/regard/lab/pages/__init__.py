@@ -19,10 +19,11 @@ from regard.lab.pages import (
     relevance,
     saturation,
     scores,
+    translation,
 )
 from regard.lab.pages._page import Page, page_of_module
 
 __all__ = ["PAGES", "Page"]
 
-LESSONS = (cues, regression, scores, saturation, masks, by_hand, heads, relevance, normalisers, bottleneck)
+LESSONS = (cues, regression, scores, saturation, masks, by_hand, heads, relevance, normalisers, translation, bottleneck)
 PAGES: dict[str, Page] = {module.name: module for module in map(page_of_module, LESSONS)}

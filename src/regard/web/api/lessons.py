@@ -65,7 +65,7 @@ class LessonRoutes:
         try:
             return await run_in_worker(request, self.workers, function)
         except RegardError as error:
-            raise ApiError(422, str(error)) from error
+            raise ApiError(422, str(error), kind=type(error).__name__) from error
 
 
 def _pages() -> dict[str, Any]:

@@ -12,16 +12,23 @@ if TYPE_CHECKING:
 
 
 class ApiError(Exception):
-    """A request that is refused: an HTTP status, a sentence that says why, and headers for the response."""
+    """A request that is refused: an HTTP status, a sentence that says why, and headers for the response.
 
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+    `kind` is the name of the library's exception behind it, so that a page can say the same in another language.
+    """
+
+    def __init__(
+        self, status: int, message: str, headers: Mapping[str, str] | None = None, kind: str | None = None
+    ) -> None:
         super().__init__(message)
         self.status: int = status
         self.message: str = message
         self.headers: dict[str, str] = dict(headers or {})
+        self.kind: str | None = kind
 
     def response(self) -> Response:
-        return json_response({"error": self.message}, self.status, self.headers)
+        kind = {} if self.kind is None else {"kind": self.kind}
+        return json_response({"error": self.message, **kind}, self.status, self.headers)
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
