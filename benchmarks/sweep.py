@@ -23,10 +23,10 @@ from benchmarks.combinations import Combination, every
 from benchmarks.harness import bind, contest
 from benchmarks.peaks import AskPeak, peaks
 from benchmarks.records import Record, Settings, complaint, document, write
+from benchmarks.sweep_report import CLIFF
 from regard.engine.inputs import BUDGET
 
 GROUP, UNFINISHED = "sweep", "sweep_unfinished"
-CLIFF = 1.3
 ROUNDS = 3
 THREADS = 2
 

@@ -232,9 +232,13 @@ class TestSections:
         for name in PAGES:
             (tmp_path / name).parent.mkdir(parents=True)
             (tmp_path / name).write_text("{}{}{}{}".format(*report.region("sweep"), *report.region("growth")))
-        write(document("sweep", [with_ratio(record, "plain", 2.5)], {2: LIMIT}, Settings()), tmp_path)
+        write(
+            document("sweep", [with_ratio(record, name, 2.5) for name in ("plain", "by_hand")], {2: LIMIT}, Settings()),
+            tmp_path,
+        )
         english, chinese = (path.read_text("utf-8") for path in surveys.fill_sections(tmp_path, tmp_path))
-        assert "| plain 2.5 | 2.50 x | 1.00 x | 5.00 x | bytes |" in english
+        assert "| by_hand 2.5 | 1.00 x | 2.50 x | 5.00 x | bytes |" in english
+        assert "| plain 2.5 |" not in english  # nobody is faster by hand
         assert "| 组合 | / 普通调用 |" in chinese
 
     def test_quick_results_do_not_reach_the_pages(self, record, tmp_path):

@@ -192,9 +192,9 @@ def _log_compact(value: OfSquare) -> OfSquare:
     """log K of u^2 inside, -inf outside."""
 
     def log_kernel(square: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        inside, k = ~(square >= 1), value(square.clamp_max(1))  # NaN counts as inside, so that it is seen
-        # Both branches of a `where` are differentiated: keep the one outside away from log(0).
-        return torch.where(inside, torch.log(torch.where(inside, k, 1.0)), NEVER)
+        outside, k = square >= 1, value(square.clamp_max(1))  # NaN counts as inside, so that it is seen
+        # Filled before the log, not after: there the gradient would be NaN already.
+        return k.masked_fill(outside, 1.0).log_().masked_fill_(outside, NEVER)
 
     return log_kernel
 

@@ -63,7 +63,7 @@ def test_a_new_mask_over_the_same_numbers_is_not_computed_again(calls: dict[obje
     x, made = qkv(24, N, d=16, lead=(2, 3)), list[Tensor]()
     for _ in range(3):
         rg.attend(*x, mask=masks.padding(torch.tensor([30, 17])))
-        made += [bias for _, (bias, _) in calls.values()]  # pyright: ignore[reportGeneralTypeIssues]
+        made += [bias for _, (_, bias, _) in calls.values()]  # pyright: ignore[reportGeneralTypeIssues]
     assert len(calls) == 1
     assert made[0] is made[1] is made[2]
 

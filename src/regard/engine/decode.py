@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from regard.engine.mask_cache import remembered
@@ -40,31 +40,34 @@ def cut_to_visible(
     mask, shape, size = spec.mask, call.shape, Size(1, call.shape.m, key.device)
     assert mask is not None  # noqa: S101  else the form would be "whole"
     kind = ("one query", mask.signature, shape.lead, size)
-    cols, row = remembered(kind, mask, lambda: _visible_keys(mask, shape.lead, size))
+    cols, row = remembered(kind, mask, lambda: visible_keys(mask, shape.lead, size))
     call = call._replace(
         shape=replace(shape, m=len(cols)), plan=replace(call.plan, form="whole" if row is None else "keys")
     )
     return call, replace(spec, mask=row), cols.take(key, -2), cols.take(value, -2)
 
 
-def _visible_keys(mask: Mask, lead: tuple[int, ...], size: Size) -> tuple[Span, Mask | None]:
-    """The range of keys that one query may see, and a mask for it; None if it sees them all."""
-    operands = mask.operands(lead)
-    ranges = mask.row_ranges([operand.tensor for operand in operands], size)
-    if ranges is not None and ranges[0].numel() == ranges[1].numel() == 1:
-        reach = [(max(0, int(ranges[0])), min(size.m, int(ranges[1])))]
-    else:
-        ranges, reach = None, mask.reach(Span(0, 1), size)
-    low = max(0, min([*(low for low, _ in reach), size.m - MIN_FUSED_KEYS]))
-    high = min(size.m, max([*(high for _, high in reach), low + MIN_FUSED_KEYS]))
-    if ranges is not None and reach == [(low, high)]:
-        return Span(low, high), None
-    cols, count = Span(low, high), sum(high - low for low, high in reach)
-    if MIN_FUSED_KEYS <= count < SPARSE_KEYS * (high - low):  # sinks and a window: what lies between is not read
-        cols = Span(low, high, torch.cat([torch.arange(*one, device=size.device) for one in reach]))
+def visible_keys(mask: Mask, lead: tuple[int, ...], size: Size) -> tuple[Span, Allow | None]:
+    """The smallest range of keys that holds all that one query sees, or the keys themselves if they are few of it."""
+    reach = mask.reach(Span(0, 1), size) or [(0, 0)]
+    cols = Span(*reach[0])
+    if len(reach) > 1:
+        cols = Span(reach[0][0], reach[-1][1], torch.cat([torch.arange(*one, device=size.device) for one in reach]))
+    seen = cols.positions(size.device)[_visible(mask, lead, size, cols).flatten(0, -2).any(0)]
+    low, high = (int(seen[0]), int(seen[-1]) + 1) if len(seen) else (0, 0)
+    low = max(0, min(low, size.m - MIN_FUSED_KEYS))
+    cols = Span(low, max(high, min(size.m, low + MIN_FUSED_KEYS)))
+    if MIN_FUSED_KEYS <= len(seen) < SPARSE_KEYS * len(cols):  # sinks and a window: what lies between is not read
+        cols = Span(cols.start, cols.stop, seen)
+    visible = _visible(mask, lead, size, cols)
+    return cols, None if bool(visible.all()) else Allow(visible.clone(), "allow")
+
+
+def _visible(mask: Mask, lead: tuple[int, ...], size: Size, cols: Span) -> Bool[Tensor, "... 1 cols"]:
+    """True where the query sees a key of `cols`."""
     tile = Tile(tuple(slice(0, length) for length in lead), Span(0, 1), cols)
-    visible = mask.tile([tile.cut(operand) for operand in operands], tile.rows, tile.cols, size)
-    return tile.cols, Allow(visible.clone(), "allow")
+    visible = mask.tile([tile.cut(operand) for operand in mask.operands(lead)], tile.rows, cols, size)
+    return visible.expand(*visible.shape[:-2], 1, len(cols))
 
 
 def serves_chunks(query: Tensor, key: Tensor, value: Tensor, spec: Spec) -> bool:

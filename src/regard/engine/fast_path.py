@@ -18,7 +18,7 @@ from torch._C import _set_grad_enabled
 from torch._C._functorch import peek_interpreter_stack
 from torch.autograd import forward_ad
 
-from regard.engine import inputs, mask_cache, plan_cache, versions
+from regard.engine import decode, inputs, mask_cache, plan_cache, versions
 from regard.engine.fused.forms import mask_bias
 from regard.engine.fused.kernel import flash, to_4d
 from regard.engine.fused.row_runs import row_runs
@@ -26,7 +26,7 @@ from regard.engine.lazy_matrix import MatrixParts
 from regard.engine.plan import MIN_FUSED_KEYS
 from regard.engine.plan_cache import PlannedCall
 from regard.masks import Band, Mask
-from regard.operands import NEVER, Size
+from regard.operands import NEVER, Size, Span
 from regard.scores import Dot
 from regard.spec import Spec
 
@@ -53,7 +53,7 @@ def attend(  # noqa: C901  flat on purpose
     """The output (*batch, queries, dim_v) and the parts of the lazy matrix, or None if the call needs the general path.
 
     It serves scaled-dot softmax attention on the CPU, of float32 or wider, without broadcasting. The mask is the causal
-    one of the kernel, a range of keys that all queries see, or that of a small matrix, which becomes a bias.
+    one of the kernel, a range of keys that all queries see, that of one query, or that of a small matrix.
     """
     if peek_interpreter_stack() is not None or forward_ad._current_level >= 0:  # noqa: SLF001  as `transformed` has it
         return None
@@ -81,7 +81,8 @@ def attend(  # noqa: C901  flat on purpose
     if keys is not None:
         seen_key, seen_value = key.narrow(-2, *keys), value.narrow(-2, *keys)
     elif biased:
-        bias, empty = _bias(mask, call, query.dtype, kind)  # pyright: ignore[reportArgumentType]
+        cols, bias, empty = _visible(mask, call, query.dtype, kind)  # pyright: ignore[reportArgumentType]
+        seen_key, seen_value, biased = cols.take(key, -2), cols.take(value, -2), bias is not None
     if query.dim() == 4:
         out, lse = flash(query, seen_key, seen_value, 0.0, causal, attn_mask=bias, scale=scale)
     else:
@@ -116,20 +117,27 @@ def attend(  # noqa: C901  flat on purpose
     return out, (query, key, call, current_versions, lse)
 
 
-def _bias(
+def _visible(
     mask: Mask, call: PlannedCall, dtype: torch.dtype, kind: Hashable
-) -> tuple[Float[Tensor, "#batch #heads rows keys"], Bool[Tensor, "#batch #heads rows"] | None]:
-    """The bias of a mask, and the rows that see no key if there are any; those of a small matrix are remembered."""
-    shape = call.shape
+) -> tuple[Span, Float[Tensor, "#batch #heads rows cols"] | None, Bool[Tensor, "#batch #heads rows"] | None]:
+    """The keys that are read, the bias of a mask on them, and the rows that see no key; None if there is none.
 
-    def make() -> tuple[Tensor, Tensor | None]:
+    One query reads those that it sees. What was made of a small matrix is remembered.
+    """
+    shape = call.shape
+    size = Size(shape.n, shape.m, torch.device("cpu"))
+
+    def make() -> tuple[Span, Tensor | None, Tensor | None]:
         with torch._C._InferenceMode(False):  # noqa: SLF001  what is kept must serve gradients too
-            made = mask_bias(mask, Size(shape.n, shape.m, torch.device("cpu")), shape.lead, None, dtype)
+            cols, row = decode.visible_keys(mask, shape.lead, size) if shape.n == 1 else (Span(0, shape.m), mask)
+            if row is None:
+                return cols, None, None
+            made = mask_bias(row, size._replace(m=len(cols)), shape.lead, None, dtype)
             bias = to_4d(made, shape.lead, expand=False)
             empty = bias.amax(-1) == NEVER
-            return bias, empty if bool(empty.any()) else None
+            return cols, bias, empty if bool(empty.any()) else None
 
-    if prod(shape.lead) * shape.n * shape.m > MAX_REMEMBERED_BIAS:
+    if shape.n > 1 and prod(shape.lead) * shape.n * shape.m > MAX_REMEMBERED_BIAS:
         return make()
     return mask_cache.remembered(("bias", kind), mask, make)
 
@@ -156,7 +164,8 @@ def _kernel_call(
         keys = _keys_of_all_rows(mask, call)
         if keys is not None:
             return KernelCall(causal=False, scale=scale, call=call, keys=keys)
-    if form not in ("keys", "pairs") or call.shape.n == 1 or scale < torch.finfo(query.dtype).tiny:
+    one_query = call.shape.n == 1 and form == "blocks"
+    if not (one_query or form in ("keys", "pairs")) or scale < torch.finfo(query.dtype).tiny:
         return None
     if mask.arity:
         call = call._replace(spec=Spec(score, None, call.spec.normaliser))
