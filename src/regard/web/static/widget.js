@@ -2402,8 +2402,9 @@ function Gi() {
 }
 var Ki = new Wi(), qi = class extends Error {
 	status;
-	constructor(e, t) {
-		super(e), this.status = t, this.name = "ApiError";
+	kind;
+	constructor(e, t, n = null) {
+		super(e), this.status = t, this.kind = n, this.name = "ApiError";
 	}
 };
 function Ji(e) {
@@ -2552,7 +2553,7 @@ typeof window < "u" && ((window.__svelte ??= {}).v ??= /* @__PURE__ */ new Set()
 var ia = /* @__PURE__ */ J(" <span lang=\"en\"> </span>", 1), aa = /* @__PURE__ */ J("<button class=\"button\" type=\"button\"> </button>"), oa = /* @__PURE__ */ J("<div class=\"refused svelte-1d26unn\" role=\"alert\" data-testid=\"refusal\"><p><!></p> <!></div>");
 function sa(e, t) {
 	M(t, !0);
-	let n = {
+	let n = $(t, "refusals", 19, () => ({})), r = {
 		en: {
 			0: "The server does not answer. Is it still running in the terminal?",
 			401: "This browser has no token for the server. Open the address that the terminal shows.",
@@ -2567,28 +2568,31 @@ function sa(e, t) {
 			other: "无法显示：",
 			again: "再试一次"
 		}
-	}, r = /* @__PURE__ */ F(() => Ki.of(n)), i = /* @__PURE__ */ F(() => t.failure.status);
-	var a = oa(), o = z(a), s = z(o), c = (e) => {
+	}, i = /* @__PURE__ */ F(() => Ki.of(r)), a = /* @__PURE__ */ F(() => t.failure.status);
+	var o = oa(), s = z(o), c = z(s), l = (e) => {
 		var t = Pr();
-		H(() => X(t, G(r)[G(i)])), Y(e, t);
-	}, l = (e) => {
-		var n = ia(), i = fn(n), a = B(V(i), !0);
+		H(() => X(t, G(i)[G(a)])), Y(e, t);
+	}, u = (e) => {
+		var r = Pr();
+		H(() => X(r, n()[t.failure.kind])), Y(e, r);
+	}, d = (e) => {
+		var n = ia(), r = fn(n), a = B(V(r), !0);
 		H(() => {
-			X(i, `${G(r).other ?? ""} `), X(a, t.failure.message);
+			X(r, `${G(i).other ?? ""} `), X(a, t.failure.message);
 		}), Y(e, n);
 	};
-	Z(s, (e) => {
-		G(i) in G(r) ? e(c) : e(l, -1);
-	}), j(o);
-	var u = V(o, 2), d = (e) => {
-		var n = aa(), i = B(n, !0);
-		H(() => X(i, G(r).again)), q("click", n, function(...e) {
+	Z(c, (e) => {
+		G(a) in G(i) ? e(l) : t.failure.kind && t.failure.kind in n() ? e(u, 1) : e(d, -1);
+	}), j(s);
+	var f = V(s, 2), p = (e) => {
+		var n = aa(), r = B(n, !0);
+		H(() => X(r, G(i).again)), q("click", n, function(...e) {
 			t.again?.apply(this, e);
 		}), Y(e, n);
 	};
-	Z(u, (e) => {
-		t.again && e(d);
-	}), j(a), H(() => Q(a, "data-status", t.failure.status)), Y(e, a), N();
+	Z(f, (e) => {
+		t.again && e(p);
+	}), j(o), H(() => Q(o, "data-status", t.failure.status)), Y(e, o), N();
 }
 wr(["click"]);
 //#endregion
