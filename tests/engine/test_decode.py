@@ -40,7 +40,8 @@ def make(key_heads: int = 3) -> list[Tensor]:
 
 def results(x: list[Tensor], mask: Mask, plan: str) -> list[Tensor]:
     leaves = [t.clone().requires_grad_() for t in x]
-    output, weights = rg.attend(*leaves, mask=mask, plan=plan)
+    q, k, v = leaves
+    output, weights = rg.attend(q, k, v, mask=mask, plan=plan)
     return [output, *torch.autograd.grad(output.pow(2).sum(), leaves), weights.logsumexp(), weights.entropy()]
 
 
@@ -55,12 +56,12 @@ def test_answers_and_gradients_are_those_of_one_tile(name: str, key_heads: int) 
 @pytest.mark.parametrize("gradients", [False, True])
 @pytest.mark.parametrize("name", MASKS)
 def test_hidden_nan_harms_neither_output_nor_gradient(name: str, gradients: bool) -> None:
-    x = make()
-    clean, grads = rg.attend(*x, mask=MASKS[name], plan="dense").output, results(x, MASKS[name], "dense")[1:4]
-    hidden = rg.Weights(*x[:2], mask=MASKS[name], plan="dense").dense().mT == 0
-    q, *spoilt = x[0].clone(), *(t.masked_fill(hidden, torch.nan) for t in x[1:])
-    leaves = [t.requires_grad_(gradients) for t in (q, *spoilt)]
-    output = rg.attend(*leaves, mask=MASKS[name]).output
+    q, k, v = make()
+    clean, *grads = results([q, k, v], MASKS[name], "dense")[:4]
+    hidden = rg.Weights(q, k, mask=MASKS[name], plan="dense").dense().mT == 0
+    leaves = [t.requires_grad_(gradients) for t in (q, *(t.masked_fill(hidden, torch.nan) for t in (k, v)))]
+    q, k, v = leaves
+    output = rg.attend(q, k, v, mask=MASKS[name]).output
     torch.testing.assert_close(output, clean)
     if gradients:
         found = torch.autograd.grad(output.pow(2).sum(), leaves)
