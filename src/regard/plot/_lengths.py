@@ -27,7 +27,7 @@ STYLES: dict[str, dict[str, Any]] = {
 
 
 class Texts(NamedTuple):
-    """What the picture says in one language."""
+    """Texts of the picture in one language."""
 
     models: dict[str, str]
     data: dict[str, str]

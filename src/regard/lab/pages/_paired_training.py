@@ -32,7 +32,7 @@ ATTENDED = 3  # words of the source, those with the largest weights
 
 @dataclass(frozen=True)
 class Task:
-    """What is learned, and how long; the same task gives the same numbers with as many threads."""
+    """A training task: its data, model width and length; the same task gives the same numbers with as many threads."""
 
     longest: int  # words of a source in training
     hidden: int  # width of the decoder's state, of an annotation and of the fixed vector
@@ -119,7 +119,7 @@ class PairedTraining:
 
     @property
     def result(self) -> Result:
-        """What both have reached."""
+        """Losses and scores of both models so far."""
         return Result([run.losses for run in self._runs], list(self.scores.values()), self.seconds)
 
     @property
