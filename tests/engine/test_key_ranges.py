@@ -87,3 +87,29 @@ def test_questions_are_those_of_the_dense_plan(name: str, question: str) -> None
     q, k, _ = qkv(N, M, d=5, lead=LEAD, dtype=torch.float64)
     ours, dense = (QUESTIONS[question](rg.Weights(q, k, mask=MASKS[name], plan=plan)) for plan in ("auto", "dense"))
     torch.testing.assert_close(ours, dense, atol=1e-9, rtol=1e-9)
+
+
+@pytest.mark.parametrize("plan", ["tiled", "auto"])
+@pytest.mark.parametrize("name", MASKS)
+def test_blocks_of_single_heads_are_those_of_the_dense_matrix(name: str, plan: str) -> None:
+    q, k, _ = qkv(N, M, d=5, lead=LEAD, dtype=torch.float64)
+    weights = rg.Weights(q, k, mask=MASKS[name], plan=plan)
+    dense = weights.dense()
+    for index in ((1, 2), (1, slice(1, 3)), (slice(1, 2), slice(None), slice(3, 9)), (1, 0, 20, slice(4, None))):
+        torch.testing.assert_close(weights[index], dense[index])
+    for batch in range(LEAD[0]):
+        torch.testing.assert_close(weights.select(batch=batch).dense(), dense[batch])
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_tiles_keep_hidden_nan_out_of_outputs_and_gradients(name: str) -> None:
+    hidden = ~visible(MASKS[name]).any(-2, keepdim=True).mT  # keys that no query of their head sees
+    q, k, v = qkv(N, M, d=5, lead=LEAD, dtype=torch.float64)
+    found = []
+    for filled in (0.0, torch.nan):
+        leaves = [part.clone().requires_grad_() for part in (q, *(x.masked_fill(hidden, filled) for x in (k, v)))]
+        output, weights = rg.attend(*leaves, mask=MASKS[name], plan="tiled")
+        output.square().sum().backward()
+        found.append([output, weights.entropy(), *(leaf.grad for leaf in leaves)])
+    for clean, poisoned in zip(*found, strict=True):
+        torch.testing.assert_close(poisoned, clean)

@@ -151,7 +151,7 @@ def test_text_of_which_nothing_is_known_is_refused():
 @pytest.mark.parametrize("text", ["我们走吧", "我们走吧.", "😀", "Привет!"])
 def test_text_of_which_only_marks_are_known_is_refused(text):
     line = ["we go .", "they go !", "we run ."] * 4
-    learned = Vocabulary.of_parts((line, line), 40, ("en", "fr"), (True, False))
+    learned = Vocabulary.of_subwords((line, line), 40, ("en", "fr"), (True, False))
     model = built("bahdanau", vocabularies=Vocabularies(*learned))
     with pytest.raises(UnknownTextError, match=f"no part of {text!r} is known"):
         model.translate(text)
@@ -176,7 +176,7 @@ def test_half_of_a_character_is_refused(kind):
 @pytest.mark.parametrize("text", ["我们走吧", "我们走吧 !", "我们 走吧."])
 def test_parts_of_words_of_which_nothing_is_known_are_refused(text):
     texts = ["the man is here. go!", "there is a man!"] * 3
-    known = Vocabularies(*Vocabulary.of_parts((texts, texts), 40, ("en", "fr"), (True, True)))
+    known = Vocabularies(*Vocabulary.of_subwords((texts, texts), 40, ("en", "fr"), (True, True)))
     model = built("bahdanau", vocabularies=known)
     assert model.translate("...", max_tokens=3) and model.translate("the 走吧", max_tokens=3)
     with pytest.raises(UnknownTextError, match=r"no part of .* is known"):

@@ -181,9 +181,16 @@ def test_damaged_checkpoint_is_refused(pairs, tmp_path):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock for training that goes on by 0.1 s whenever it is read."""
-    ticks = count()
-    monkeypatch.setattr(training, "time", SimpleNamespace(monotonic=lambda: 0.1 * next(ticks)))
+    """A clock for training that goes on by 0.1 s with each step, and not otherwise."""
+    steps, step = count(), training.Trainer._step
+    now = [0.0]
+
+    def timed_step(trainer, batch):
+        now[0] = 0.1 * (1 + next(steps))
+        return step(trainer, batch)
+
+    monkeypatch.setattr(training.Trainer, "_step", timed_step)
+    monkeypatch.setattr(training, "time", SimpleNamespace(monotonic=lambda: now[0]))
 
 
 @pytest.mark.usefixtures("clock")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from jaxtyping import Int
+from torch import Tensor
 
 from regard.engine.mask_cache import remembered
 from regard.masks import ALL, SOME, Mask
@@ -58,11 +59,15 @@ def key_ranges(mask: Mask, lead: tuple[int, ...], size: Size) -> KeyRanges | Non
     """The range of each row, or None if some row sees keys with a hidden one between; found once for equal masks."""
     if not mask.has_ranges:
         return None
-    return remembered(("ranges", mask.signature, lead, size), mask, lambda: _key_ranges(mask, lead, size))
+    tensors = [operand.tensor for operand in mask.operands(lead)]
+    return remembered(
+        ("ranges", mask.signature, lead, size), mask, lambda: ranges_from_tensors(mask, tensors, lead, size)
+    )
 
 
-def _key_ranges(mask: Mask, lead: tuple[int, ...], size: Size) -> KeyRanges | None:
-    ranges = mask.row_ranges([operand.tensor for operand in mask.operands(lead)], size)
+def ranges_from_tensors(mask: Mask, tensors: list[Tensor], lead: tuple[int, ...], size: Size) -> KeyRanges | None:
+    """The range of each row, from the tensors of the mask's operands, which may be those of some heads alone."""
+    ranges = mask.row_ranges(tensors, size)
     if ranges is None:
         return None
     start, stop = (edge.long().clamp(0, size.m) for edge in ranges)

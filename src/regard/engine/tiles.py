@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from regard.engine.costs import KEY_READ_COST, TILE_OVERHEAD
-from regard.engine.key_ranges import KeyRanges, key_ranges
+from regard.engine.key_ranges import KeyRanges, key_ranges, ranges_from_tensors
 from regard.masks import ALL, NONE, SOME
 from regard.operands import NEVER, Operand, Size, Span, Tile
 from regard.spec import Spec
@@ -50,6 +50,7 @@ class Problem:
     dtype: torch.dtype
     nan_safe: bool  # hidden numbers may be NaN or inf, and are kept out of outputs and gradients
     operands: tuple[Operand, ...]
+    has_all_heads: bool = True  # False if operands are cut to some heads, those of the mask among them
 
     @classmethod
     def build(
@@ -203,9 +204,12 @@ class Problem:
     def _key_ranges(self) -> KeyRanges | None:
         """The keys of each row, if the mask's tensors have to be read to know them, and can be read."""
         mask, sizes = self.spec.mask, (*self.lead, self.size.n, self.size.m)
-        if mask is None or not mask.arity or 0 in sizes or is_tracing():
+        if mask is None or not mask.arity or not mask.has_ranges or 0 in sizes or is_tracing():
             return None
-        return key_ranges(mask, self.lead, self.size)
+        if self.has_all_heads:
+            return key_ranges(mask, self.lead, self.size)
+        _, first, last = self._operand_ends
+        return ranges_from_tensors(mask, [o.tensor for o in self.operands[first:last]], self.lead, self.size)
 
     def _mask_tensors(self, heads: tuple[slice, ...]) -> list[Tensor] | None:
         """The mask's operands for these heads, or None while tracing, when values cannot be read."""
