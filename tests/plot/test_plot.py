@@ -20,6 +20,7 @@ import regard as rg
 from regard import analysis, masks, plot
 from regard.errors import ChoiceError, DtypeError, ShapeError
 from regard.plot import _fonts, _labels, _matrix_part
+from regard.seq2seq import length_table
 
 SEGMENTS = ["他爸有 2 米高", "他从小的数学成绩并不好", "经常旷课", "他爱吃苹果", "他血型是 A"]
 needs_font = pytest.mark.skipif(_fonts.find_cjk_family() is None, reason="no Chinese font is installed")
@@ -513,6 +514,7 @@ FIGURES = {
     "show_heatmaps": lambda made: plot.show_heatmaps(torch.eye(3)[None, None], "k", "q"),
     "zoom": lambda made: plot.zoom(weights(600, 600), [(100, 200, 50)]),
     "saturation": lambda made: plot.saturation(analysis.saturation([1, 4], keys=3, queries=3, trials=2)),
+    "lengths": lambda made: plot.lengths(length_table.read()),
     "partial_dependence": lambda made: plot.partial_dependence(
         rg.NadarayaWatson(bandwidth=1.0).fit(LINE, LINE[:, 0]), LINE
     ),
