@@ -105,7 +105,9 @@ def test_bad_rows_are_named_by_number(tmp_path):
 def test_many_bad_rows_are_counted_and_five_named(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("a\tb\n" + "no tab\n" * 1200, encoding="utf-8")
-    with pytest.raises(DataError, match=r"1,200 of 1,201 rows are bad: row 2 .*; row 6 [^;]*, and 1,195 more\. Correct"):
+    with pytest.raises(
+        DataError, match=r"1,200 of 1,201 rows are bad: row 2 .*; row 6 [^;]*, and 1,195 more\. Correct"
+    ):
         pairs(path)
 
 

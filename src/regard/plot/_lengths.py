@@ -88,7 +88,7 @@ def lengths(cells: Sequence[Cell], *, language: str = "en") -> Picture:
         _mark_trained(ax, words)
     if with_bleu:
         _printed(axes[-1], axes[len(panels) - 1], texts)
-    _legend(figure, cells, texts)
+    _legend(figure, cells, texts, columns=2 * len(panels))
     families = families_for([*texts.models.values(), *texts.data.values(), texts.words, texts.printed, texts.trained])
     set_families(axes, families)
     if families is not None:
@@ -136,9 +136,14 @@ def _printed(ax: Axes, beside: Axes, texts: Texts) -> None:
     ax.set_axis_off()
 
 
-def _legend(figure: Picture, cells: Sequence[Cell], texts: Texts) -> None:
+def _legend(figure: Picture, cells: Sequence[Cell], texts: Texts, columns: int) -> None:
     made = {cell.model for cell in cells}
     handles = [Line2D([], [], label=texts.models[m], markersize=4, **STYLES[m]) for m in MODELS if m in made]
     figure.legend(
-        handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8.5, labelcolor=INK
+        handles=handles,
+        loc="outside lower center",
+        ncols=min(columns, len(handles)),
+        frameon=False,
+        fontsize=8.5,
+        labelcolor=INK,
     )
