@@ -41,7 +41,6 @@ ROOMS = (
         "engine",
         "how a spec over queries, keys and values becomes numbers",
         room("costs versions mask_cache", "the cost model; tensor versions; what was computed from masks, remembered"),
-        room("key_ranges", "the keys that each row of a mask sees, where they are one range"),
         room("threads files", "worker threads, atomic files"),
         room("array_file", "files of named arrays with a checksum over every byte"),
         room("inputs plan tiles reducers", "checked inputs; the plan; tiles; mergeable states"),

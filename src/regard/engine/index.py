@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import index as as_int
 from typing import Any
 
@@ -159,7 +159,7 @@ def select_heads(problem: Problem, lead: Sequence[Entry]) -> Problem:
 
     operands = tuple(pick(operand) for operand in problem.operands)
     selected = tuple(len(span) for span in spans)
-    return replace(problem, lead=selected, operands=operands, has_all_heads=False)
+    return Problem(problem.spec, selected, problem.size, problem.dtype, problem.nan_safe, operands)
 
 
 def _points(problem: Problem, picked: ParsedIndex, tile_scores: int, *, transposed: bool) -> Float[Tensor, "..."]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -18,7 +17,6 @@ from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
 from regard.engine.costs import KEY_READ_COST, TILE_OVERHEAD
-from regard.engine.key_ranges import KeyRanges, key_ranges, ranges_from_tensors
 from regard.masks import ALL, NONE, SOME
 from regard.operands import NEVER, Operand, Size, Span, Tile
 from regard.spec import Spec
@@ -50,7 +48,6 @@ class Problem:
     dtype: torch.dtype
     nan_safe: bool  # hidden numbers may be NaN or inf, and are kept out of outputs and gradients
     operands: tuple[Operand, ...]
-    has_all_heads: bool = True  # False if operands are cut to some heads, those of the mask among them
 
     @classmethod
     def build(
@@ -200,17 +197,6 @@ class Problem:
             return None
         return Tile(heads, rows, cols, () if states[0] == ALL else ((0, len(cols)),))
 
-    @cached_property
-    def _key_ranges(self) -> KeyRanges | None:
-        """The keys of each row, if the mask's tensors have to be read to know them, and can be read."""
-        mask, sizes = self.spec.mask, (*self.lead, self.size.n, self.size.m)
-        if mask is None or not mask.arity or not mask.has_ranges or 0 in sizes or is_tracing():
-            return None
-        if self.has_all_heads:
-            return key_ranges(mask, self.lead, self.size)
-        _, first, last = self._operand_ends
-        return ranges_from_tensors(mask, [o.tensor for o in self.operands[first:last]], self.lead, self.size)
-
     def _mask_tensors(self, heads: tuple[slice, ...]) -> list[Tensor] | None:
         """The mask's operands for these heads, or None while tracing, when values cannot be read."""
         _, first, last = self._operand_ends
@@ -220,10 +206,8 @@ class Problem:
     def _visible_blocks(self, heads: tuple[slice, ...], rows: Span) -> list[tuple[int, int, int]]:
         """The blocks of columns (start, stop, state) that these rows may see."""
         mask: Any = self.spec.mask
-        span = _bounding_span(rows, self.size.n)
-        if self._key_ranges is not None:
-            return self._key_ranges.blocks(heads, span)
         tensors = self._mask_tensors(heads)
+        span = _bounding_span(rows, self.size.n)
         blocks: list[tuple[int, int, int]] = []
         for low, high in mask.reach(span, self.size):
             width = max(MIN_BLOCK_COLUMNS, -(-(high - low) // MASK_BLOCKS))
@@ -232,43 +216,42 @@ class Problem:
             blocks += [b for b in zip(edges[:-1], edges[1:], states, strict=True) if b[2] != NONE]
         return blocks
 
-    def _widths(self, low: int) -> Iterator[tuple[int, int]]:
-        """Numbers of rows that a tile from row `low` on may have, and how many columns they may see."""
-        if self._key_ranges is not None:
-            yield from self._key_ranges.widths(low, ROW_STEPS)
-            return
-        for step in ROW_STEPS:
-            rows = Span(low, min(low + step, self.size.n))
-            reach = [(0, self.size.m)] if self.spec.mask is None else self.spec.mask.reach(rows, self.size)
-            yield step, sum(stop - start for start, stop in reach)
+    def _width(self, rows: Span) -> int:
+        """The number of columns that a block of rows may see, from sizes alone."""
+        if self.spec.mask is None:
+            return self.size.m
+        return sum(high - low for low, high in self.spec.mask.reach(_bounding_span(rows, self.size.n), self.size))
 
     def _heads_in_tile(self, max_heads: int, tile_scores: int, overhead: float, workers: int) -> int:
         """The cheapest number of heads in a tile, judged at the middle row: many rows of few heads beat the reverse."""
         middle = self.size.n // 2
-        row = max(1, next(self._widths(middle))[1])
+        row = max(1, self._width(Span(middle, middle + 1)))
         share = workers if workers <= max_heads else 1
         even = sorted({-(-max_heads // g) for g in range(1, max_heads + 1) if g % share == 0 or g == max_heads})
         counts = [count for count in even if count * row <= tile_scores] or [1]
-        costs = [min(self._costs(middle, tile_scores // count, overhead / count))[0] for count in counts]
+        costs = [min(self._costs(middle, tile_scores // count, overhead / count)) for count in counts]
         return counts[costs.index(min(costs))]
 
     def _row_cuts(self, tile_scores: int, overhead: float) -> Iterator[Span]:
         """The rows of each tile: many, to spread the overhead; few, to follow the mask's edge."""
         low = 0
         while low < self.size.n:
-            step = min(self._costs(low, tile_scores, overhead))[1]
+            costs = self._costs(low, tile_scores, overhead)
+            step = ROW_STEPS[costs.index(min(costs))]
             yield Span(low, min(low + step, self.size.n))
             low += step
 
-    def _costs(self, low: int, tile_scores: int, overhead: float) -> list[tuple[float, int]]:
-        """The cost of a row, in scores, and the number of rows, for tiles from row `low` on, until it grows again."""
-        costs: list[tuple[float, int]] = []
-        for step, width in self._widths(low):
+    def _costs(self, low: int, tile_scores: int, overhead: float) -> list[float]:
+        """The cost of a row, in scores, for each number of rows in ROW_STEPS that a tile from row `low` on may have."""
+        costs: list[float] = []
+        for step in ROW_STEPS:
+            rows = Span(low, min(low + step, self.size.n))
+            width = self._width(rows)
             taken = min(step, self.size.n) or 1
             cost = width * (1 + KEY_READ_COST / taken) + overhead / taken
-            if costs and (step * width > tile_scores or cost > costs[-1][0]):
+            if costs and (step * width > tile_scores or cost > costs[-1]):
                 break
-            costs.append((cost, step))
+            costs.append(cost)
         return costs
 
 

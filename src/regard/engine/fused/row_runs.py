@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import torch
 from jaxtyping import Int
 
 from regard.engine.costs import TILE_OVERHEAD
-from regard.engine.key_ranges import key_ranges
 from regard.masks import Mask
 from regard.operands import Size, Span, Tile
 
@@ -26,10 +26,13 @@ def row_runs(mask: Mask, lead: tuple[int, ...], size: Size) -> tuple[Tile, ...] 
 
     Rows that see no key are in no run.
     """
-    ranges = key_ranges(mask, lead, size)
+    ranges = mask.row_ranges([operand.tensor for operand in mask.operands(lead)], size)
     if ranges is None:
         return None
-    own = ranges.start.shape[:-1]
+    start, stop = (edge.long().clamp(0, size.m) for edge in ranges)
+    start, stop = torch.where(start < stop, start, 0), torch.where(start < stop, stop, 0)
+    own = (1,) * (len(lead) + 1 - start.dim()) + tuple(start.shape[:-1])
+    starts, stops = (edge.expand(*own, -1).numpy(force=True) for edge in (start, stop))
     # More work than the whole matrix in one call, which is a tile as well, is not worth it.
     left = math.prod(lead) * size.n * size.m + TILE_OVERHEAD
     tiles: list[Tile] = []
@@ -39,7 +42,7 @@ def row_runs(mask: Mask, lead: tuple[int, ...], size: Size) -> tuple[Tile, ...] 
         )
         count = math.prod(cut.stop - cut.start for cut in heads)
         most = min(left // TILE_OVERHEAD, 2 + size.n // MIN_ROWS)
-        for run in _runs(ranges.start[index], ranges.stop[index], most):
+        for run in _runs(starts[index], stops[index], size.n, most):
             if run is None:
                 return None
             rows, cols, causal = run
@@ -51,9 +54,13 @@ def row_runs(mask: Mask, lead: tuple[int, ...], size: Size) -> tuple[Tile, ...] 
 
 
 def _runs(
-    start: Int[np.ndarray, " queries"], stop: Int[np.ndarray, " queries"], most: int
+    start: Int[np.ndarray, " #queries"], stop: Int[np.ndarray, " #queries"], n: int, most: int
 ) -> Iterator[tuple[Span, Span, bool] | None]:
     """Rows and columns of each run, and True if it is causal; None where the mask has no runs, or more than `most`."""
+    if len(start) == 1:  # all rows see the same keys
+        if start[0] < stop[0]:
+            yield Span(0, n), Span(int(start[0]), int(stop[0])), False
+        return
     start_step, stop_step = np.diff(start), np.diff(stop)
     steps = np.where(start_step == 0, np.where(stop_step == 0, SAME, OTHER), OTHER)
     steps[(start_step == 0) & (stop_step == 1) & (stop[:-1] > 0)] = CAUSAL
