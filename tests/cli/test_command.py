@@ -28,6 +28,7 @@ def test_help_lists_the_commands():
         "relate",
         "record",
         "inspect",
+        "lengths",
         "export",
         "lab",
         "view",

@@ -305,7 +305,7 @@ def test_a_table_fits_the_terminal_and_says_what_it_leaves_out(minilm, monkeypat
     from rich.console import Console
 
     recording = rg.open(minilm)
-    options = {"profiles": True, "advance": lambda _: None}
+    options = {"profiles": True, "advance": lambda *_: None}
     sections = list(inspect_command.layer_sections(recording, recording.layers[:1], None, None, **options))
     out = StringIO()
     monkeypatch.setattr(

@@ -109,7 +109,9 @@ class Trainer:
     def __init__(
         self, model: TranslationModel, pairs: Pairs, validation: Pairs, options: Options, folder: Path | None
     ) -> None:
-        self.model, self.options, self.validation = model, options, validation
+        self.model: TranslationModel = model
+        self.options: Options = options
+        self.validation: Pairs = validation
         settings = {"kind": model.kind, **model.settings, **vars(options), "data": fingerprint(pairs, validation)}
         self.folder: RunFolder | None = None if folder is None else RunFolder(folder, settings)
         stored = None if self.folder is None else self.folder.read()
