@@ -156,7 +156,7 @@ class DeepOutput(nn.Module):
         super().__init__()
         self.linear: nn.Linear = nn.Linear(hidden + embedding + context, 2 * embedding)
 
-    def forward(self, *parts: Float[Tensor, "... dim"]) -> Float[Tensor, "... embedding"]:
+    def forward(self, *parts: Float[Tensor, "... _"]) -> Float[Tensor, "... embedding"]:
         """Features of the next token from state, last token and context."""
         return self.linear(torch.cat(parts, -1)).unflatten(-1, (-1, 2)).amax(-1)
 
