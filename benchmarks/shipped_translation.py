@@ -38,7 +38,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "en-fr/none": (lambda: seq2seq.Seq2Seq("none", embedding=256, hidden=320, dropout=0.2), ENGLISH_FRENCH),
     "en-fr/transformer": (
         lambda: seq2seq.Transformer(embedding=256, layers=2, dropout=0.1),
-        {**ENGLISH_FRENCH, "learning_rate": 1e-3, "warmup": 400},
+        {**ENGLISH_FRENCH, "steps": 7_000, "learning_rate": 1e-3, "warmup": 400},
     ),
 }
 NUMBER_PAIRS = 60_000
