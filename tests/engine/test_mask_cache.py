@@ -51,7 +51,7 @@ def test_changes_in_inference_mode_are_noticed(n: int) -> None:
 
 
 def test_boundaries_of_documents_follow_a_change_through_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("row_runs.TILE_OVERHEAD", "row_runs.MIN_ROWS", "forms.TILE_OVERHEAD"):
+    for name in ("row_runs.TILE_OVERHEAD", "row_runs.MIN_RUN_ROWS", "forms.TILE_OVERHEAD"):
         monkeypatch.setattr(f"regard.engine.fused.{name}", 1)
     monkeypatch.setattr("regard.engine.fused.forms.SMALL_SCORES", 0)
     ids = np.arange(N) // 10

@@ -9,7 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 TILE_OVERHEAD = 1 << 16  # fixed cost of a tile or of a kernel call, in scores that are computed in the same time
+REDUCER_TILE_OVERHEAD = 1 << 17  # the same where reducers make many small steps on each tile
 KEY_READ_COST = 8  # cost of reading the keys from memory, in rows of scores
+MIN_RUN_ROWS = 32  # on average, of a run of rows with equal keys: blocks of rows with a bias beat shorter runs
+MIN_BLOCK_ROWS = 128  # of a block of rows with a bias of relative positions: the kernel is slower on fewer
+SPARSE_KEYS = 0.25  # of a range: fewer are copied, which takes less time than to read the others too
 SMALL_SCORES = 1 << 18  # up to so many, one call with a bias takes less time than to find out what is hidden
 
 

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from regard.engine.costs import SPARSE_KEYS
 from regard.engine.mask_cache import remembered
 from regard.engine.plan import MIN_FUSED_KEYS
 from regard.engine.plan_cache import PlannedCall
@@ -22,7 +23,6 @@ from regard.spec import Spec
 from regard.tracing import is_tracing
 
 CHUNK_NUMBERS = 1 << 19  # of keys that are widened at a time: they stay in the processor's cache
-SPARSE_KEYS = 0.25  # of a range: fewer are copied, which takes less time than to read the others too
 MAX_CHUNKED_ROWS = 32  # of a head: with more, widening all keys is cheap beside the products
 
 

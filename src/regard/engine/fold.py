@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
+from regard.engine.costs import REDUCER_TILE_OVERHEAD
 from regard.engine.reducers import Block, Reducer
 from regard.engine.threads import parallel_map
 from regard.engine.tiles import Problem
@@ -24,7 +25,6 @@ from regard.operands import Axis, Operand, Size, Span, Tile
 from regard.tracing import is_tracing, without_autocast
 
 MIN_WORKER_TILES = 4  # with fewer, a worker is not worth its start
-REDUCER_OVERHEAD = 1 << 17  # fixed cost of a tile, in scores: reducers make many small steps on each
 Program = Callable[[Sequence[Tensor], Tile], tuple[Tensor, ...]]
 
 
@@ -202,7 +202,7 @@ def fold(problem: Problem, reducers: Sequence[Reducer[Any]], tile_scores: int) -
     costs more than it gains. The states of workers that saw the same columns are merged at the end.
     """
     count = torch.get_num_threads() if problem.size.device.type == "cpu" and not is_tracing() else 1
-    tiles = list(problem.tiles(max(1, tile_scores // count), overhead=REDUCER_OVERHEAD, workers=count))
+    tiles = list(problem.tiles(max(1, tile_scores // count), overhead=REDUCER_TILE_OVERHEAD, workers=count))
     wholes = [r.empty(problem.lead, problem.size.n, problem.size, problem.dtype) for r in reducers]
     count = min(count, len(tiles) // MIN_WORKER_TILES)
     if count < 2:

@@ -41,7 +41,7 @@ KINDS = [*product(("scaled_dot", "cosine"), SCORES, MASKS)]
 @pytest.fixture(params=[1, 7, 64])
 def rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Rows of a block at least, and an overhead that asks for no more."""
-    monkeypatch.setattr(relative_bias, "MIN_ROWS", request.param)
+    monkeypatch.setattr(relative_bias, "MIN_BLOCK_ROWS", request.param)
     monkeypatch.setattr(relative_bias, "TILE_OVERHEAD", 1)
     return request.param
 

@@ -65,7 +65,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Tile, ...] | None]:
 
     monkeypatch.setattr(mask_cache, "_values", {})
     monkeypatch.setattr(row_runs, "TILE_OVERHEAD", 1)
-    monkeypatch.setattr(row_runs, "MIN_ROWS", 1)
+    monkeypatch.setattr(row_runs, "MIN_RUN_ROWS", 1)
     monkeypatch.setattr("regard.engine.fused.query_blocks.row_runs", spy)
     monkeypatch.setattr("regard.engine.fused.forms.TILE_OVERHEAD", 1)
     monkeypatch.setattr("regard.engine.fused.forms.SMALL_SCORES", 0)
@@ -138,7 +138,7 @@ def _free_runs(mask: masks.Mask, size: Size) -> tuple[Tile, ...] | None:
     """The runs at any cost."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_runs, "TILE_OVERHEAD", 1)
-        patch.setattr(row_runs, "MIN_ROWS", 1)
+        patch.setattr(row_runs, "MIN_RUN_ROWS", 1)
         return row_runs.row_runs(mask, (), size)
 
 

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from regard.engine.costs import TILE_OVERHEAD
+from regard.engine.costs import MIN_BLOCK_ROWS, TILE_OVERHEAD
 from regard.engine.fused.kernel import call_kernel
 from regard.engine.fused.query_blocks import FlashBlocks
 from regard.engine.tile_batches import TileBatch
@@ -27,7 +27,6 @@ from regard.scores import Score
 from regard.spec import Spec
 
 MAX_LEAD = 2  # leading dimensions: the kernel takes two, and to merge more of them could copy the bias
-MIN_ROWS = 128  # of a block: the kernel is slower on fewer
 
 
 def is_relative(spec: Spec, lead: tuple[int, ...]) -> bool:
@@ -99,7 +98,7 @@ def _tiles(mask: Mask | None, lead: tuple[int, ...], size: Size) -> Iterator[Til
     """Blocks of rows on the keys that they may see, numbered from the last key; all rows at once without a mask."""
     heads = tuple(slice(0, length) for length in lead)
     # Rows b of a block cost TILE_OVERHEAD / b for a row, and about b / 2 hidden scores of it in each head.
-    step = max(MIN_ROWS, math.isqrt(2 * TILE_OVERHEAD // max(1, math.prod(lead)))) if mask is not None else size.n
+    step = max(MIN_BLOCK_ROWS, math.isqrt(2 * TILE_OVERHEAD // max(1, math.prod(lead)))) if mask is not None else size.n
     for low in range(0, size.n, step):
         rows = Span(low, min(low + step, size.n))
         reach = [(0, size.m)] if mask is None else mask.reach(rows, size)

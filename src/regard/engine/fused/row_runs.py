@@ -13,11 +13,10 @@ import numpy as np
 import torch
 from jaxtyping import Int
 
-from regard.engine.costs import TILE_OVERHEAD
+from regard.engine.costs import MIN_RUN_ROWS, TILE_OVERHEAD
 from regard.masks import Mask
 from regard.operands import Size, Span, Tile
 
-MIN_ROWS = 32  # of a run on average: blocks of rows with a bias beat shorter runs
 SAME, CAUSAL, OTHER = 0, 1, 2  # how a row's keys follow from those of the row above
 
 
@@ -41,7 +40,7 @@ def row_runs(mask: Mask, lead: tuple[int, ...], size: Size) -> tuple[Tile, ...] 
             slice(0, whole) if one == 1 else slice(i, i + 1) for i, one, whole in zip(index, own, lead, strict=True)
         )
         count = math.prod(cut.stop - cut.start for cut in heads)
-        most = min(left // TILE_OVERHEAD, 2 + size.n // MIN_ROWS)
+        most = min(left // TILE_OVERHEAD, 2 + size.n // MIN_RUN_ROWS)
         for run in _runs(starts[index], stops[index], size.n, most):
             if run is None:
                 return None
