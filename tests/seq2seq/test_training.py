@@ -14,7 +14,7 @@ import torch
 
 from regard import datasets, seq2seq
 from regard.datasets import Pairs
-from regard.errors import ChoiceError, DataError, FormatError, TrainingError
+from regard.errors import ChoiceError, DataError, FormatError, TrainingError, UnknownTextError
 from regard.seq2seq import batches, checkpoint, training
 from regard.seq2seq.run import Options
 
@@ -250,6 +250,18 @@ def test_pairs_that_cannot_be_learned_from_are_refused():
         seq2seq.train(MODELS["bahdanau"](), [], validation=[("go", "va")])
     with pytest.raises(DataError, match="none of 1 pairs has a word on both sides"):
         seq2seq.train(MODELS["bahdanau"](), [("go", " ")], validation=[("go", "va")], steps=1)
+    with pytest.raises(DataError, match="at most 4,096 tokens, and one to learn from has 5,000"):
+        seq2seq.train(MODELS["bahdanau"](), [("go", "va " * 5_000)], validation=[("go", "va")], steps=1)
+
+
+def test_held_out_sentences_of_unknown_words_are_translated_as_well_as_may_be():
+    learned = [(text, text) for text in ("a b", "b c", "c a")]
+    unseen = [("hi .", "u"), ("who", "v")]
+    for kind in ("bahdanau", "transformer"):
+        run = seq2seq.train(MODELS[kind](), learned, unseen, steps=2, validate_every=1)
+        assert len(run.history) == 2 and len(seq2seq.evaluate(run.model, unseen).sentences) == 2
+        with pytest.raises(UnknownTextError, match="no part of 'who' is known"):
+            run.model.align("who", "v")
 
 
 def test_options_that_no_run_can_have_are_refused(pairs):

@@ -69,7 +69,7 @@ def translate(
     replace_unknown: put the source token with the largest weight in place of an unknown token (Luong et al. 2015).
     max_tokens: of a translation; twice the source and 10 more if None.
 
-    An empty text has an empty translation. A text without any known token is refused: its translation would be made up.
+    An empty text has an empty translation.
     """
     if not isinstance(beam, int) or beam < 1:
         raise ChoiceError(f"beam is a number of hypotheses, 1 or more, and came as {beam!r}")
@@ -204,15 +204,21 @@ def _check_text(text: object) -> None:
         raise ChoiceError(f"a text holds characters, and {text[:40]!r} holds half of one (a surrogate)")
 
 
-def _encoded(model: EncoderDecoder, text: str) -> Encoded:
+def require_known(model: EncoderDecoder, texts: Sequence[str]) -> None:
+    """Refuse a text of which the model knows no part: its translation would be made up."""
     vocabulary = model.known.source
-    encoded = vocabulary.encode(text)
-    if UNKNOWN in encoded.ids and not vocabulary.count_known(encoded):
-        shown = text if len(text) <= 40 else text[:39] + "…"
-        raise UnknownTextError(
-            f"no part of {shown!r} is known to the model, which reads {vocabulary.language!r}: a translation would be "
-            "made up"
-        )
+    for text in texts:
+        encoded = vocabulary.encode(text)
+        if UNKNOWN in encoded.ids and not vocabulary.count_known(encoded):
+            shown = text if len(text) <= 40 else text[:39] + "…"
+            raise UnknownTextError(
+                f"no part of {shown!r} is known to the model, which reads {vocabulary.language!r}: a translation would "
+                "be made up"
+            )
+
+
+def _encoded(model: EncoderDecoder, text: str) -> Encoded:
+    encoded = model.known.source.encode(text)
     if len(encoded.ids) > MAX_SOURCE_TOKENS:
         raise DataError(
             f"a text has at most {MAX_SOURCE_TOKENS:,} tokens, and this one has {len(encoded.ids):,}: cut it into "

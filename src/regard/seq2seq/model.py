@@ -55,10 +55,14 @@ class TranslationModel(EncoderDecoder):
         length_penalty: the best hypothesis has the largest score / length^length_penalty.
         replace_unknown: copy the source token with the largest weight for an unknown token.
         max_tokens: of a translation; twice the source and 10 more if None.
+
+        A text of which the model knows no part is refused.
         """
+        texts = decoding.texts_of(text)
+        decoding.require_known(self, texts)
         found = decoding.translate(
             self,
-            decoding.texts_of(text),
+            texts,
             beam=beam,
             length_penalty=length_penalty,
             replace_unknown=replace_unknown,
@@ -68,6 +72,7 @@ class TranslationModel(EncoderDecoder):
 
     def align(self, source: str, target: str) -> Translation:
         """The translation `target` as if the model had found it: its score, and weights for its own tokens."""
+        decoding.require_known(self, decoding.texts_of(source))
         return decoding.align(self, [(source, target)])[0]
 
     def replay(self, translation: Translation, top: int = 5) -> Replay:

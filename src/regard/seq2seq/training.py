@@ -18,7 +18,7 @@ from torch import Tensor
 from regard.datasets import Pair, Pairs
 from regard.display.progress import progress
 from regard.errors import DataError, TrainingError
-from regard.seq2seq import checkpoint, evaluation
+from regard.seq2seq import checkpoint, decoding, evaluation
 from regard.seq2seq import vocabulary as vocabularies
 from regard.seq2seq.batches import Batch, Sentences, encode_pairs, epochs
 from regard.seq2seq.loss import output_loss
@@ -245,7 +245,7 @@ class Trainer:
             self.state = self.state._replace(best=_copy(self.model))
             run.best_step = run.steps
         pair = self.validation[len(run.history) % len(self.validation)]
-        translated = self.model.translate(pair.source, beam=1, max_tokens=SAMPLE_TOKENS)
+        (translated,) = decoding.translate(self.model, [pair.source], beam=1, max_tokens=SAMPLE_TOKENS)
         speed, sample = run.tokens / max(run.seconds, 1e-9), f"{pair.source} -> {translated.text}"
         run.history.append(Record(run.steps, sum(losses) / len(losses), loss, speed, run.seconds, sample))
 
@@ -283,6 +283,12 @@ def _encoded(pairs: Pairs, model: TranslationModel) -> list[tuple[list[int], lis
     found = [(source, target) for source, target in encode_pairs(pairs, model.known) if source and target]
     if not found:
         raise DataError(f"none of {len(pairs):,} pairs has a word on both sides")
+    longest = max(max(len(source), len(target)) for source, target in found)
+    if longest > decoding.MAX_SOURCE_TOKENS:
+        raise DataError(
+            f"a text has at most {decoding.MAX_SOURCE_TOKENS:,} tokens, and one to learn from has {longest:,}: cut it "
+            "into sentences"
+        )
     return found
 
 
