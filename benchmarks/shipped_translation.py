@@ -37,7 +37,7 @@ MODELS: dict[str, tuple[Any, dict[str, Any]]] = {
     "en-fr": (lambda: seq2seq.Seq2Seq("bahdanau", embedding=256, hidden=320, dropout=0.2), ENGLISH_FRENCH),
     "en-fr/none": (
         lambda: seq2seq.Seq2Seq("none", embedding=256, hidden=320, dropout=0.2),
-        {**ENGLISH_FRENCH, "steps": 7_000},
+        {**ENGLISH_FRENCH, "steps": 4_000},
     ),
     "en-fr/transformer": (
         lambda: seq2seq.Transformer(embedding=256, layers=2, dropout=0.1),
