@@ -37,7 +37,7 @@ const en = {
   train: 'Train both',
   again: 'Train again',
   stop: 'Stop',
-  takes: 'A training of 400 steps takes about 40 seconds of one processor core, and longer while the machine is busy.',
+  takes: 'With 96 numbers, 400 steps take about 40 s of processor time.',
   prepare: 'Making the sentences …',
   live: (step: string, steps: string, seconds: string, left: string) => `step ${step} of ${steps} · ${seconds} s · about ${left} s left`,
   stopped: (step: string, steps: string) => `Stopped after step ${step} of ${steps}.`,
@@ -70,8 +70,8 @@ const en = {
   model: 'model',
   trainedFor: (minutes: string, steps: string) => `${minutes} min, ${steps} steps`,
   bins: 'words',
-  missing: (names: string) => `Not trained yet: ${names}.`,
-  noCells: 'No model has been trained on these sentences yet.',
+  missing: 'not trained yet',
+  noCells: 'The table has no model for these sentences.',
   only: (n: string) => `Each length has ${n} test sentences.`,
   printed: 'What Bahdanau, Cho and Bengio printed in 2015',
   printedNote:
@@ -79,9 +79,9 @@ const en = {
   theirs: { 'RNNencdec-50': 'RNNencdec-50, one fixed vector', 'RNNsearch-50': 'RNNsearch-50, attention' } as Record<string, string>,
   answer: [
     'Everything that will be written has to be in the vector before the first word is written. Its width does not depend on the sentence: with twice as many words, each has half as many numbers. And the decoder has to find its place in it without being told where it is.',
-    'With attention nothing has to be squeezed. All annotations h_j stay, so the memory grows with the sentence, and each step fetches the few that it needs. The way from a written word back to the word it comes from is one weight, not dozens of recurrent steps: this is why the same number of steps teaches it so much more.',
+    'With attention nothing has to be squeezed. All annotations stay, so the memory grows with the sentence, and each step fetches the few that it needs. The way from a written word back to the word it comes from is one weight, not dozens of recurrent steps: this is why the same number of steps teaches it so much more.',
     'A longer training helps the fixed vector with short sentences first; the fall with length stays. Try it.',
-    'Look behind the dotted line too. Beyond the longest sentence of the training both fail: attention removes the bottleneck, but states that the decoder was never in, and sentences of a kind it never saw, remain new to it. Attention is no substitute for long sentences in the training data.',
+    'Look behind the dotted line too. Beyond the longest sentence of the training both soon fail: attention removes the bottleneck, but states that the decoder was never in, and sentences of a kind it never saw, remain new to it. Attention is no substitute for long sentences in the training data.',
   ],
 };
 
@@ -113,7 +113,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     train: '训练两个模型',
     again: '再训练一次',
     stop: '停止',
-    takes: '训练 400 步约需一个处理器核 40 秒；机器忙时会更久。',
+    takes: '96 个数、400 步，约需 40 秒处理器时间。',
     prepare: '正在准备句子……',
     live: (step, steps, seconds, left) => `第 ${step} 步，共 ${steps} 步 · ${seconds} 秒 · 大约还要 ${left} 秒`,
     stopped: (step, steps) => `已停止：走了 ${steps} 步中的 ${step} 步。`,
@@ -150,8 +150,8 @@ export const words: { en: typeof en; zh: typeof en } = {
     model: '模型',
     trainedFor: (minutes, steps) => `${minutes} 分钟，${steps} 步`,
     bins: '词数',
-    missing: (names) => `尚未训练：${names}。`,
-    noCells: '还没有模型在这些句子上训练过。',
+    missing: '尚未训练',
+    noCells: '表中没有用这些句子训练的模型。',
     only: (n) => `每个长度有 ${n} 个测试句子。`,
     printed: 'Bahdanau、Cho 与 Bengio 2015 年发表的数字',
     printedNote:
@@ -159,9 +159,9 @@ export const words: { en: typeof en; zh: typeof en } = {
     theirs: { 'RNNencdec-50': 'RNNencdec-50，一个固定向量', 'RNNsearch-50': 'RNNsearch-50，注意力' },
     answer: [
       '将要写出的一切，在写第一个字之前就必须全在这个向量里。它的宽度与句子无关：词数翻倍，每个词分到的数就减半。而且解码器要自己在里面找到位置，没有谁告诉它现在写到了哪里。',
-      '有了注意力，什么都不必压缩。所有的标注 h_j 都留着，记忆随句子一起变长，每一步只取需要的那几个。从写出的字回到它所译的词，只隔一个权重，而不是几十步循环：所以同样的步数，它学到的多得多。',
+      '有了注意力，什么都不必压缩。所有的标注都留着，记忆随句子一起变长，每一步只取需要的那几个。从写出的字回到它所译的词，只隔一个权重，而不是几十步循环：所以同样的步数，它学到的多得多。',
       '训练得更久，固定向量先在短句上进步；随长度下降这一点仍在。不妨试试。',
-      '也请看虚线右边。超过训练中最长的句子，两个模型都会失败：注意力去掉了瓶颈，但解码器从未到过的状态、从未见过的那类句子，对它来说仍是新的。注意力代替不了训练数据里的长句子。',
+      '也请看虚线右边。超过训练中最长的句子，两个模型很快都会失败：注意力去掉了瓶颈，但解码器从未到过的状态、从未见过的那类句子，对它来说仍是新的。注意力代替不了训练数据里的长句子。',
     ],
   },
 };
