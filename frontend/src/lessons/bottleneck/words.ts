@@ -37,11 +37,11 @@ const en = {
   train: 'Train both',
   again: 'Train again',
   stop: 'Stop',
-  takes: 'With 96 numbers, 400 steps take about 40 s of processor time.',
+  takes: 'With 96 numbers, 400 steps take about 40\u00a0s of processor time.',
   prepare: 'Making the sentences …',
-  live: (step: string, steps: string, seconds: string, left: string) => `step ${step} of ${steps} · ${seconds} s · about ${left} s left`,
+  live: (step: string, steps: string, seconds: string, left: string) => `step ${step} of ${steps} · ${seconds}\u00a0s · about ${left}\u00a0s left`,
   stopped: (step: string, steps: string) => `Stopped after step ${step} of ${steps}.`,
-  done: (steps: string, seconds: string) => `Trained: ${steps} steps in ${seconds} s.`,
+  done: (steps: string, seconds: string) => `Trained: ${steps} steps in ${seconds}\u00a0s.`,
   busy: 'Another window is training on this server, and only one training runs at a time. Stop it there, or wait for its end, and press again.',
   longest: 'Longest in training',
   hidden: 'Numbers in the vector',
@@ -51,6 +51,7 @@ const en = {
   seed: 'Draw again',
   memory: (words: string, hidden: string, perWord: string, all: string) =>
     `${words} words in a vector of ${hidden} numbers: ${perWord} for each word. With attention every step can look at ${words} × ${hidden} = ${all} numbers.`,
+  space: ' ',
   scored: (words: string, none: string, attention: string) =>
     `Of the sentences of ${words} words the fixed vector gets ${none} right, attention ${attention}.`,
   without: 'Without attention: the same c at every step i',
@@ -127,7 +128,8 @@ export const words: { en: typeof en; zh: typeof en } = {
     seed: '重新抽样',
     memory: (words, hidden, perWord, all) =>
       `${words} 个词装进 ${hidden} 个数的向量：每个词只有 ${perWord} 个数。有了注意力，每一步都能看到 ${words} × ${hidden} = ${all} 个数。`,
-    scored: (words, none, attention) => `${words} 个词的句子，固定向量全对 ${none}，注意力全对 ${attention}。`,
+    space: '',
+    scored: (words, none, attention) => `${words} 个词的句子里，固定向量译得全对的占 ${none}，注意力的占 ${attention}。`,
     without: '没有注意力：每一步 i 用的都是同一个 c',
     with: '有注意力：每一步都有自己的 c',
     weightsNote: (i, sign, word, j, weight) => `第 ${i} 步写出“${sign}”，权重最大的是第 ${j} 个词“${word}”，为 ${weight}。`,
