@@ -1,6 +1,7 @@
 """The pages of the lab: every state that can be read is shown, and its code gives the numbers that are shown."""
 
 import contextlib
+import hashlib
 import io
 import json
 import math
@@ -18,6 +19,7 @@ import regard as rg
 from regard import datasets
 from regard.errors import ChoiceError, DtypeError, FormatError, RegardError, ShapeError, UnknownTextError
 from regard.lab.pages import PAGES, _state, translation
+from regard.seq2seq import pretrained
 
 NAMES = list(PAGES)
 WORDS = ["the", "tall", "father", "reads", "a", "book", "and", "often", "eats", "apples", "in", "school.", "Why?"]
@@ -542,6 +544,35 @@ def test_texts_that_cannot_be_translated_are_refused(direction):
 
 def test_words_that_the_translation_model_does_not_know_are_named():
     assert show("translation", direction="numbers", text="two black cats")["unknown"] == ["black", "cats"]
+
+
+@pytest.fixture
+def own_weights(monkeypatch, tmp_path):
+    """A folder that holds what comes with regard, empty at first, and a function that puts a model there."""
+    source, checksums = pretrained.WEIGHTS, {}
+    caches = (translation.model_of, translation._figures, translation._walk)
+
+    def put(name: str, like: str) -> None:
+        content = (source / pretrained.weights_path(like).name).read_bytes()
+        pretrained.weights_path(name).write_bytes(content)
+        checksums[name] = hashlib.sha256(content).hexdigest()
+        pretrained.CHECKSUMS.write_text(json.dumps(checksums))
+
+    monkeypatch.setattr(pretrained, "WEIGHTS", tmp_path)
+    monkeypatch.setattr(pretrained, "CHECKSUMS", tmp_path / "sha256.json")
+    for cache in caches:
+        cache.cache_clear()
+    yield put
+    for cache in caches:
+        cache.cache_clear()
+
+
+def test_a_decoder_is_offered_as_soon_as_it_comes_with_regard(own_weights):
+    own_weights("en-fr", like="en-fr")
+    assert offered("en-fr") == ["bahdanau"]
+    own_weights("en-fr/none", like="numbers/none")
+    assert offered("en-fr") == ["bahdanau", "none"]
+    assert show("translation", direction="en-fr", model="none", text="seventy two")["text"] == "七十二"
 
 
 def test_decoders_that_do_not_come_with_regard_are_refused_by_name(monkeypatch):

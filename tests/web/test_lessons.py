@@ -11,6 +11,7 @@ from web_browser import ARGUMENTS, NARROW, WIDE, chromium, visit
 from web_server import running
 
 from regard.lab.pages import PAGES
+from regard.seq2seq import length_table, pretrained
 from regard.web.server.page import StaticPage
 
 LANGUAGES = ("en", "zh")
@@ -380,6 +381,25 @@ def test_a_refused_text_is_refused_in_the_language_of_the_page(server, window, t
     one.page.context.close()
 
 
+def test_a_decoder_that_is_not_trained_is_named(open_page, monkeypatch):
+    monkeypatch.setattr(pretrained, "names", lambda: ("en-fr", "numbers", "numbers/none"))
+    one = open_page("translation?direction=numbers", "zh")
+    expect(one.page.get_by_test_id("missing")).to_contain_text("尚未训练：Transformer。")
+    assert one.page.get_by_test_id("model").locator("input").count() == 2
+
+
+def test_an_address_that_asks_for_a_decoder_that_there_is_not_leads_back(server, window):
+    one = visit(window, server.address.url, server.address.token)
+    one.open("translation?direction=numbers&model=oracle", "zh")
+    alert = one.page.get_by_role("alert")
+    expect(alert).to_contain_text("并不存在")
+    assert not re.search("[a-z]{4}", alert.inner_text())
+    one.page.get_by_test_id("model-bahdanau").check(force=True)
+    one.settled("translation")
+    expect(alert).to_have_count(0)
+    one.page.context.close()
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
 @pytest.mark.parametrize("view", ["lines", "map"])
 def test_the_walk_and_its_effect_are_in_sight_together(open_page, size, view):
@@ -472,6 +492,26 @@ def test_the_button_and_the_curves_are_in_sight_together(open_page, size):
     for testid in ("train", "lengths", "words", "hidden"):
         box = one.page.get_by_test_id(testid).bounding_box()
         assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], testid
+
+
+@pytest.mark.parametrize(("count", "absent"), [(0, 6), (13, 5), (18, 0)])
+def test_stored_table_shows_each_cell_or_that_it_is_missing(open_page, monkeypatch, count, absent):
+    cell = length_table.read()[0]
+    cells = tuple(cell._replace(**place._asdict()) for place in length_table.PLACES[:count])
+    monkeypatch.setattr(length_table, "read", lambda: cells)
+    one = open_page("bottleneck?data=en-fr")
+    expect(one.page.get_by_test_id("stored").locator("small", has_text="not trained yet")).to_have_count(absent)
+    expect(one.page.get_by_test_id("stored").locator("td[data-value='']")).to_have_count(6 * absent)
+    expect(one.page.get_by_test_id("stored-curves").locator("path.line")).to_have_count(6 - absent)
+
+
+def test_the_stored_table_offers_what_it_has(open_page):
+    one = open_page("bottleneck?trained_words=30")
+    assert one.page.get_by_test_id("trained").locator("input").count() == 2
+    one.page.get_by_test_id("data-en-fr").check(force=True)  # only trained on texts up to 60 words
+    expect(one.page.get_by_test_id("trained")).to_have_attribute("data-value", "60")
+    expect(one.page.get_by_test_id("measure")).to_have_attribute("data-value", "bleu")
+    assert one.page.get_by_test_id("trained").locator("input").count() == 1
 
 
 def test_stored_table_says_what_was_not_trained(open_page):

@@ -1,6 +1,7 @@
 /** Types of the state and the answer of `regard.lab.pages.bottleneck`. */
 export const MODELS = ['none', 'bahdanau'] as const;
 export const TABLE_MODELS = ['gru', 'lstm', 'bahdanau', 'luong', 'local', 'transformer'] as const;
+export const BINS = ['1-10', '11-20', '21-30', '31-40', '41-50', '51-60'] as const;
 export type TableModel = (typeof TABLE_MODELS)[number];
 export type Data = 'numbers' | 'en-fr';
 export type Measure = 'exact_match' | 'bleu';
@@ -37,10 +38,14 @@ export interface Row {
   chrf: number | null;
 }
 
-export interface Cell {
+/** Where a cell of the stored table stands. */
+export interface Place {
   data: Data;
   trained_words: number;
   model: TableModel;
+}
+
+export interface Cell extends Place {
   rows: Row[];
   seed: number;
   minutes: number;
@@ -59,6 +64,7 @@ export interface Shown {
   samples: Sample[] | null;
   seconds: number | null;
   table: Cell[];
+  missing: Place[];
   printed: { model: string; bleu: number }[];
 }
 

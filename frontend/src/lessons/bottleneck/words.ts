@@ -37,11 +37,11 @@ const en = {
   train: 'Train both',
   again: 'Train again',
   stop: 'Stop',
-  takes: 'A training of 400 steps takes about 40 seconds of one processor core, and longer while the machine is busy.',
+  takes: 'With 96 numbers, 400 steps take about 40\u00a0s of processor time.',
   prepare: 'Making the sentences …',
-  live: (step: string, steps: string, seconds: string, left: string) => `step ${step} of ${steps} · ${seconds} s · about ${left} s left`,
+  live: (step: string, steps: string, seconds: string, left: string) => `step ${step} of ${steps} · ${seconds}\u00a0s · about ${left}\u00a0s left`,
   stopped: (step: string, steps: string) => `Stopped after step ${step} of ${steps}.`,
-  done: (steps: string, seconds: string) => `Trained: ${steps} steps in ${seconds} s.`,
+  done: (steps: string, seconds: string) => `Trained: ${steps} steps in ${seconds}\u00a0s.`,
   busy: 'Another window is training on this server, and only one training runs at a time. Stop it there, or wait for its end, and press again.',
   longest: 'Longest in training',
   hidden: 'Numbers in the vector',
@@ -51,6 +51,7 @@ const en = {
   seed: 'Draw again',
   memory: (words: string, hidden: string, perWord: string, all: string) =>
     `${words} words in a vector of ${hidden} numbers: ${perWord} for each word. With attention every step can look at ${words} × ${hidden} = ${all} numbers.`,
+  space: ' ',
   scored: (words: string, none: string, attention: string) =>
     `Of the sentences of ${words} words the fixed vector gets ${none} right, attention ${attention}.`,
   without: 'Without attention: the same c at every step i',
@@ -70,8 +71,8 @@ const en = {
   model: 'model',
   trainedFor: (minutes: string, steps: string) => `${minutes} min, ${steps} steps`,
   bins: 'words',
-  missing: (names: string) => `Not trained yet: ${names}.`,
-  noCells: 'No model has been trained on these sentences yet.',
+  missing: 'not trained yet',
+  noCells: 'The table has no model for these sentences.',
   only: (n: string) => `Each length has ${n} test sentences.`,
   printed: 'What Bahdanau, Cho and Bengio printed in 2015',
   printedNote:
@@ -79,9 +80,9 @@ const en = {
   theirs: { 'RNNencdec-50': 'RNNencdec-50, one fixed vector', 'RNNsearch-50': 'RNNsearch-50, attention' } as Record<string, string>,
   answer: [
     'Everything that will be written has to be in the vector before the first word is written. Its width does not depend on the sentence: with twice as many words, each has half as many numbers. And the decoder has to find its place in it without being told where it is.',
-    'With attention nothing has to be squeezed. All annotations h_j stay, so the memory grows with the sentence, and each step fetches the few that it needs. The way from a written word back to the word it comes from is one weight, not dozens of recurrent steps: this is why the same number of steps teaches it so much more.',
+    'With attention nothing has to be squeezed. All annotations stay, so the memory grows with the sentence, and each step fetches the few that it needs. The way from a written word back to the word it comes from is one weight, not dozens of recurrent steps: this is why the same number of steps teaches it so much more.',
     'A longer training helps the fixed vector with short sentences first; the fall with length stays. Try it.',
-    'Look behind the dotted line too. Beyond the longest sentence of the training both fail: attention removes the bottleneck, but states that the decoder was never in, and sentences of a kind it never saw, remain new to it. Attention is no substitute for long sentences in the training data.',
+    'Look behind the dotted line too. Beyond the longest sentence of the training both soon fail: attention removes the bottleneck, but states that the decoder was never in, and sentences of a kind it never saw, remain new to it. Attention is no substitute for long sentences in the training data.',
   ],
 };
 
@@ -113,7 +114,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     train: '训练两个模型',
     again: '再训练一次',
     stop: '停止',
-    takes: '训练 400 步约需一个处理器核 40 秒；机器忙时会更久。',
+    takes: '96 个数、400 步，约需 40 秒处理器时间。',
     prepare: '正在准备句子……',
     live: (step, steps, seconds, left) => `第 ${step} 步，共 ${steps} 步 · ${seconds} 秒 · 大约还要 ${left} 秒`,
     stopped: (step, steps) => `已停止：走了 ${steps} 步中的 ${step} 步。`,
@@ -127,7 +128,8 @@ export const words: { en: typeof en; zh: typeof en } = {
     seed: '重新抽样',
     memory: (words, hidden, perWord, all) =>
       `${words} 个词装进 ${hidden} 个数的向量：每个词只有 ${perWord} 个数。有了注意力，每一步都能看到 ${words} × ${hidden} = ${all} 个数。`,
-    scored: (words, none, attention) => `${words} 个词的句子，固定向量全对 ${none}，注意力全对 ${attention}。`,
+    space: '',
+    scored: (words, none, attention) => `${words} 个词的句子里，固定向量译得全对的占 ${none}，注意力的占 ${attention}。`,
     without: '没有注意力：每一步 i 用的都是同一个 c',
     with: '有注意力：每一步都有自己的 c',
     weightsNote: (i, sign, word, j, weight) => `第 ${i} 步写出“${sign}”，权重最大的是第 ${j} 个词“${word}”，为 ${weight}。`,
@@ -150,8 +152,8 @@ export const words: { en: typeof en; zh: typeof en } = {
     model: '模型',
     trainedFor: (minutes, steps) => `${minutes} 分钟，${steps} 步`,
     bins: '词数',
-    missing: (names) => `尚未训练：${names}。`,
-    noCells: '还没有模型在这些句子上训练过。',
+    missing: '尚未训练',
+    noCells: '表中没有用这些句子训练的模型。',
     only: (n) => `每个长度有 ${n} 个测试句子。`,
     printed: 'Bahdanau、Cho 与 Bengio 2015 年发表的数字',
     printedNote:
@@ -159,9 +161,9 @@ export const words: { en: typeof en; zh: typeof en } = {
     theirs: { 'RNNencdec-50': 'RNNencdec-50，一个固定向量', 'RNNsearch-50': 'RNNsearch-50，注意力' },
     answer: [
       '将要写出的一切，在写第一个字之前就必须全在这个向量里。它的宽度与句子无关：词数翻倍，每个词分到的数就减半。而且解码器要自己在里面找到位置，没有谁告诉它现在写到了哪里。',
-      '有了注意力，什么都不必压缩。所有的标注 h_j 都留着，记忆随句子一起变长，每一步只取需要的那几个。从写出的字回到它所译的词，只隔一个权重，而不是几十步循环：所以同样的步数，它学到的多得多。',
+      '有了注意力，什么都不必压缩。所有的标注都留着，记忆随句子一起变长，每一步只取需要的那几个。从写出的字回到它所译的词，只隔一个权重，而不是几十步循环：所以同样的步数，它学到的多得多。',
       '训练得更久，固定向量先在短句上进步；随长度下降这一点仍在。不妨试试。',
-      '也请看虚线右边。超过训练中最长的句子，两个模型都会失败：注意力去掉了瓶颈，但解码器从未到过的状态、从未见过的那类句子，对它来说仍是新的。注意力代替不了训练数据里的长句子。',
+      '也请看虚线右边。超过训练中最长的句子，两个模型很快都会失败：注意力去掉了瓶颈，但解码器从未到过的状态、从未见过的那类句子，对它来说仍是新的。注意力代替不了训练数据里的长句子。',
     ],
   },
 };

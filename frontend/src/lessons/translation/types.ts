@@ -1,7 +1,8 @@
 /** Types of the state and the answer of `regard.lab.pages.translation`. */
 export const DIRECTIONS = ['en-fr', 'numbers'] as const;
 export type Direction = (typeof DIRECTIONS)[number];
-export type Model = 'bahdanau' | 'transformer' | 'none';
+export const MODELS = ['bahdanau', 'transformer', 'none'] as const;
+export type Model = (typeof MODELS)[number];
 
 export interface State {
   direction: Direction;

@@ -11,6 +11,7 @@ const en = {
   directions,
   model: 'Decoder',
   models,
+  missing: (names: string[]) => `Not trained for this direction yet: ${names.join(', ')}.`,
   example: 'Pick a sentence',
   own: '(your own)',
   text: 'Or type one',
@@ -18,6 +19,7 @@ const en = {
   blank: 'Nothing to translate: type a sentence.',
   refusals: {
     UnknownTextError: 'The model does not know a single word of this text. It reads English; a translation would be made up.',
+    ChoiceError: 'The address asks for something that there is not: perhaps this decoder is not trained for this direction yet. Choose another, or start again.',
     ShapeError: 'This text is too long to be drawn: the picture has room for 60 tokens. Take one sentence of it.',
   } as Record<string, string>,
   view: 'Draw the weights as',
@@ -81,6 +83,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     directions: { 'en-fr': '英语 → 法语', numbers: '英语数词 → 汉字数字' },
     model: '解码器',
     models: { bahdanau: 'Bahdanau', transformer: 'Transformer', none: '无注意力' },
+    missing: (names) => `这个方向尚未训练：${names.join('、')}。`,
     example: '选一个句子',
     own: '（自己写的）',
     text: '或者自己输入',
@@ -88,6 +91,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     blank: '没有可翻译的内容：请输入一个句子。',
     refusals: {
       UnknownTextError: '这段文字里没有一个词是模型认识的。它只读英语；硬要翻译，只能是编造。',
+      ChoiceError: '地址里要的东西并不存在：也许这个方向还没有训练这种解码器。请另选一个，或恢复初始。',
       ShapeError: '这段文字太长，画不下：图里最多容得下 60 个词元。请取其中一句。',
     },
     view: '权重画成',

@@ -16,6 +16,7 @@ English number words become Chinese numerals. `train` makes both models learn si
     seconds         that the training took
     table           the cells of the length table that comes with regard: {data, trained_words, model, rows, seed,
                     minutes, steps, threads}; a row is {words, sentences, exact_match, bleu, chrf}, null if not known
+    missing         cells that the table is to have and does not have yet: {data, trained_words, model}
     printed         [{model, bleu}]: BLEU on WMT14 English-French as Bahdanau, Cho and Bengio (2015) printed it
 
 exact_match, losses, samples and seconds are null until this server has trained the models of this state.
@@ -77,6 +78,7 @@ class State:
 
 def show(state: State) -> dict[str, Any]:
     """The results of the training if there are any, the width of the bottleneck, and the stored table."""
+    table = length_table.read()
     lengths = test_lengths(state.longest)
     at = min(range(len(lengths)), key=lambda place: abs(lengths[place] - state.words))
     words = lengths[at]
@@ -95,7 +97,8 @@ def show(state: State) -> dict[str, Any]:
             "per_word": state.hidden / words,
         },
         **_result_json(result),
-        "table": [_cell_json(cell) for cell in length_table.read()],
+        "table": [_cell_json(cell) for cell in table],
+        "missing": [place._asdict() for place in length_table.missing(table)],
         "printed": PRINTED,
     })  # fmt: skip
 

@@ -185,14 +185,10 @@ def name_of(direction: str, model: str) -> str:
     return direction if model == "bahdanau" else f"{direction}/{model}"
 
 
-@lru_cache(maxsize=1)
-def _shipped() -> tuple[str, ...]:
-    return pretrained.names()
-
-
 def _models(direction: str) -> list[str]:
     """The models that come with regard for a direction."""
-    return [model for model in MODELS if name_of(direction, model) in _shipped()]
+    shipped = pretrained.names()
+    return [model for model in MODELS if name_of(direction, model) in shipped]
 
 
 @lru_cache(maxsize=len(DIRECTIONS) * len(MODELS))
