@@ -1,10 +1,13 @@
 """generate() is one step whose rows were appended: the same as one pass over what came out."""
 
+from dataclasses import replace
+
 import pytest
 import tiny_models
 import torch
 
 import regard as rg
+from regard.capture._generation_steps import GenerationSteps
 from regard.errors import RecordError
 
 NEW = {"max_new_tokens": 6, "min_new_tokens": 6, "do_sample": False, "eos_token_id": None}
@@ -44,6 +47,20 @@ def test_step_by_step_is_one_pass(case):
         model(plain[:, :-1], attention_mask=seen, position_ids=places, use_cache=False)
     assert {layer.steps for layer in recording.layers} == {(0,)}
     assert_same(recording, whole)
+
+
+@pytest.mark.parametrize("field", ["query", "key"])
+@torch.no_grad()
+def test_steps_that_are_joined_wrongly_are_missing(field, monkeypatch):
+    right, model = GenerationSteps.joined, tiny_models.build("Llama", "LlamaForCausalLM")
+
+    def turned(steps, rows):
+        call = right(steps, rows)
+        return replace(call, **{field: 40 * getattr(call, field).flip(-2)})
+
+    monkeypatch.setattr(GenerationSteps, "joined", turned)
+    with pytest.raises(RecordError, match="its weights do not give its output"), rg.record(model):
+        model.generate(tiny_models.tokens(), **NEW)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 from torch.nn.functional import multi_head_attention_forward, scaled_dot_product_attention
 
 import regard as rg
-from regard.capture import _multihead
+from regard.capture import _attend, _multihead, _sdpa
 from regard.errors import ChoiceError, IncompleteRecordingWarning, RecordError
 
 
@@ -72,6 +72,20 @@ def test_a_route_that_is_broken_is_noticed_in_every_kind_of_call(monkeypatch):
     layer, x = nn.MultiheadAttention(12, 3, batch_first=True), 3 * torch.randn(2, 7, 12)
     with pytest.raises(RecordError, match="its weights do not give its output"), rg.record(layer):
         layer(x, x, x)
+
+
+def test_a_route_of_attend_that_is_broken_is_noticed(monkeypatch):
+    right, layer = _attend._report, rg.nn.SelfAttention(12, 3)
+    monkeypatch.setattr(_attend, "_report", lambda observer, result, value, p: right(observer, result, 2 * value, p))
+    with pytest.raises(RecordError, match="its weights do not give its output"), rg.record(layer):
+        layer(torch.randn(2, 7, 12))
+
+
+def test_a_call_without_an_output_to_compare_with_is_missing(monkeypatch):
+    monkeypatch.setattr(_sdpa, "PooledOutput", lambda *_: None)
+    model = Direct()
+    with pytest.raises(RecordError, match="of Direct: no output was seen"), rg.record(model):
+        model(*qkv())
 
 
 class TwoLayers(nn.Module):
@@ -152,6 +166,9 @@ EXPRESSIONS = {
     "a chain of products": lambda s, x: torch.stack(
         [torch.linalg.multi_dot([w, y @ y.mT, y]) for w, y in zip(s.softmax(-1), x, strict=True)]
     ),
+    "a gate before the weights": lambda s, x: torch.sigmoid(x.mean()) * s.softmax(-1) @ x,
+    "a mask before the weights": lambda s, x: torch.where(torch.ones(7, 7, dtype=torch.bool), s.softmax(-1), 0.0) @ x,
+    "inner": lambda s, x: torch.inner(s.softmax(-1), x[0].mT),
     "a sink": lambda s, x: torch.cat([s.softmax(-1), s[..., :1] * 0], -1) @ nn.functional.pad(x, (0, 0, 0, 1)),
 }
 
@@ -406,6 +423,7 @@ def test_an_encoder_layer_with_a_block_of_its_own_has_no_invented_entry(training
     with rg.record(layer) as recording:
         layer(x)
     assert [layer.name for layer in recording.layers] == ["Rotated"]
+    assert recording.missing == ()
     heads = x.unflatten(-1, (4, 3)).transpose(1, 2)
     torch.testing.assert_close(recording["Rotated"].dense(), (-heads @ heads.mT / 3**0.5).softmax(-1))
 
@@ -443,6 +461,9 @@ def test_causal_biases_of_torch_are_the_causal_masks_that_they_are(bias, n, m):
     offset = m - n if bias is causal_lower_right else 0
     visible = torch.ones(n, m, dtype=torch.bool).tril(offset)
     assert torch.equal(recording["Direct"].dense() > 0, visible.expand(2, 3, n, m))
+    with torch.autocast("cpu", torch.bfloat16), rg.record(model) as recording:  # torch casts below the bias
+        model(q, k, v)
+    assert checks(recording) == {"passed"}
 
 
 SHAPES = {
@@ -536,6 +557,25 @@ def test_a_mask_that_changes_in_place_is_read_again(mode, counted, check):
                 model(q, k, v, hidden)
     for step, hidden in enumerate((2, 9)):
         assert (recording["KeepsItsMask", step].received() == 0).nonzero()[:, -1].unique().tolist() == [hidden]
+
+
+class InOnePass(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = KeepsItsMask(counted=True)
+
+    def forward(self, q, k, v):
+        return self.layer(q, k, v, 2) + self.layer(q, k, v, 9)
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, torch.no_grad])
+def test_a_mask_that_changes_within_a_pass_is_read_again(mode):
+    with mode():
+        model = InOnePass()
+        with rg.record(model) as recording:
+            model(*qkv())
+    for name, hidden in (("layer", 2), ("layer#2", 9)):
+        assert (recording[name].received() == 0).nonzero()[:, -1].unique().tolist() == [hidden]
 
 
 # Modules that call attend

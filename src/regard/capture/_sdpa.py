@@ -33,6 +33,8 @@ class SdpaRoute:
         self, call: Arguments, output: Float[Tensor, "... queries dim_v"], lse: Float[Tensor, "..."] | None
     ) -> ObservedCall:
         _check_readable(call)
+        call, align = call.with_plain_mask()
+        call = call.autocast()  # not cast before if it came with a CausalBias: torch casts below a class of tensors
         lead = broadcast_shapes(*(_without_heads(t) for t in (call.query, call.key, call.value)))
         dims = max(call.query.dim(), call.key.dim(), call.value.dim())
         if call.enable_gqa and dims == 3:  # heads, rows and features
@@ -42,7 +44,6 @@ class SdpaRoute:
         if heads > query.shape[1]:  # one query head beside several of keys or values
             query = query.expand(-1, heads, -1, -1)
         n, m = query.shape[-2], key.shape[-2]
-        call, align = call.with_plain_mask()
         mask = call.attn_mask
         if align == "bottom-right":  # a CausalBias of torch; the reader knows the band again
             call, mask = call._replace(is_causal=False), torch.ones(n, m, dtype=torch.bool).tril(m - n)

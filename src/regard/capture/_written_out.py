@@ -25,7 +25,7 @@ LAYOUTS = frozenset((
 ))  # fmt: skip
 PRODUCTS = frozenset((
     "matmul", "__matmul__", "__rmatmul__", "bmm", "baddbmm", "addbmm", "einsum", "tensordot", "mm", "addmm",
-    "linalg_multi_dot", "chain_matmul",
+    "linalg_multi_dot", "chain_matmul", "inner",
 ))  # fmt: skip
 # How the names of torch's own attention kernels begin.
 KERNELS = ("_scaled_dot_product_", "flex_attention", "_native_multi_head_attention", "_transformer_encoder_layer_fwd")
@@ -53,14 +53,17 @@ class WrittenOutAttention:
         elif name.startswith(KERNELS):
             if self._is_unserved():
                 self._miss(f"it calls torch's kernel {name} itself: call scaled_dot_product_attention in its place")
-        elif self._weights and any(self._weights.get(id(t)) is t for t in _tensors(args, options)):
+        elif self._weights and (weights := self._weights_among(tensors := _tensors(args, options))):
             if name in PRODUCTS:
                 if self._is_unserved():
                     self._miss(WRITTEN_OUT)
             elif name in LAYOUTS:
                 self._weights.update((id(part), part) for part in _tensors((output,), {}))
-            elif _is_as_large(output, _tensors(args, options)[0]):
-                self._weights[id(output)] = output
+            elif isinstance(output, Tensor) and output.numel() in (tensors[0].numel(), weights[0].numel()):
+                self._weights[id(output)] = output  # of the scores less their logsumexp, or of a gate and the weights
+
+    def _weights_among(self, tensors: list[Tensor]) -> list[Tensor]:
+        return [tensor for tensor in tensors if self._weights.get(id(tensor)) is tensor]
 
     def _is_unserved(self) -> bool:
         return self.observer.inner is None and self.observer.current is not None and not self.observer.is_outside()
@@ -68,10 +71,6 @@ class WrittenOutAttention:
     def _miss(self, reason: str) -> None:
         assert self.observer.current is not None  # noqa: S101  `_is_unserved` has looked
         self.observer.miss(self.observer.current, reason)
-
-
-def _is_as_large(output: Any, tensor: Tensor) -> bool:
-    return isinstance(output, Tensor) and output.numel() == tensor.numel()
 
 
 def _tensors(args: tuple[Any, ...], options: dict[str, Any]) -> list[Tensor]:
