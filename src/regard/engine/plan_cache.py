@@ -45,22 +45,21 @@ def remember(cache: dict[Hashable, Any], kind: Hashable, value: Any, limit: int 
 def find(
     query: Float[Tensor, "... queries dim_q"],
     key: Float[Tensor, "... keys dim_k"],
-    value: Float[Tensor, "... keys dim_v"],
+    value: Float[Tensor, "... keys dim_v"] | None,
     spec: Spec,
     dropout_p: float,
     plan: str,
     budget: int | None,
 ) -> PlannedCall:
-    """Check and plan a call, once for each kind of call."""
+    """Check and plan a call, once for each kind of call. Without a value, only the matrix of weights is wanted."""
     if torch.compiler.is_compiling():
         return make(query, key, value, spec, dropout_p, plan, budget)
     try:
-        grad = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-        kind = (
-            query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, query.device, key.device,
-            value.device, spec.signature, dropout_p, plan, budget, grad, torch.is_grad_enabled(), is_tracing(),
-            type(query), type(key), type(value), query.layout, key.layout, value.layout,
-        )  # fmt: skip
+        tensors = (query, key) if value is None else (query, key, value)
+        recording = torch.is_grad_enabled()
+        grad = recording and any(t.requires_grad for t in tensors)
+        kinds = [(t.shape, t.dtype, t.device, type(t), t.layout) for t in tensors]
+        kind = (*kinds, spec.signature, dropout_p, plan, budget, grad, recording, is_tracing())
         known = _plans.get(kind)
     except (AttributeError, TypeError, RuntimeError):  # no ordinary tensors, or not hashable: the checks say so
         return make(query, key, value, spec, dropout_p, plan, budget)
