@@ -28,6 +28,7 @@ MASKS = {
     "segments and allow": masks.segments(torch.tensor([1]), KEYS // 30) & masks.allow(TABLE[None]),
     "window and allow": masks.window(20, 0, "bottom-right") & masks.allow(TABLE[None]),
     "sinks and a window": masks.prefix(4) | masks.window(20, 0, "bottom-right"),
+    "the first key": masks.causal("top-left"),
     "complement": ~masks.window(20, 0, "bottom-right"),
 }
 

@@ -170,7 +170,8 @@ def _kernel_call(
         return None
     scale = score.scale_for(key.shape[-1])
     if form in ("whole", "causal"):
-        return KernelCall(form == "causal", scale, call, group=group)
+        rows_are_queries = form == "whole" or group == 1
+        return KernelCall(form == "causal", scale, call, group=group) if rows_are_queries else None
     assert mask is not None  # noqa: S101  else the form would be "whole"
     if not mask.arity:
         keys = _keys_of_all_rows(mask, call)

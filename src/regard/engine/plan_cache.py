@@ -31,7 +31,8 @@ class PlannedCall(NamedTuple):
 
 
 _plans: dict[Hashable, tuple[inputs.MatrixShape, Plan, int]] = {}
-ROW_BLOCKS = 32  # of rows, in which what a mask may show is counted for the estimate
+ROW_BLOCKS = 32  # of rows at most, in which what a mask may show is counted for the estimate
+KERNEL_ROWS = 64  # of such a block: the kernel computes about so many rows at once
 MAX_PLANS = 4096  # kinds of calls in the cache; a program that has more changes its shapes all the time
 
 
@@ -128,7 +129,7 @@ def plan_for(
 
 def _visible_scores(spec: Spec, shape: inputs.MatrixShape, device: torch.device) -> int:
     """The number of scores that the mask may show, from sizes alone, in blocks of rows."""
-    n, m, step = shape.n, shape.m, max(1, -(-shape.n // ROW_BLOCKS))
+    n, m, step = shape.n, shape.m, max(KERNEL_ROWS, -(-shape.n // ROW_BLOCKS))
     pairs = n * m
     if spec.mask is not None:
         blocks = [Span(low, min(low + step, n)) for low in range(0, n, step)]
