@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Text = Annotated[str, typer.Argument(help="A text, a file with one sentence on a line, or - for what is piped in.")]
 Model = Annotated[
-    str, typer.Option(help="en-fr, numbers, numbers/transformer, numbers/none, or what regard train wrote.")
+    str, typer.Option(help="en-fr or numbers, as they are or with /transformer or /none; or what regard train wrote.")
 ]
 Beam = Annotated[int, typer.Option(min=1, help="Hypotheses that are kept; 1 is greedy.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw the alignment to this file: .png, .svg, .pdf.")]

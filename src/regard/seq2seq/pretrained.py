@@ -19,8 +19,8 @@ def load(name: str | Path = "en-fr") -> TranslationModel:
     """A trained model by name, or from a file or the folder of a run.
 
     Names: "en-fr", English to French, and "numbers", English number words to Chinese numerals, both with Bahdanau's
-    attention; "numbers/transformer", and "numbers/none" without attention. They come with regard and need no network;
-    `weights/README.md` beside this file has their figures and says how they were made.
+    attention. A name with "/transformer" is a Transformer for the same, one with "/none" has no attention. They come
+    with regard and need no network; `weights/README.md` beside this file has their figures and says how they were made.
     """
     checksums = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
     if str(name) in checksums:
