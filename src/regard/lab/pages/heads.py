@@ -4,6 +4,7 @@ The model is MiniLM (6 layers x 12 heads), recorded while it reads. `show` retur
 
     tokens          (n,) texts, [CLS] first and [SEP] last
     layers          (6,) the names of the model's attention layers; `layer` is the state's, counted from 0
+    head            the state's, counted from 0
     sizes           {heads, head_dim, width}: head_i = attention(Q W_i^Q, K W_i^K, V W_i^V), width = heads * head_dim
     weights         (heads, n, n) to six decimals; rows sum to 1
     heads           one a head: {kind, share, text {en, zh}, pair, entropy, saturation, distance, first, previous, next,
@@ -57,6 +58,7 @@ TEXTS = {
 class State:
     sentence: str = setting("The animal did not cross the street because it was too tired.", Text(400))
     layer: int = setting(3, Whole(0, LAYERS - 1))
+    head: int = setting(1, Whole(0, HEADS - 1))  # of layer 3: the one in which "it" looks at "animal"
 
 
 def show(state: State) -> dict[str, Any]:
@@ -70,6 +72,7 @@ def show(state: State) -> dict[str, Any]:
         "tokens": recording.tokens[0]["input_ids"][0],
         "layers": [layer.name for layer in recording.layers],
         "layer": state.layer,
+        "head": state.head,
         "sizes": {"heads": HEADS, "head_dim": call.query.shape[-1], "width": HEADS * call.query.shape[-1]},
         "weights": weights.double().round(decimals=6),
         "heads": [_head(row, matrix) for row, matrix in zip(profiles.rows, weights, strict=True)],
