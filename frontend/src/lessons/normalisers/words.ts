@@ -22,7 +22,6 @@ const en = {
   scores: 'Scores',
   scoresNote: 'drag a dot up or down',
   rewards: 'Reward of each key',
-  range: 'from −20 to 20',
   refusals: {} as Record<string, string>,
   learning: 'Probability of each key, draw by draw',
   play: 'Draws that have taught',
@@ -79,7 +78,6 @@ export const words: { en: typeof en; zh: typeof en } = {
     scores: '分数',
     scoresNote: '上下拖动圆点',
     rewards: '每个键的奖励',
-    range: '从 −20 到 20',
     refusals: {
       ShapeError: '奖励要与分数一样多，每个键一个；键有 2 到 12 个。',
       ChoiceError: '有一个数超出了范围：分数和奖励从 −20 到 20，温度从 0.05 到 20，抽取次数从 2 到 500，学习率从 0.05 到 5。',
