@@ -15,6 +15,7 @@ const en = {
   question: 'This recipe is all over the internet. What is wrong with it?',
   weights: 'Weights under the mask',
   weightsNote: 'Rows are queries, columns are keys. Hidden cells are empty; a query that sees nothing is hatched.',
+  weight: 'weight',
   queries: 'Queries',
   keys: 'Keys',
   query: (i: number) => `query ${i}`,
@@ -47,6 +48,8 @@ const en = {
   recipeCausal: 'What was meant',
   nan: 'NaN',
   message: 'And this is what attend says to a bare mask of true and false:',
+  /** What attend says, in another language. */
+  refusal: null as string | null,
   answer: [
     'It is upside down. triu(…, 1) is true above the diagonal, in the future; hiding where it is 0 leaves each position only what comes after it. The last position sees nothing, and softmax of nothing is NaN.',
     'The mistake hides because a bare boolean does not say whether true means seen or hidden; libraries disagree. In regard the name says it, masks.allow or masks.hide, and for this case there is masks.causal().',
@@ -61,6 +64,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     question: '这个写法在网上到处都是。错在哪里？',
     weights: '掩码下的权重',
     weightsNote: '行是查询，列是键。被遮住的格子是空的；什么也看不到的查询画斜线。',
+    weight: '权重',
     queries: '查询个数',
     keys: '键个数',
     query: (i) => `查询 ${i}`,
@@ -96,7 +100,8 @@ export const words: { en: typeof en; zh: typeof en } = {
     recipeRegard: '同样的掩码在 regard 里',
     recipeCausal: '本来想要的',
     nan: 'NaN',
-    message: '直接给一个布尔掩码时，attend 会说：',
+    message: '直接给一个真假矩阵作掩码时，attend 会拒绝，并说（译文）：',
+    refusal: 'mask 应当是 regard.masks 中的一种，得到的却是 torch.bool 类型的张量。请说明“真”是什么意思：masks.allow(t)，真表示看得见；或 masks.hide(t)，真表示遮住。',
     answer: [
       '上下颠倒了。triu(…, 1) 在对角线上方，也就是未来，为真；遮住等于 0 的地方，每个位置就只剩下它后面的。最后一个位置什么也看不到，空的 softmax 是 NaN。',
       '这个错误不易察觉，因为布尔值本身没有说“真”是看见还是遮住，各个库也不一致。在 regard 里名字就说明了：masks.allow 或 masks.hide，而这里该用 masks.causal()。',

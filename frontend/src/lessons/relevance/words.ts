@@ -17,6 +17,7 @@ const en = {
   passageNote: 'one segment a sentence, or where you put |',
   questions: 'Questions, one a line',
   temperature: 'Temperature',
+  weight: 'weight',
   links: 'From questions to segments',
   linksNote: 'The wider the line, the more the segment matters. Arcs: how much the segments matter to each other. Point at a question or a segment to see only its own.',
   /** Separator between two sentences. */
@@ -62,6 +63,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     passageNote: '每句一段，或在 | 处分开',
     questions: '问题，每行一个',
     temperature: '温度',
+    weight: '权重',
     links: '从问题到各段',
     linksNote: '线越粗，这一段越要紧。弧线表示各段之间有多要紧。指向一个问题或一段，只看它自己的线。',
     space: '',

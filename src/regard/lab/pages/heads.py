@@ -44,11 +44,11 @@ MAX_TOKENS = 64  # more would not fit the picture of a head
 SHARES = ("first", "previous", "next", "itself", "separators")
 FAVOURITE_SHARE = 0.5  # of the weight: a head with more on one target is named for it
 TEXTS = {
-    "first": ("{:.0%} on [CLS], the first token", "{:.0%} 在第一个词元 [CLS] 上"),
-    "previous": ("{:.0%} on the token before", "{:.0%} 在前一个词元上"),
-    "next": ("{:.0%} on the token after", "{:.0%} 在后一个词元上"),
-    "itself": ("{:.0%} on the token itself", "{:.0%} 在词元自己身上"),
-    "separators": ("{:.0%} on [SEP], the end of the sentence", "{:.0%} 在句末标记 [SEP] 上"),
+    "first": ("{:.0%} of the weight on [CLS], the first token", "{:.0%} 的权重在第一个词元 [CLS] 上"),
+    "previous": ("{:.0%} of the weight on the token before", "{:.0%} 的权重在前一个词元上"),
+    "next": ("{:.0%} of the weight on the token after", "{:.0%} 的权重在后一个词元上"),
+    "itself": ("{:.0%} of the weight on the token itself", "{:.0%} 的权重在词元自己身上"),
+    "separators": ("{:.0%} of the weight on [SEP], the end of the sentence", "{:.0%} 的权重在句末标记 [SEP] 上"),
     "broad": ("nearly the same on every token", "几乎平均地看所有词元"),
     "mixed": ("nowhere more than half", "没有哪一处超过一半"),
 }
