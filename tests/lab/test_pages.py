@@ -318,7 +318,7 @@ def test_the_regression_lesson_shows_the_shapes_of_a_batch_product():
     assert shown["product"] == {"left": [50, 1, 7], "right": [50, 7, 1], "result": [50, 1, 1]}
     left, right, result = (torch.tensor(shown["example"][name]) for name in ("left", "right", "result"))
     assert (left.shape, right.shape, result.shape) == ((2, 1, 4), (2, 4, 6), (2, 1, 6))
-    torch.testing.assert_close(torch.bmm(left, right), result)
+    assert left.eq(1).all() and right.eq(1).all() and result.eq(4).all()
 
 
 # scores

@@ -55,7 +55,7 @@ def open_lesson(server, window):
         visits.append(one)
         one.page.add_init_script(NOTE_SHIFTS)
         one.open(place, language)
-        one.settled(place.split("?")[0])
+        one.settled(place.split("?", maxsplit=1)[0])
         one.page.evaluate("document.fonts.ready")
         return one
 
