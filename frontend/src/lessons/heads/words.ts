@@ -12,6 +12,7 @@ const kinds: Record<Kind, string> = {
 
 const en = {
   title: 'Many heads',
+  comma: ', ',
   idea: 'One model looks at one sentence in several ways at once. Each head has its own projections, as each kernel of a convolution has its own pattern: one watches the word before, one the end of the sentence, one what “it” means.',
   question: 'Why several narrow heads instead of one wide one?',
   sentence: 'Sentence (English: this model reads nothing else)',
@@ -45,6 +46,7 @@ export const words: { en: typeof en; zh: typeof en } = {
   en,
   zh: {
     title: '多头',
+    comma: '、',
     idea: '一个模型同时用几种方式看一句话。每个头有自己的投影，就像每个卷积核有自己的模式：有的盯着前一个词，有的盯着句末，有的在找 “it” 指谁。',
     question: '为什么用几个窄的头，而不用一个宽的？',
     sentence: '句子（英文：这个模型只懂英文）',
