@@ -21,8 +21,8 @@ const en = {
   kinds,
   head: (i: number) => `head ${i}`,
   chosen: (layer: number, head: number) => `Layer ${layer}, head ${head}`,
-  /** Between a name and what it is. */
-  colon: ': ',
+  /** Between two sentences. */
+  stop: '. ',
   queries: 'Token that asks',
   keys: 'Token that answers',
   pair: (query: string, key: string, weight: string) => `Between two words the largest weight is ${weight}: “${query}” looks at “${key}”.`,
@@ -55,7 +55,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     kinds: { first: '[CLS]', previous: '前一个', next: '后一个', itself: '自己', separators: '[SEP]', broad: '平均', mixed: '混合' },
     head: (i) => `头 ${i}`,
     chosen: (layer, head) => `第 ${layer} 层，头 ${head}`,
-    colon: '：',
+    stop: '。',
     queries: '提问的词元',
     keys: '回答的词元',
     pair: (query, key, weight) => `词与词之间，最大的权重是 ${weight}：“${query}”看向“${key}”。`,
