@@ -6,6 +6,7 @@ import type { Lesson } from '$lib/lesson.svelte';
 export const TITLES: Record<string, Record<Language, string>> = {
   cues: { en: 'Two kinds of cue', zh: '两种提示' },
   regression: { en: 'Kernel regression', zh: '核回归' },
+  heatmaps: { en: 'Heatmaps', zh: '热图' },
   scores: { en: 'Scoring functions', zh: '打分函数' },
   saturation: { en: 'Why divide by √d', zh: '为什么除以 √d' },
   masks: { en: 'Masks', zh: '掩码' },
