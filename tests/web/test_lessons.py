@@ -287,15 +287,16 @@ def test_a_number_out_of_range_is_told_the_range(open_page):
     expect(one.page.get_by_test_id("tokens-range")).to_have_text("")
 
 
-@pytest.mark.parametrize(("name", "testid"), [("by_hand", "weights-2-3"), ("heatmaps", "head-1-map")])
+@pytest.mark.parametrize(("name", "testid"), [("by_hand", "weights-2-3"), ("masks", "weights-5-3"), ("heatmaps", "head-1-map")])
 def test_a_tap_shows_the_nearest_cell_enlarged(open_page, name, testid):
     one = open_page(name, size=NARROW, has_touch=True)
     target = one.page.get_by_test_id(testid)
     target.scroll_into_view_if_needed()
     target.tap()
     expect(one.page.get_by_test_id("loupe")).to_be_visible()
-    if name == "by_hand":
-        expect(one.page.get_by_test_id("loupe")).to_contain_text(f"{shown(name)['weights'][2][3]:.4f}")
+    if place := re.fullmatch(r"weights-(\d)-(\d)", testid):
+        weight = shown(name)["weights"][int(place[1])][int(place[2])]
+        expect(one.page.get_by_test_id("loupe")).to_contain_text(f"{weight:.4f}")
     one.page.locator("h1").tap()
     expect(one.page.get_by_test_id("loupe")).to_have_count(0)
 
