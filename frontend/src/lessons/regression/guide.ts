@@ -11,8 +11,8 @@ export const guide: GuidedStep<State>[] = [
   {
     state: { mode: 'fixed', w: 1 },
     look: 'fit',
-    en: 'Now near points count more, and the line bends. It is still too flat: with w = 1 half of all points are near.',
-    zh: '现在近处的点权重更大，线弯了。但还是太平：w = 1 时，一半的点都算近。',
+    en: 'Now near points count more, and the line bends. It is still too flat: with w = 1 too many points are near.',
+    zh: '现在近处的点权重更大，线弯了。但还是太平：w = 1 时，算近的点太多。',
   },
   {
     state: { mode: 'fixed', w: 3 },
