@@ -1,8 +1,12 @@
 const MARGIN = 12; // px of room around what is brought into sight
 
-const find = (testid: string) => document.querySelector<HTMLElement>(`main [data-testid="${CSS.escape(testid)}"]`);
+/** The element, or the part of the lesson with its heading: a frame around a table that scrolls would be cut off. */
+function find(testid: string): HTMLElement | null {
+  const found = document.querySelector<HTMLElement>(`main [data-testid="${CSS.escape(testid)}"]`);
+  return found?.closest<HTMLElement>('.part') ?? found;
+}
 
-/** Frames the element that a caption speaks of, and no other. */
+/** Frames what a caption speaks of, and nothing else. */
 export function mark(testid: string | undefined): void {
   for (const node of document.querySelectorAll('[data-looked]')) node.removeAttribute('data-looked');
   if (testid) find(testid)?.setAttribute('data-looked', '');

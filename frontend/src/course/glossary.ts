@@ -58,7 +58,7 @@ export const GLOSSARY: Group[] = [
   {
     title: { en: 'Smoothing', zh: '平滑' },
     terms: [
-      term('kernel', 'regression', ['kernel', 'kernels?', 'A function of the distance that says how much a point counts.'], ['核', '(?<!卷积)核(?!心)', '距离的函数，说明一个点算多少。']),
+      term('kernel', 'regression', ['kernel', 'kernels?(?! of a convolution)', 'A function of the distance that says how much a point counts.'], ['核', '(?<!卷积)核(?!心)', '距离的函数，说明一个点算多少。']),
       term('bandwidth', 'regression', ['bandwidth', 'bandwidths?', 'The distance over which a kernel falls off; in the lesson it is 1 / w.'], ['带宽', '带宽', '核在多远的距离上衰减；课里它是 1 / w。']),
       term('leave-one-out', 'regression', ['leave-one-out error', 'leave-one-out error', 'The error when each point is predicted from all the others.'], ['留一误差', '留一误差', '每个点都由其余的点来预测时的误差。']),
     ],

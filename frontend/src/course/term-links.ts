@@ -3,7 +3,8 @@ import { route } from '$lib/route.svelte';
 import { findTerms } from './term-search';
 
 /** Paragraphs in which terms become links: running text, and nothing that changes while a control is dragged. */
-const PARAGRAPHS = 'article p:not(.finding, .label, .asked, [role], [data-testid], :is(a, button, summary, label, [role=alert]) *)';
+const PARAGRAPHS =
+  'article p:not(.finding, .label, .asked, [role], [data-testid], [aria-hidden], [lang], :is(a, button, summary, label, [role=alert], [aria-hidden]) *)';
 
 /**
  * Svelte attachment: the first occurrence of each term of the glossary in a lesson becomes a link.

@@ -11,13 +11,13 @@ export const guide: GuidedStep<State>[] = [
   {
     state: { pooling: 'learned' },
     look: 'weights',
-    en: 'Let what stands out decide. Nearly all the light, 97 %, falls on the red cup.',
+    en: 'Let what stands out decide. Nearly all the light, 97%, falls on the red cup.',
     zh: '让显眼的说了算。几乎所有的光，97%，都落在红杯子上。',
   },
   {
     state: { pooling: 'query' },
     look: 'weights',
-    en: 'Now look for something to read. The cup keeps less than 1 %, the book takes 84 %. The objects are the same; only the query is new.',
+    en: 'Now look for something to read. The cup keeps less than 1%, the book takes 84%. The objects are the same; only the query is new.',
     zh: '现在想找点东西读。杯子剩下不到 1%，书得到 84%。东西没有变，新的只有查询。',
   },
   {

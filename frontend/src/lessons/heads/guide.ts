@@ -11,13 +11,13 @@ export const guide: GuidedStep<State>[] = [
   {
     state: { layer: 0, head: 2 },
     look: 'map',
-    en: 'Layer 0, head 2 always looks at the token before: a line beside the diagonal, with 93 % of the weight.',
+    en: 'Layer 0, head 2 always looks at the token before: a line beside the diagonal, with 93% of the weight.',
     zh: '第 0 层，头 2 总看前一个词元：对角线旁边的一条线，占了 93% 的权重。',
   },
   {
     state: { layer: 2, head: 7 },
     look: 'map',
-    en: 'Layer 2, head 7 puts 89 % on [CLS]. A row must sum to 1, and a head with nothing to say rests there.',
+    en: 'Layer 2, head 7 puts 89% on [CLS]. A row must sum to 1, and a head with nothing to say rests there.',
     zh: '第 2 层，头 7 把 89% 放在 [CLS] 上。每行的和必须是 1，没有话说的头就停在那里。',
   },
   {

@@ -11,7 +11,7 @@ export const guide: GuidedStep<State>[] = [
   {
     state: { d_k: 256, scaled: false },
     look: 'weights',
-    en: 'd = 256: the variance is about 256, and one key takes 99.9 %. Which one was drawn by lot.',
+    en: 'd = 256: the variance is about 256, and one key takes 99.9%. Which one was drawn by lot.',
     zh: 'd = 256：方差约为 256，一个键拿走 99.9%。是哪一个，全凭抽签。',
   },
   {

@@ -14,13 +14,13 @@ export const guide: GuidedStep<State>[] = [
   {
     state: { chosen: 'dot', keys: FAR },
     look: 'weights',
-    en: 'Pull key 1 further out in the direction of the query: it takes 97 %. A dot product likes length.',
+    en: 'Pull key 1 further out in the direction of the query: it takes 97%. A dot product likes length.',
     zh: '把键 1 沿查询的方向拉远：它拿走 97%。点积喜欢长的。',
   },
   {
     state: { chosen: 'cosine', keys: FAR },
     look: 'weights',
-    en: 'Cosine sees the angle only: the same long key gets 37 %.',
+    en: 'Cosine sees the angle only: the same long key gets 37%.',
     zh: '余弦只看夹角：同样长的键，只得 37%。',
   },
   {
@@ -32,7 +32,7 @@ export const guide: GuidedStep<State>[] = [
   {
     state: { chosen: 'additive', keys: FAR },
     look: 'weights',
-    en: 'Additive attention ends at tanh = 1: key 1 gained two points by its journey, from 33 % to 35 %.',
+    en: 'Additive attention ends at tanh = 1: key 1 gained two points by its journey, from 33% to 35%.',
     zh: '加性注意力到 tanh = 1 为止：键 1 走了这么远，只从 33% 升到 35%。',
   },
 ];
