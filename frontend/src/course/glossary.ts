@@ -31,7 +31,7 @@ export const GLOSSARY: Group[] = [
     terms: [
       term('query', 'cues', ['query', 'quer(?:y|ies)', 'What is looked for, as a vector: it is compared with every key.'], ['查询', '查询', '要找的东西，写成一个向量：它和每个键相比较。']),
       term('key', 'cues', ['key', 'keys?', 'What a thing shows of itself to be found by, as a vector.'], ['键', '键', '一样东西用来被找到的特征，写成一个向量。']),
-      term('value', 'cues', ['value', 'values?', 'What a thing gives when it is looked at; the output is a weighted average of the values.'], ['值', '(?<![数阈峰均差期望初极最估取平])值(?![得班])', '一样东西被看到时给出的内容；输出就是值的加权平均。']),
+      term('value', 'cues', ['value', 'values?', 'What a thing gives when it is looked at; the output is a weighted average of the values.'], ['值', '(?<![数阈峰均差期望初极最估取平尔]|处的)值(?![得班])', '一样东西被看到时给出的内容；输出就是值的加权平均。']),
       term('pooling', 'cues', ['pooling', 'pool(?:ing|ed)', 'Making one vector of many; attention pools by a weighted average.'], ['汇聚', '汇聚', '把许多向量合成一个；注意力用加权平均来汇聚。']),
       term('self-attention', 'by_hand', ['self-attention', 'self-attention', 'Attention in which queries, keys and values come from the same tokens.'], ['自注意力', '自注意力', '查询、键和值来自同一批词元的注意力。']),
       term('cross-attention', 'translation', ['cross-attention', 'cross-attention', 'Attention in which the queries come from one sequence and the keys and values from another.'], ['交叉注意力', '交叉注意力', '查询来自一个序列、键和值来自另一个序列的注意力。']),
@@ -84,7 +84,7 @@ export const GLOSSARY: Group[] = [
   {
     title: { en: 'Inside a model', zh: '模型里面' },
     terms: [
-      term('head', 'heads', ['head', 'heads?', 'One of several attentions that work side by side, each with projections of its own.'], ['头', '(?:多|个|的)头(?![发脑])', '并排工作的几个注意力之一，各有自己的投影。']),
+      term('head', 'heads', ['head', 'heads?', 'One of several attentions that work side by side, each with projections of its own.'], ['头', '多头|(?<=[个的])头(?![发脑])', '并排工作的几个注意力之一，各有自己的投影。']),
       term('sink', 'heads', ['attention sink', '(?:attention )?sinks?', 'A token, often the first, on which heads put the weight that they have no use for.'], ['注意力汇', '注意力汇(?!聚)', '一个词元，往往是第一个，头把用不上的权重放在它上面。']),
       term('fully-connected', 'cues', ['fully connected layer', 'fully connected layers?', 'A layer in which every output is a weighted sum of all inputs, with weights that are learned once and then fixed.'], ['全连接层', '全连接层', '每个输出都是所有输入的加权和，权重学好之后就固定不变的层。']),
       term('residual', 'block', ['residual connection', 'residual(?: connection| stream)?s?', 'The input of a layer is added to its output, so that nothing is lost on the way.'], ['残差连接', '残差(?:连接|流)?', '把一层的输入加到它的输出上，这样一路上什么都不会丢。']),

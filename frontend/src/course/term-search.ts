@@ -10,7 +10,7 @@ export interface Piece {
 function expression(language: Language): RegExp {
   const sources = [...TERMS].sort((a, b) => b.name[language].length - a.name[language].length);
   const all = sources.map((term) => `(?<${group(term)}>${term.written[language]})`).join('|');
-  return language === 'zh' ? new RegExp(all, 'gu') : new RegExp(`(?<![\\w-])(?:${all})(?![\\w-])`, 'giu');
+  return language === 'zh' ? new RegExp(all, 'gu') : new RegExp(`(?<![\\w.-])(?:${all})(?![\\w-])`, 'giu');
 }
 
 const group = (term: Term) => term.id.replaceAll('-', '_');
