@@ -8,10 +8,16 @@ from web_server import running
 from regard.lab.pages import PAGES
 from regard.web.server.page import StaticPage
 
-# For each lesson its main controls and what they change. A colon selects a state of the lesson.
+# For each lesson, in a state, its main controls and what they change.
 IN_SIGHT = {
     "cues": ("query-2", "pooling", "scene", "weights", "seen"),
-    "saturation": ("d_k", "scaled", "histogram", "weights", "entropy-curves", "jacobian-curves"),
+    "regression": ("w", "query", "kernel", "fit", "map", "number-roughness"),
+    "regression?mode=learned": ("learn", "w", "loss", "fit", "map", "number-roughness"),
+    "heatmaps": ("kind", "shared", "head-0", "head-3", "told"),
+    "heatmaps?heads=8": ("heads", "head-0", "head-7"),
+    "scores": ("chosen", "plane", "weights"),
+    "saturation": ("d_k", "play", "scaled", "histogram", "weights", "entropy-curves", "jacobian-curves"),
+    "by_hand": ("row", "scaled", "tokens", "scores", "weights", "output"),
     "masks?n=16&m=16": ("preset-causal", "kind-0", "m", "weights"),
     "heads": ("wall", "layer", "sentence", "told", "map-map"),
     "relevance": ("preset", "temperature", "questions", "links", "verdict-1"),

@@ -85,6 +85,7 @@ def stored(table) -> dict[str, float]:
 READ = {
     "cues": lambda s: bars("weight", s["weights"]) | {"total": s["total"]},
     "regression": lambda s: {f"number-{name}": value for name, value in s["numbers"].items()},
+    "heatmaps": lambda s: bars("largest", s["largest"]),
     "scores": lambda s: bars("weights", s["weights"]) | cells("all", [row["weights"] for row in s["rows"]]),
     "saturation": lambda s: {"variance": s["variance"], "largest": s["largest"], "nudge": s["nudge"]["mean_moved"]},
     "masks": lambda s: cells("weights", s["weights"]) | cells("recipe-regard", s["recipe"]["regard"]),
@@ -122,6 +123,9 @@ def looks_right(open_page, name: str, language: str, size: str, theme: str) -> N
     title = one.page.locator("h1").inner_text()
     assert any("一" <= letter <= "鿿" for letter in title) == (language == "zh")
     assert one.page.locator(".katex-error").count() == 0
+    if language == "zh":
+        comments = one.page.locator("pre .comment").all_inner_texts()
+        assert [comment for comment in comments if not re.search("[一-鿿]", comment)] == []
 
 
 @pytest.mark.parametrize(("name", "language", "size", "theme"), PAIRS)
@@ -139,6 +143,7 @@ def test_a_lesson_looks_right_in_every_language_size_and_theme(open_page, name, 
 KEYS = {
     "cues": ("pooling-average", ["Space"], {"pooling": "average"}),
     "regression": ("mode-fixed", ["ArrowLeft"], {"mode": "average"}),
+    "heatmaps": ("kind-heads", ["ArrowLeft"], {"kind": "random"}),
     "scores": ("chosen-scaled_dot", ["ArrowLeft"], {"chosen": "dot"}),
     "saturation": ("scaled", ["Space"], {"scaled": True}),
     "masks": ("m", ["ArrowRight"], {"m": 9, "align": "bottom-right"}),
@@ -218,35 +223,90 @@ NOTE_LIVE = """() => new MutationObserver((_, watching) => {
 }).observe(document.body, { childList: true, subtree: true })"""
 
 
-def test_a_width_is_learned_while_one_looks(open_page):
-    one = open_page("regression?mode=learned")
-    one.page.evaluate(NOTE_LIVE)
+def test_learning_moves_the_slider_to_the_learned_width(open_page):
+    one = open_page("regression?mode=learned", reduced_motion="reduce")  # all steps at once
     one.page.get_by_test_id("learn").click()
-    expect(one.page).to_have_url(re.compile("learned="))  # it is done
-    one.page.get_by_test_id("learn").wait_for()
+    expect(one.page).to_have_url(re.compile("learned="))
     one.settled("regression")
-    assert one.page.evaluate("window.live")
     learned = shown("regression", mode="learned")
     assert one.value("losses") == 100
+    assert one.value("w-value") == pytest.approx(learned["w"], rel=1e-6) and one.value("live") == one.value("w-value")
     assert one.value("number-entropy") == pytest.approx(learned["numbers"]["entropy"], rel=1e-3)
     assert one.value("number-entropy") < shown("regression")["numbers"]["entropy"]
 
 
-# Learning may be over before a click that waits for a button at rest.
-STOP_AT_ONCE = """() => new MutationObserver((_, watching) => {
-    const stop = document.querySelector('[data-testid=stop]');
-    if (stop) { watching.disconnect(); window.stopped = true; stop.click(); }
-}).observe(document.body, { childList: true, subtree: true })"""
-
-
-def test_learning_can_be_stopped(open_page):
-    one = open_page("regression?mode=learned&steps=200&rate=0.001")
-    one.page.evaluate(STOP_AT_ONCE)
-    one.page.get_by_test_id("learn").click()
-    one.page.get_by_test_id("learn").wait_for()
+def test_learning_is_watched_step_by_step(open_page):
+    one = open_page("regression?mode=learned&steps=7")
+    expected = shown("regression", mode="learned", steps=7)["losses"]
+    for count in (1, 2, 3):
+        one.page.get_by_test_id("forward").click()
+        expect(one.page.get_by_test_id("losses")).to_have_attribute("data-value", str(count))
+    one.page.get_by_test_id("back").click()
+    expect(one.page.get_by_test_id("losses")).to_have_attribute("data-value", "2")
     one.settled("regression")
-    assert one.page.evaluate("window.stopped")
-    assert one.page.get_by_test_id("stop").count() == 0
+    two = shown("regression", mode="learned", steps=2)
+    assert two["losses"] == expected[:2]
+    reads_as(one, "regression", mode="learned", steps=2, learned=two["w"])
+
+
+def test_learning_is_played_and_paused_and_a_slider_moved_by_hand_ends_it(open_page):
+    one = open_page("regression?mode=learned&steps=200&rate=0.001")
+    one.page.get_by_test_id("speed-5").check(force=True)
+    one.page.get_by_test_id("learn").click()
+    one.page.get_by_test_id("stop").click()
+    expect(one.page.get_by_test_id("stop")).to_have_count(0)
+    assert 1 <= one.value("losses") < 200
+    one.page.get_by_test_id("w").focus()
+    one.page.keyboard.press("ArrowRight")
+    expect(one.page.get_by_test_id("mode")).to_have_attribute("data-value", "fixed")
+
+
+def test_dimensions_grow_by_a_play_button(open_page):
+    one = open_page("saturation", reduced_motion="reduce")
+    one.page.get_by_test_id("play").click()
+    one.page.wait_for_function("() => location.hash.includes('d_k=1024')")
+    one.settled("saturation")
+    reads_as(one, "saturation", d_k=1024)
+
+
+def test_the_middle_of_the_light_moves_to_what_is_wanted(open_page):
+    one = open_page("cues")
+    weights = shown("cues")["weights"]
+    middle = sum(weight * (i + 0.5) for i, weight in enumerate(weights)) / len(weights)
+    assert one.value("middle") == pytest.approx(100 * middle)
+    link = one.page.get_by_test_id("to-translation")
+    assert link.get_attribute("href").endswith("#/translation")
+
+
+def test_a_number_out_of_range_is_told_the_range(open_page):
+    one = open_page("by_hand", "zh")
+    field = one.page.get_by_test_id("tokens-0-0").locator("input")
+    field.fill("1000")
+    expect(one.page.get_by_test_id("tokens-range")).to_have_text("请输入 −100 到 100 之间的数。")
+    field.blur()
+    expect(one.page.get_by_test_id("tokens-range")).to_have_text("")
+
+
+@pytest.mark.parametrize(("name", "testid"), [("by_hand", "weights-2-3"), ("heatmaps", "head-1-map")])
+def test_a_tap_shows_the_nearest_cell_enlarged(open_page, name, testid):
+    one = open_page(name, size=NARROW, has_touch=True)
+    target = one.page.get_by_test_id(testid)
+    target.scroll_into_view_if_needed()
+    target.tap()
+    expect(one.page.get_by_test_id("loupe")).to_be_visible()
+    if name == "by_hand":
+        expect(one.page.get_by_test_id("loupe")).to_contain_text(f"{shown(name)['weights'][2][3]:.4f}")
+    one.page.locator("h1").tap()
+    expect(one.page.get_by_test_id("loupe")).to_have_count(0)
+
+
+def test_every_head_has_the_colours_of_its_scale(open_page):
+    one = open_page("heatmaps")
+    assert one.page.get_by_test_id("scale").count() == 1
+    one.page.get_by_test_id("shared").uncheck(force=True)
+    one.settled("heatmaps")
+    expect(one.page.get_by_test_id("scale")).to_have_count(4)
+    reads_as(one, "heatmaps", shared=False)
 
 
 def test_a_point_can_be_dragged(open_page):

@@ -12,6 +12,7 @@ const kinds: Record<Kind, string> = {
 
 const en = {
   title: 'Many heads',
+  comma: ', ',
   idea: 'One model looks at one sentence in several ways at once. Each head has its own projections, as each kernel of a convolution has its own pattern: one watches the word before, one the end of the sentence, one what “it” means.',
   question: 'Why several narrow heads instead of one wide one?',
   sentence: 'Sentence (English: this model reads nothing else)',
@@ -20,8 +21,8 @@ const en = {
   kinds,
   head: (i: number) => `head ${i}`,
   chosen: (layer: number, head: number) => `Layer ${layer}, head ${head}`,
-  /** Between a name and what it is. */
-  colon: ': ',
+  /** Between two sentences. */
+  stop: '. ',
   queries: 'Token that asks',
   keys: 'Token that answers',
   pair: (query: string, key: string, weight: string) => `Between two words the largest weight is ${weight}: “${query}” looks at “${key}”.`,
@@ -45,6 +46,7 @@ export const words: { en: typeof en; zh: typeof en } = {
   en,
   zh: {
     title: '多头',
+    comma: '、',
     idea: '一个模型同时用几种方式看一句话。每个头有自己的投影，就像每个卷积核有自己的模式：有的盯着前一个词，有的盯着句末，有的在找 “it” 指谁。',
     question: '为什么用几个窄的头，而不用一个宽的？',
     sentence: '句子（英文：这个模型只懂英文）',
@@ -53,7 +55,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     kinds: { first: '[CLS]', previous: '前一个', next: '后一个', itself: '自己', separators: '[SEP]', broad: '平均', mixed: '混合' },
     head: (i) => `头 ${i}`,
     chosen: (layer, head) => `第 ${layer} 层，头 ${head}`,
-    colon: '：',
+    stop: '。',
     queries: '提问的词元',
     keys: '回答的词元',
     pair: (query, key, weight) => `词与词之间，最大的权重是 ${weight}：“${query}”看向“${key}”。`,

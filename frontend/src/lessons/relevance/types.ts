@@ -11,7 +11,7 @@ export interface HeadWords {
 
 export interface State {
   language: Language;
-  preset: Preset | null;
+  preset: Preset | 'auto';
   passage: string | null;
   questions: string[] | null;
   encoder: 'auto' | 'minilm' | 'words';

@@ -9,6 +9,7 @@ const presets: Record<Preset, string> = {
 
 const en = {
   title: 'Relevance of a text',
+  comma: ', ',
   idea: 'Cut a passage into segments; each has a hidden state that serves as key and value. A question is a query, a row of Q. How much does each segment matter to it? The width of the line says so.',
   question: 'Two questions are two rows of Q. What, then, is a head?',
   presets,
@@ -55,6 +56,7 @@ export const words: { en: typeof en; zh: typeof en } = {
   en,
   zh: {
     title: '文本的相关性',
+    comma: '、',
     idea: '把一段话切成几段，每段有一个隐状态，既是键也是值。一个问题就是一个查询，Q 的一行。每一段对它有多要紧？线有多粗，就有多要紧。',
     question: '两个问题是 Q 的两行。那么什么是头？',
     presets: { 'zh-short': '姚明，五段', 'zh-whole': '全文', 'en-short': '英文，五段', 'en-whole': '英文，全文' },

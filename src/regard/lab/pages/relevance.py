@@ -2,7 +2,7 @@
 
 `show` returns, for s segments and q questions:
 
-    preset          the state's; if it has none, the short text in the `language` of the state
+    preset          the state's; for "auto" the short text in the `language` of the state
     segments        (s,) texts: the passage, cut        questions   (q,) texts
     weights         (q, s) rows sum to 1: one row of Q for each question
     encoder         what made the hidden states, in words; chosen by the writing unless named
@@ -58,7 +58,7 @@ HEADS = {
 @dataclass(frozen=True)
 class State:
     language: str = setting("en", Choice(("en", "zh")))  # of the page; the text that it opens with
-    preset: str | None = setting(None, Maybe(Choice(PRESETS)))
+    preset: str = setting("auto", Choice(("auto", *PRESETS)))
     passage: str | None = setting(None, Maybe(Text(8000)))  # in place of the preset's
     questions: tuple[str, ...] | None = setting(None, Maybe(Many(LINE, 1, 8)))
     encoder: str = setting("auto", Choice(("auto", "minilm", "words")))
@@ -103,7 +103,7 @@ def _preset(state: State) -> datasets.Passage:
 
 
 def _preset_name(state: State) -> str:
-    return state.preset or f"{state.language}-short"
+    return f"{state.language}-short" if state.preset == "auto" else state.preset
 
 
 def _segments(state: State) -> list[str]:
