@@ -18,6 +18,14 @@ IN_SIGHT = {
     "scores": ("chosen", "plane", "weights"),
     "saturation": ("d_k", "play", "scaled", "histogram", "weights", "entropy-curves", "jacobian-curves"),
     "by_hand": ("row", "scaled", "tokens", "scores", "weights", "output"),
+    "masks?n=16&m=16": ("preset-causal", "kind-0", "m", "weights"),
+    "heads": ("wall", "layer", "sentence", "told", "map-map"),
+    "relevance": ("preset", "temperature", "questions", "links", "verdict-1"),
+    "normalisers": ("temperature", "chosen", "scores", "weights"),
+    "normalisers?view=gradient&step=9": ("rate", "rewards", "play", "scores", "learned", "reward"),
+    "translation": ("play", "step", "query", "context", "candidate-0", "links", "model"),
+    "translation?view=map": ("play", "step", "query", "context", "candidate-0", "map-map", "model"),
+    "bottleneck": ("train", "words", "hidden", "lengths", "sample"),
 }
 SIZES = [(1440, 900), (1920, 1080)]
 # Sizes on which a block of code must never become narrower than on the one before.

@@ -90,7 +90,7 @@ READ = {
     "saturation": lambda s: {"variance": s["variance"], "largest": s["largest"], "nudge": s["nudge"]["mean_moved"]},
     "masks": lambda s: cells("weights", s["weights"]) | cells("recipe-regard", s["recipe"]["regard"]),
     "by_hand": lambda s: cells("scores", s["scores"]) | cells("weights", s["weights"]) | cells("output", s["output"]),
-    "heads": lambda s: {f"number-{name}": s["heads"][0][name] for name in ("entropy", "saturation", "previous")},
+    "heads": lambda s: {f"number-{name}": s["heads"][s["head"]][name] for name in ("entropy", "saturation", "previous")},
     "relevance": lambda s: cells("links", s["weights"]) | cells("among", s["among"]),
     "normalisers": lambda s: bars("weights", s["weights"]) | cells("shares", [row["weights"] for row in s["rows"]]),
     "translation": lambda s: (
@@ -109,9 +109,14 @@ def reads_as(one, name: str, **state) -> None:
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
+def opened(name: str, language: str) -> dict:
+    """What a lesson begins with: texts may be in the language of the page."""
+    return {"language": language} if "language" in PAGES[name].default else {}
+
+
 def looks_right(open_page, name: str, language: str, size: str, theme: str) -> None:
     one = open_page(name, language, SIZES[size], theme)
-    reads_as(one, name)
+    reads_as(one, name, **opened(name, language))
     assert one.overflow() <= 0
     assert one.serious() == []
     assert one.page.locator("html").get_attribute("lang") == {"en": "en", "zh": "zh-Hans"}[language]
@@ -144,7 +149,7 @@ KEYS = {
     "masks": ("m", ["ArrowRight"], {"m": 9, "align": "bottom-right"}),
     "by_hand": ("scaled", ["Space"], {"scaled": False}),
     "heads": ("layer-3", ["ArrowRight", "ArrowRight"], {"layer": 5}),
-    "relevance": ("preset-en-short", ["ArrowRight"], {"preset": "zh-short"}),
+    "relevance": ("preset-en-short", ["ArrowRight", "ArrowRight"], {"preset": "zh-short"}),
     "normalisers": ("chosen-softmax", ["ArrowRight"], {"chosen": "sparsemax"}),
     "translation": ("step", ["ArrowRight", "ArrowRight"], {"step": 3}),
     "bottleneck": ("hidden", ["ArrowRight"], {"hidden": 112}),
@@ -339,6 +344,65 @@ def test_hostile_text_is_text(open_page):
     assert one.page.locator("article img, article b:has-text('bold')").count() == 0
 
 
+def test_a_head_is_chosen_at_once_and_stays_in_the_address(open_page):
+    one = open_page("heads")
+    expect(one.page.get_by_test_id("told")).to_contain_text("“it” looks at “animal”")
+    one.page.get_by_test_id("head-8").check(force=True)
+    found = shown("heads")["heads"][8]
+    assert one.value("number-previous") == pytest.approx(found["previous"], rel=1e-6)
+    one.page.wait_for_function("() => location.hash.includes('head=8')")
+    other = open_page(one.page.url.split("#/")[1], "zh")
+    expect(other.page.get_by_test_id("lesson-heads")).to_contain_text("第 3 层，头 8")
+
+
+def test_a_text_of_the_page_changes_with_its_language(open_page):
+    one = open_page("relevance")
+    expect(one.page.get_by_test_id("links-right-0")).to_have_text(shown("relevance")["segments"][0])
+    one.page.get_by_text("中文", exact=True).first.click()
+    expect(one.page.get_by_test_id("links-right-0")).to_have_text(shown("relevance", language="zh")["segments"][0])
+    expect(one.page.get_by_test_id("reset")).to_be_disabled()  # nothing was changed by hand
+
+
+def test_arcs_join_the_segments_and_a_segment_shows_its_own(open_page):
+    one = open_page("relevance")
+    among = shown("relevance")["among"]
+    for i, j in [(1, 0), (2, 1), (4, 3)]:
+        assert one.value(f"links-arc-{i}-{j}") == pytest.approx((among[i][j] + among[j][i]) / 2, abs=1e-6)
+    one.page.get_by_test_id("links-right-2").click()
+    one.page.mouse.move(0, 0)
+    expect(one.page.get_by_test_id("links").locator(".arcs path:not(.dim)")).to_have_count(4)
+    expect(one.page.get_by_test_id("links-right-1").locator("xpath=..")).to_contain_text(f"{among[2][1]:.3f}")
+
+
+def test_words_that_the_encoder_does_not_know_stand_apart_from_the_answers(open_page):
+    one = open_page("relevance", "zh")
+    one.page.get_by_test_id("passage").fill("他爱吃苹果 | 他的数学成绩 qqzx 不好")
+    one.page.get_by_test_id("passage").blur()
+    expect(one.page.get_by_test_id("unknown")).to_contain_text("qqzx")
+    assert one.page.get_by_test_id("picture").get_by_text("qqzx").count() == 1  # in the segment alone
+    assert one.page.get_by_role("alert").count() == 0
+    assert not re.search("mean|words|averaged", one.page.get_by_test_id("encoder").inner_text())
+
+
+def test_a_draw_learns_step_by_step(open_page):
+    one = open_page("normalisers?view=gradient&step=2", reduced_motion="reduce")
+    learning = shown("normalisers", view="gradient")["learning"]
+
+    def shows(step: int) -> None:
+        expect(one.page.get_by_test_id("step-value")).to_have_attribute("data-value", str(step))
+        assert [one.value(f"learned-{key}") for key in range(5)] == pytest.approx(learning["probabilities"][step])
+        expect(one.page.get_by_test_id("told")).to_contain_text(f"Draw {step}: key {learning['drawn'][step - 1] + 1}")
+
+    shows(2)
+    one.page.get_by_test_id("forward").click()
+    shows(3)
+    one.page.get_by_test_id("step").focus()
+    one.page.keyboard.press("End")
+    shows(60)
+    one.page.get_by_test_id("play").click()  # from the start
+    expect(one.page.get_by_test_id("step-value")).to_have_attribute("data-value", "1")
+
+
 def test_a_refusal_is_shown_and_the_last_picture_stays(server, window):
     one = visit(window, server.address.url, server.address.token)
     one.open("relevance")
@@ -460,23 +524,6 @@ def test_an_address_that_asks_for_a_decoder_that_there_is_not_leads_back(server,
     one.page.context.close()
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
-@pytest.mark.parametrize("view", ["lines", "map"])
-def test_the_walk_and_its_effect_are_in_sight_together(open_page, size, view):
-    one = open_page(f"translation?view={view}", size=size)
-    for testid in (
-        "play",
-        "step",
-        "query",
-        "context",
-        "candidate-0",
-        "links" if view == "lines" else "map-map",
-        "model",
-    ):
-        box = one.page.get_by_test_id(testid).bounding_box()
-        assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], testid
-
-
 # The bottleneck
 
 SMALL = "pairs=500&longest=6&hidden=16"
@@ -544,14 +591,6 @@ def test_settings_that_no_training_has_are_refused(server, window):
     one.settled("bottleneck")
     assert one.page.get_by_role("alert").count() == 0
     one.page.context.close()
-
-
-@pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
-def test_the_button_and_the_curves_are_in_sight_together(open_page, size):
-    one = open_page("bottleneck", size=size)
-    for testid in ("train", "lengths", "words", "hidden"):
-        box = one.page.get_by_test_id(testid).bounding_box()
-        assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], testid
 
 
 @pytest.mark.parametrize(("count", "absent"), [(0, 6), (13, 5), (18, 0)])
