@@ -67,7 +67,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     temperature: '温度',
     weight: '权重',
     links: '从问题到各段',
-    linksNote: '线越粗，这一段越要紧。弧线表示各段之间有多要紧。指向一个问题或一段，只看它自己的线。',
+    linksNote: '线越粗，这一段越要紧；弧线越粗，两段彼此越要紧。指向一个问题或一段，只看它自己的线。',
     space: '',
     encoderTitle: '谁来读这段文字',
     minilm: '每一段的隐状态，是 MiniLM（all-MiniLM-L6-v2）各词元状态的平均。',
