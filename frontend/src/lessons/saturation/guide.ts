@@ -18,7 +18,7 @@ export const guide: GuidedStep<State>[] = [
     state: { d_k: 256, scaled: false },
     look: 'jacobian-curves',
     en: 'What can a score still change? The Jacobian is 0.001: no gradient comes back, and nothing is learned.',
-    zh: '分数还能改变什么？雅可比矩阵的范数是 0.001：没有梯度传回来，什么也学不到。',
+    zh: '分数还能改变什么？雅可比范数是 0.001：没有梯度传回来，什么也学不到。',
   },
   {
     state: { d_k: 256, scaled: true },
