@@ -217,7 +217,10 @@ def test_every_guided_step_of_every_lesson_sets_what_it_says(open_page, server, 
             if look:
                 framed = "look => !!document.querySelector(`main [data-testid=${look}]`)?.closest('[data-looked]')"
                 one.page.wait_for_function(framed, arg=look)
-            if one.page.get_by_test_id("guide-next").count() == 0 or one.page.get_by_test_id("guide-next").is_disabled():
+            if (
+                one.page.get_by_test_id("guide-next").count() == 0
+                or one.page.get_by_test_id("guide-next").is_disabled()
+            ):
                 break
             one.page.get_by_test_id("guide-next").click()
         assert one.page.get_by_test_id("guide-more").count() == (name != LESSONS[-1])
@@ -333,8 +336,10 @@ def test_the_whole_course_can_be_walked_by_keyboard_alone(open_page):
         at_lesson(one, name)
         place = one.page.get_by_test_id("step-next" if following else "step-viewer")
         # Backwards from the end of the page, as one does who has read the lesson.
-        one.page.evaluate("document.activeElement.blur(); getSelection().selectAllChildren(document.body);"
-                          "getSelection().collapseToEnd()")
+        one.page.evaluate(
+            "document.activeElement.blur(); getSelection().selectAllChildren(document.body);"
+            "getSelection().collapseToEnd()"
+        )
         for _ in range(10):
             one.page.keyboard.press("Shift+Tab")
             if place.evaluate("node => node === document.activeElement"):
