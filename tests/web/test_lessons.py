@@ -90,7 +90,9 @@ READ = {
     "saturation": lambda s: {"variance": s["variance"], "largest": s["largest"], "nudge": s["nudge"]["mean_moved"]},
     "masks": lambda s: cells("weights", s["weights"]) | cells("recipe-regard", s["recipe"]["regard"]),
     "by_hand": lambda s: cells("scores", s["scores"]) | cells("weights", s["weights"]) | cells("output", s["output"]),
-    "heads": lambda s: {f"number-{name}": s["heads"][s["head"]][name] for name in ("entropy", "saturation", "previous")},
+    "heads": lambda s: {
+        f"number-{name}": s["heads"][s["head"]][name] for name in ("entropy", "saturation", "previous")
+    },
     "relevance": lambda s: cells("links", s["weights"]) | cells("among", s["among"]),
     "normalisers": lambda s: bars("weights", s["weights"]) | cells("shares", [row["weights"] for row in s["rows"]]),
     "translation": lambda s: (
@@ -287,15 +289,18 @@ def test_a_number_out_of_range_is_told_the_range(open_page):
     expect(one.page.get_by_test_id("tokens-range")).to_have_text("")
 
 
-@pytest.mark.parametrize(("name", "testid"), [("by_hand", "weights-2-3"), ("heatmaps", "head-1-map")])
+@pytest.mark.parametrize(
+    ("name", "testid"), [("by_hand", "weights-2-3"), ("masks", "weights-5-3"), ("heatmaps", "head-1-map")]
+)
 def test_a_tap_shows_the_nearest_cell_enlarged(open_page, name, testid):
     one = open_page(name, size=NARROW, has_touch=True)
     target = one.page.get_by_test_id(testid)
     target.scroll_into_view_if_needed()
     target.tap()
     expect(one.page.get_by_test_id("loupe")).to_be_visible()
-    if name == "by_hand":
-        expect(one.page.get_by_test_id("loupe")).to_contain_text(f"{shown(name)['weights'][2][3]:.4f}")
+    if place := re.fullmatch(r"weights-(\d)-(\d)", testid):
+        weight = shown(name)["weights"][int(place[1])][int(place[2])]
+        expect(one.page.get_by_test_id("loupe")).to_contain_text(f"{weight:.4f}")
     one.page.locator("h1").tap()
     expect(one.page.get_by_test_id("loupe")).to_have_count(0)
 

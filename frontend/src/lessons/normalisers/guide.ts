@@ -33,9 +33,9 @@ export const guide: GuidedStep<State>[] = [
     zh: '硬注意力按 softmax 的概率抽一个键，把一切都给它。再抽几次：哪些键来得最多？',
   },
   {
-    state: { view: 'gradient', temperature: 1 },
-    look: 'gradient',
-    en: 'Only key 2 earns a reward. Trying alone tells which score to raise: compare the estimate from the draws with the exact gradient.',
-    zh: '只有键 2 有奖励。光靠尝试就知道该提高哪个分数：拿抽样的估计和精确的梯度比一比。',
+    state: { view: 'gradient', temperature: 1, rate: 0.5, seed: 0, rewards: null, step: 12 },
+    look: 'learned',
+    en: 'Only key 2 earns a reward, and a draw shows no more than its own. After twelve draws key 2 has 0.71. Press “Play”: each draw teaches a little.',
+    zh: '只有键 2 有奖励，而每抽一次，只看到抽中的那个键的奖励。抽过十二次，键 2 的概率已是 0.71。按“播放”：每抽一次就学一点。',
   },
 ];

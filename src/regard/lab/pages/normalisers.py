@@ -20,9 +20,9 @@
     calmer_spread   (m,)  its standard deviation; `variance_ratio`: sum of its squares over those of `spread`; null
                     where nothing varies
     learning        what `STEPS` draws teach, one after the other: null unless `view` is "gradient", else
-                    {scores, probabilities (steps + 1, m): before each draw and at the end; expected (steps + 1,): reward;
-                    drawn (steps,): keys, counted from 0; earned (steps,): their rewards; baseline (steps,): the mean
-                    reward so far}
+                    {scores, probabilities (steps + 1, m): before each draw and at the end; expected (steps + 1,): the
+                    reward; drawn (steps,): keys, counted from 0; earned (steps,): their rewards; baseline (steps,):
+                    the mean reward so far}
 """
 
 from __future__ import annotations
