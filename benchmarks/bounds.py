@@ -2,14 +2,15 @@
 
 A mask hides single pairs, but torch's kernel computes blocks of them. So a masked call needs at least the time of the
 plain call of its shape for the blocks that hold a visible pair: 64 keys wide, on blocks of rows, each a call of its
-own. With fewer rows a pair takes longer, and so does a pair of a block that is not visible throughout, because it needs
-a bias; both are measured. The number of rows is the one that takes the least time.
+own. With fewer rows or fewer keys a pair takes longer, and so does a pair of a block that is not visible throughout,
+because it needs a bias; all of that is measured. The number of rows is the one that takes the least time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -25,7 +26,8 @@ from benchmarks.visible import BLOCK, count
 
 ROUNDS = 5
 ROWS = (64, 128, 256, 1024)  # queries of a kernel call for which the time of a pair is measured
-KEYS = 1024
+KEYS = (64, 128, 256, 1024)  # and keys
+RATE_PAIRS = 2**20  # of a head in a call whose time is measured, over the whole batch
 TOP = 64  # numbers of a row that are selected
 PASS_NUMBERS = 2**19  # of a tile that stays in the cache
 
@@ -36,8 +38,8 @@ class Rates:
 
     limits: Limits
     call: Mapping[bool, float]  # seconds of F.sdpa with hardly any work, without and with gradients
-    pair: Mapping[int, float]  # seconds of a pair in F.sdpa, by the number of queries
-    biased_pair: Mapping[int, float]  # the same with a bias
+    pair: Mapping[tuple[int, int], float]  # seconds of a pair in F.sdpa, by the numbers of queries and keys
+    biased_pair: Mapping[tuple[int, int], float]  # the same with a bias
     passes_per_ns: float  # numbers of a tile in the cache that are multiplied in place in a nanosecond
     selected_per_ns: float  # numbers of whole rows of which the largest are found by torch.topk in a nanosecond
 
@@ -82,13 +84,13 @@ def measure_rates(limits: Limits, threads: int) -> Rates:
     ways = {False: by_hand.sdpa, True: with_gradients(by_hand.sdpa)}
     calls = {gradients: best(bind(ways[gradients], make_tensors(small, gradients=gradients))) for gradients in BOTH}
     pair, biased = {}, {}
-    for rows in ROWS:
-        x = make_tensors(sizes := Sizes(n=rows, m=KEYS))
-        bias, pairs = torch.zeros(1, 1, rows, KEYS), sizes.heads * rows * KEYS
-        pair[rows] = best(lambda x=x: by_hand.sdpa(x)) / pairs
-        biased[rows] = best(lambda x=x, b=bias: scaled_dot_product_attention(x.q, x.k, x.v, attn_mask=b)) / pairs
+    for rows, keys in product(ROWS, KEYS):
+        x = make_tensors(sizes := Sizes(n=rows, m=keys, batch=RATE_PAIRS // (rows * keys)))
+        bias, pairs = torch.zeros(1, 1, rows, keys), sizes.heads * RATE_PAIRS
+        pair[rows, keys] = best(lambda x=x: by_hand.sdpa(x)) / pairs
+        biased[rows, keys] = best(lambda x=x, b=bias: scaled_dot_product_attention(x.q, x.k, x.v, attn_mask=b)) / pairs
     passes = PASS_NUMBERS / best(lambda: tile.mul_(1.0)) / 1e9
-    rows = tile.view(-1, KEYS)
+    rows = tile.view(-1, KEYS[-1])
     return Rates(limits, calls, pair, biased, passes, PASS_NUMBERS / best(lambda: rows.topk(TOP)) / 1e9)
 
 
@@ -121,45 +123,51 @@ def bytes_moved(combination: Combination) -> float:
 
 
 @dataclass(frozen=True)
-class Cut:
-    """Pairs of one head over the whole batch in blocks of rows: of blocks without a hidden pair, and of the others."""
+class Block:
+    """Pairs of a call on some rows, of one head over the whole batch: where 64 keys have no hidden pair, and others."""
 
-    calls: int
+    keys: int  # that some row may see, in the sequence with the most
     clear: int
     partial: int
 
 
 def block_seconds(combination: Combination, rates: Rates, plain: float) -> float:
     """Return the seconds of the blocks at the rate of the plain call, for the best number of rows of a block."""
-    n, call = combination.seen.shape[-2], rates.call[combination.gradients]
+    sizes, n, call = combination.sizes, combination.seen.shape[-2], rates.call[combination.gradients]
     a_pair = max(0.0, plain - call) / combination.plain().pairs
-    base = rates.pair[max((rows for rows in ROWS if rows <= n), default=ROWS[0])]
+    base = rates.pair[known(n, ROWS), known(sizes.keys, KEYS)]
     times = []
     for rows in sorted({min(rows, n) for rows in (*ROWS, n)}):
-        found = cut(combination.seen, combination.sizes, rows)
-        if FORMULAS[combination.formula].pair_bias:
-            found = Cut(found.calls, 0, found.clear + found.partial)
-        known = max((some for some in ROWS if some <= rows), default=ROWS[0])
-        slow, biased = rates.pair[known] / base, rates.biased_pair[known] / base
-        times.append(found.calls * call + a_pair * (found.clear * slow + found.partial * max(slow, biased)))
+        seconds = 0.0
+        for block in cut(combination.seen, sizes, rows):
+            clear = 0 if FORMULAS[combination.formula].pair_bias else block.clear
+            partial = block.clear + block.partial - clear
+            kind = known(rows, ROWS), known(block.keys, KEYS)
+            slow, biased = rates.pair[kind] / base, rates.biased_pair[kind] / base
+            seconds += call + a_pair * (clear * slow + partial * max(slow, biased))
+        times.append(seconds)
     return min(times)
 
 
-def cut(seen: Tensor, sizes: Sizes, rows: int) -> Cut:
-    """Cut the visible pairs (batch or 1, 1, queries, keys) into blocks of rows x 64 keys, of which some is seen."""
-    keys = seen.shape[-1]
+def known(count: int, measured: tuple[int, ...]) -> int:
+    """Return the largest number up to a count for which rates are measured, or the smallest."""
+    return max((one for one in measured if one <= count), default=measured[0])
+
+
+def cut(seen: Tensor, sizes: Sizes, rows: int) -> list[Block]:
+    """Cut the visible pairs (batch or 1, 1, queries, keys) into calls of rows on blocks of 64 keys, if any is seen."""
+    keys, share = seen.shape[-1], sizes.batch // seen.shape[0]
     spare = -keys % BLOCK
     widths = torch.full((-(-keys // BLOCK),), BLOCK)
     widths[-1] -= spare
-    calls = clear = partial = 0
-    for block in seen.split(rows, -2):
-        shown = pad(block, (0, spare)).unflatten(-1, (-1, BLOCK)).any(-1).any(-2)
-        full = pad(block, (0, spare), value=True).unflatten(-1, (-1, BLOCK)).all(-1).all(-2)
-        calls += int(shown.any())
-        clear += block.shape[-2] * int((full * widths).sum())
-        partial += block.shape[-2] * int(((shown & ~full) * widths).sum())
-    share = sizes.batch // seen.shape[0]
-    return Cut(calls, clear * share, partial * share)
+    found = []
+    for part in seen.split(rows, -2):
+        shown = pad(part, (0, spare)).unflatten(-1, (-1, BLOCK)).any(-1).any(-2)
+        full = pad(part, (0, spare), value=True).unflatten(-1, (-1, BLOCK)).all(-1).all(-2)
+        if shown.any():
+            clear, partial = (part.shape[-2] * share * int((some * widths).sum()) for some in (full, shown & ~full))
+            found.append(Block(int((shown * widths).sum(-1).max()), clear, partial))
+    return found
 
 
 def smallest(combination: Combination) -> Combination:

@@ -47,10 +47,11 @@ them is a cliff.
 `/ limit` is the time against the largest of: matrix products, exponentials, element-wise passes and selections of the
 visible pairs at the best rates of this machine; the bytes of queries, keys and results; a call of the kernel without
 work; and `blocks`, the time of the plain call for the blocks of 64 keys that hold a visible pair, cut into calls of 64
-rows or more, where few rows and a bias cost more by measured factors. A cliff is explained by its limit if it takes at
-most 1.3 x of it and of the code by hand. It is explained by `call` if that would be so with the fixed cost of the code
-by hand in place of ours; `fixed cost` is the time of ours on 16 queries and keys. Extra memory is the peak above inputs
-and results, at twice the length for the shapes long and grouped; n x m is what all weights would take then."""
+rows or more, where few rows, few keys and a bias cost more by measured factors. A cliff is explained by its limit if it
+takes at most 1.3 x of it and of the code by hand. It is explained by `call` if that would be so with the fixed cost of
+the code by hand in place of ours; `fixed cost` is the time of ours on 16 queries and keys. Extra memory is the peak
+above inputs and results, at twice the length for the shapes long and grouped; n x m is what all weights would take
+then."""
 
 
 def cells(record: Record) -> tuple[str, ...]:

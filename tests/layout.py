@@ -43,7 +43,7 @@ ROOMS = (
         room("costs versions mask_cache", "the cost model; tensor versions; what was computed from masks, remembered"),
         room("threads files", "worker threads, atomic files"),
         room("array_file", "files of named arrays with a checksum over every byte"),
-        room("inputs plan tiles reducers", "checked inputs; the plan; tiles; mergeable states"),
+        room("inputs plan tile_cuts tiles reducers", "checked inputs; the plan; cuts and tiles; mergeable states"),
         room("fold tile_batches index", "the loop over tiles; blocks by index"),
         room("questions", "questions about the weights, each in one pass over the tiles"),
         room("fused", "torch's fused kernels"),

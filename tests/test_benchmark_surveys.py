@@ -23,7 +23,8 @@ from regard.engine.inputs import BUDGET
 
 LIMIT = Limits(matrix_gflops=100.0, copy_gb_per_second=10.0, exp_per_ns=1.0)
 CALLS = {False: 1e-5, True: 1e-4}
-RATES = Rates(LIMIT, CALLS, dict.fromkeys(bounds.ROWS, 1e-9), dict.fromkeys(bounds.ROWS, 2e-9), 1.0, 0.1)
+KINDS = tuple(product(bounds.ROWS, bounds.KEYS))
+RATES = Rates(LIMIT, CALLS, dict.fromkeys(KINDS, 1e-9), dict.fromkeys(KINDS, 2e-9), 1.0, 0.1)
 COMBINATIONS = every(quick=True)
 PAGES = ("docs/en/benchmarks.md", "docs/zh/benchmarks.md")
 SILENT = Console(quiet=True)
@@ -150,13 +151,25 @@ class TestSweep:
         blocks = [part for rows in visible.split(BLOCK, -2) for part in rows.split(BLOCK, -1)]
         clear = sum(one.numel() for block in blocks for one in block if one.all())
         shown = sum(one.numel() for block in blocks for one in block if one.any())
-        assert bounds.cut(visible_pairs(mask, sizes), sizes, BLOCK) == bounds.Cut(3, clear, shown - clear)
+        found = bounds.cut(visible_pairs(mask, sizes), sizes, BLOCK)
+        assert [sum(block.clear for block in found), sum(block.partial for block in found)] == [clear, shown - clear]
+        assert len(found) == 3
+        assert all(0 < block.keys <= 201 for block in found)
+        assert (mask is None) == all(block.keys == 201 and not block.partial for block in found)
 
     def test_a_sparse_mask_needs_less_than_the_plain_call_and_a_bias_more(self):
         plain = Combination("long", SHAPES["long"])
         window, biased = replace(plain, mask="window"), replace(plain, formula="bias")
         assert bounds.block_seconds(window, RATES, 1.0) < 0.3
         assert bounds.block_seconds(biased, RATES, 1.0) == pytest.approx(2.0, rel=1e-3)
+
+    def test_few_keys_cost_more_by_the_measured_factor(self):
+        plain = Combination("long", SHAPES["long"])
+        segments, rows = replace(plain, mask="segments"), max(bounds.ROWS)
+        slow = {kind: 1e-9 if kind == (rows, max(bounds.KEYS)) else 3e-9 for kind in KINDS}
+        free = replace(RATES, call={True: 0.0, False: 0.0})
+        even, uneven = (bounds.block_seconds(segments, one, 1.0) for one in (free, replace(free, pair=slow)))
+        assert uneven == pytest.approx(3 * even)  # documents of 512 keys
 
     def test_scratch_memory_of_the_size_of_the_weights_is_reported(self, record):
         long = Combination("long", SHAPES["long"])

@@ -109,12 +109,12 @@ class Softmax(Normaliser):
         out: Float[Tensor, "... rows cols"] | None = None,
     ) -> Float[Tensor, "... rows cols"]:
         del tensors
-        if out is not None:
-            torch.softmax(scores, -1, out=out)
-            # A row that is empty or has NaN is NaN everywhere, also at hidden keys: one column is enough to notice.
-            return out.masked_fill_(scores == NEVER, 0) if gaps and bool(out[..., 0].isnan().any()) else out
         if not gaps:
-            return torch.softmax(scores, -1)
+            return torch.softmax(scores, -1, out=out)
+        if out is not None or not (is_tracing() or (torch.is_grad_enabled() and scores.requires_grad)):
+            weights = torch.softmax(scores, -1, out=out)
+            # A row that is empty or has NaN is NaN everywhere, also at hidden keys: one column is enough to notice.
+            return weights.masked_fill_(scores == NEVER, 0) if bool(weights[..., 0].isnan().any()) else weights
         empty = _empty(scores)
         # Filled before the softmax, not after: there the gradient would be NaN already.
         return torch.softmax(scores.masked_fill(empty, 0), -1).masked_fill(scores.detach() == NEVER, 0)

@@ -96,12 +96,13 @@ class Term(Generic[Part]):
 
     def tensors(self) -> Mapping[str, Tensor]:
         """The caller's tensors, each under the label that error messages use."""
-        named: Mapping[str, Tensor] = {}
+        named: dict[str, Tensor] = {}
         for field, value in vars(self).items():
             if isinstance(value, Tensor):
-                named = merge_named(named, {self.label(field): value})
+                _add_named(named, self.label(field), value)
             elif isinstance(value, Term):
-                named = merge_named(named, value.tensors())
+                for name, tensor in value.tensors().items():
+                    _add_named(named, name, tensor)
         return named
 
     def label(self, field: str) -> str:
@@ -112,8 +113,9 @@ class Term(Generic[Part]):
         """Split the operands of all parts into those of each part, in their order."""
         split: list[Sequence[Tensor]] = []
         for part in self.parts:
-            split.append(tensors[: part.arity])
-            tensors = tensors[part.arity :]
+            count = part.arity
+            split.append(tensors[:count])
+            tensors = tensors[count:]
         return split
 
     @classmethod
@@ -204,11 +206,14 @@ def merge_named(first: Mapping[str, Tensor], second: Mapping[str, Tensor]) -> Ma
     """Named tensors of two terms; a name that is taken already becomes "another ..."."""
     merged = dict(first)
     for name, tensor in second.items():
-        unique = name
-        while unique in merged:
-            unique = f"another {unique}"
-        merged[unique] = tensor
+        _add_named(merged, name, tensor)
     return merged
+
+
+def _add_named(named: dict[str, Tensor], name: str, tensor: Tensor) -> None:
+    while name in named:
+        name = f"another {name}"
+    named[name] = tensor
 
 
 def check_ordinary(value: Tensor, name: str) -> None:

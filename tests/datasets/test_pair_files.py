@@ -129,7 +129,7 @@ def test_line_separators_inside_a_text_do_not_end_its_row(tmp_path):
 def test_another_encoding_has_to_be_named(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_bytes("go\tva\nsummer\tété\n".encode("cp1252"))
-    with pytest.raises(DataError, match="row 2 is not written in utf-8; encoding= names another"):
+    with pytest.raises(DataError, match=r"row 2 is not written in utf-8; encoding= \(--encoding\) names another"):
         pairs(path)
     assert pairs(path, encoding="cp1252")[1].target == "été"
     with pytest.raises(ChoiceError, match="there is no encoding named 'klingon'"):

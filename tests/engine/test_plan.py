@@ -96,9 +96,9 @@ def test_a_larger_matrix_is_cut_where_the_mask_hides(mask: Mask, words: str) -> 
     assert words in str(rg.attend(x, x, x, mask=mask).weights.plan)
 
 
-@pytest.mark.parametrize(("scores_", "features"), [*product([1, 10**4, 10**9], [1, 64, 4096])])
-def test_the_order_of_executors_is_that_of_the_cost_model(scores_: int, features: int) -> None:
-    seconds = [estimate(executor, scores_, features) for executor in ("fused", "dense", "tiled")]
+@pytest.mark.parametrize(("scores_", "rows", "features"), [*product([1, 10**4, 10**9], [0, 1, 999], [1, 64, 4096])])
+def test_the_order_of_executors_is_that_of_the_cost_model(scores_: int, rows: int, features: int) -> None:
+    seconds = [estimate(executor, scores_, rows, features) for executor in ("fused", "dense", "tiled")]
     assert seconds[0] == min(seconds)
     assert seconds[1] < seconds[2] or scores_ > DENSE_SCORES
 
@@ -109,6 +109,23 @@ def test_the_estimate_grows_with_what_is_visible() -> None:
     seconds = [rg.attend(x, x, x, mask=mask).weights.plan.seconds for mask in seen]
     assert seconds == sorted(seconds)
     assert str(rg.Weights(x, x).plan).endswith(f"; about {duration(seconds[-1])}")
+
+
+def test_the_estimate_of_one_query_counts_the_keys_that_are_read() -> None:
+    one, many = (estimate("fused", 10**6, rows, 64) for rows in (1, 1000))
+    assert one > 5 * many
+    key = torch.randn(4096, 16)
+    few, all_ = (rg.Weights(key[:1], key[:m]).plan.seconds for m in (64, 4096))
+    assert few < all_
+
+
+def test_the_estimate_follows_from_sizes_alone() -> None:
+    lengths = torch.tensor([5, 64])
+    plans = [
+        rg.Weights(x, x, mask=masks.padding(lengths)).plan for x in (torch.zeros(2, 64, 16), torch.ones(2, 64, 16))
+    ]
+    lengths.fill_(1)
+    assert plans == [rg.Weights(x, x, mask=masks.padding(lengths)).plan for x in torch.randn(2, 2, 64, 16)]
 
 
 @pytest.mark.parametrize(

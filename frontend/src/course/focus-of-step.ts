@@ -1,9 +1,11 @@
 const MARGIN = 12; // px of room around what is brought into sight
 
-/** The element, or the part of the lesson with its heading: a frame around a table that scrolls would be cut off. */
+/** The element, or the part of the lesson that has it: a frame around a table that scrolls would be cut off. */
 function find(testid: string): HTMLElement | null {
-  const found = document.querySelector<HTMLElement>(`main [data-testid="${CSS.escape(testid)}"]`);
-  return found?.closest<HTMLElement>('.part') ?? found;
+  let found = document.querySelector<HTMLElement>(`main [data-testid="${CSS.escape(testid)}"]`);
+  const part = found?.closest<HTMLElement>('.part');
+  while (found?.parentElement && getComputedStyle(found.parentElement).overflowX !== 'visible') found = found.parentElement;
+  return part ?? found;
 }
 
 /** Frames what a caption speaks of, and nothing else. */

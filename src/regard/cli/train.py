@@ -76,14 +76,13 @@ def train(
         model = seq2seq.Transformer()
     else:
         model = seq2seq.Seq2Seq(attention.value, score, cell.value)
-    parts = pairs.split()
     options = {"minutes": minutes, "steps": steps, "vocabulary": vocabulary, "seed": seed}
-    run = seq2seq.train(model, parts.train, validation=parts.validation, folder=out, report=_report, **options)  # pyright: ignore[reportArgumentType]
+    run = seq2seq.train(model, pairs, folder=out, report=_report, **options)  # pyright: ignore[reportArgumentType]
     if run.interrupted:
         print(f"stopped  at step {run.steps:,}; the same command goes on")
     print(f"model    {out}, best at step {run.best_step:,}, validation loss {run.best_loss:.3f}")
-    if len(parts.test):
-        result = seq2seq.evaluate(run.model, parts.test)
+    if len(test := pairs.split().test):
+        result = seq2seq.evaluate(run.model, test)
         print(f"test     {plural(len(result.sentences), 'sentence')} that were never trained on")
         print(result.by_length())
 

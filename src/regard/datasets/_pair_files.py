@@ -63,7 +63,7 @@ def pairs(path: str | Path, language: str = "fr", *, bad: str = "raise", encodin
         rows = _rows(*_unpacked(path.name, _read(path), path), path, encoding)
     good, faults = _sorted_out(rows, path)
     if faults and (bad == "raise" or not good):
-        raise DataError(f"{faults}. Correct them, or leave them out with bad='skip'")
+        raise DataError(f"{faults}. Correct them, or leave them out with bad='skip' (--skip-bad)")
     if faults:
         warnings.warn(faults, SkippedRowsWarning, stacklevel=2)
     return Pairs(good, target_language=language)
@@ -176,13 +176,14 @@ def _decoded(content: bytes, path: Path, encoding: str | None) -> str:
     except UnicodeDecodeError as error:
         row = content.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"{path}: row {row:,} is not written in {known}; encoding= names another, such as 'gb18030' or 'cp1252'"
+            f"{path}: row {row:,} is not written in {known}; encoding= (--encoding) names another, such as 'gb18030' "
+            "or 'cp1252'"
         ) from None
     if "\0" in text:
         row = text.count("\n", 0, text.index("\0")) + 1
         raise DataError(
-            f"{path}: row {row:,} holds bytes of 0, so it is not written in {known}; encoding= names another, such as "
-            "'utf-16-le'"
+            f"{path}: row {row:,} holds bytes of 0, so it is not written in {known}; "
+            "encoding= (--encoding) names another, such as 'utf-16-le'"
         )
     return text if "\n" in text else text.replace("\r", "\n")  # old programs end lines by a carriage return alone
 

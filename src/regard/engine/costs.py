@@ -32,10 +32,11 @@ RATES = {
 }  # fitted to scaled dot products of 8 heads, 64 to 2,048 positions and 16 to 128 features, each within 10 %
 
 
-def estimate(executor: str, scores: int, features: int) -> float:
-    """Seconds of a forward pass over so many scores, whose keys and values have so many features on average."""
+def estimate(executor: str, scores: int, rows: int, features: int) -> float:
+    """Seconds of a forward pass over so many scores in rows, whose keys and values have so many features on average."""
     rate = RATES[executor]
-    return 1e-9 * (rate.call + scores * (rate.score + rate.feature * features))
+    read = KEY_READ_COST * RATES["fused"].feature * features / max(1, rows)  # the same for all of them
+    return 1e-9 * (rate.call + scores * (rate.score + rate.feature * features + read))
 
 
 def duration(seconds: float) -> str:

@@ -70,6 +70,11 @@ def _visible(mask: Mask, lead: tuple[int, ...], size: Size, cols: Span) -> Bool[
     return visible.expand(*visible.shape[:-2], 1, len(cols))
 
 
+def is_same_for_heads(mask: Mask, lead: tuple[int, ...]) -> bool:
+    """True if a mask hides the same from all heads, so that those that share keys can be rows of one head."""
+    return all(operand.tensor.shape[-3:-2] in ((), (1,)) for operand in mask.operands(lead))
+
+
 def serves_chunks(query: Tensor, key: Tensor, value: Tensor, spec: Spec) -> bool:
     """True for few rows of plain attention in half precision, on leading dimensions that are the same for all."""
     if key.element_size() > 2 or query.shape[-2] > MAX_CHUNKED_ROWS or not isinstance(spec.score, Dot):

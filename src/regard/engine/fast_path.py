@@ -40,6 +40,7 @@ class KernelCall(NamedTuple):
     keys: tuple[int, int] | None = None  # where those begin that all queries see, and how many; None: all keys
     biased: bool = False  # True if the mask becomes a bias
     holds_tensors: bool = False  # True if the mask does
+    group: int = 1  # heads of one query that share keys: rows of one head
 
 
 _kernel_calls: dict[Hashable, KernelCall | None] = {}  # None: that kind of call is not for the fast path
@@ -52,8 +53,9 @@ def attend(  # noqa: C901  flat on purpose
 ) -> tuple[Float[Tensor, "..."], MatrixParts] | None:
     """The output (*batch, queries, dim_v) and the parts of the lazy matrix, or None if the call needs the general path.
 
-    It serves scaled-dot softmax attention on the CPU, of float32 or wider, without broadcasting. The mask is the causal
-    one of the kernel, a range of keys that all queries see, that of one query, or that of a small matrix.
+    It serves scaled-dot softmax attention on the CPU, of float32 or wider, without broadcasting; heads may share keys
+    if there is one query. The mask is the causal one of the kernel, a range of keys that all queries see, that of one
+    query, or that of a small matrix.
     """
     if peek_interpreter_stack() is not None or forward_ad._current_level >= 0:  # noqa: SLF001  as `transformed` has it
         return None
@@ -76,14 +78,18 @@ def attend(  # noqa: C901  flat on purpose
         plan_cache.remember(_kernel_calls, kind, kernel_call)
     if kernel_call is None:
         return None
-    causal, scale, call, keys, biased, holds_tensors = kernel_call
+    causal, scale, call, keys, biased, holds_tensors, group = kernel_call
     seen_key, seen_value, bias, empty = key, value, None, None
     if keys is not None:
         seen_key, seen_value = key.narrow(-2, *keys), value.narrow(-2, *keys)
     elif biased:
         cols, bias, empty = _visible(mask, call, query.dtype, kind)  # pyright: ignore[reportArgumentType]
         seen_key, seen_value, biased = cols.take(key, -2), cols.take(value, -2), bias is not None
-    if query.dim() == 4:
+    if group > 1:
+        rows = query.reshape(query.shape[0], -1, group, query.shape[-1])
+        out, lse = flash(rows, seen_key, seen_value, 0.0, False, attn_mask=bias, scale=scale)
+        out, lse = out.reshape(query.shape), lse.reshape(query.shape[:-1])
+    elif query.dim() == 4:
         out, lse = flash(query, seen_key, seen_value, 0.0, causal, attn_mask=bias, scale=scale)
     else:
         four = query.unsqueeze(0), seen_key.unsqueeze(0), seen_value.unsqueeze(0)
@@ -151,25 +157,32 @@ def _kernel_call(
     """The kernel call for this kind of call, or None if it is not for the fast path."""
     call = plan_cache.make(query, key, value, inputs.make_spec(None, mask, None), 0.0, "auto", None)
     score, form = call.spec.score, call.plan.form
-    same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2] and query.dim() in (3, 4)
-    if not same or value.shape[-1] != key.shape[-1] or query.element_size() < 4:
+    group = 1
+    if call.shape.n == 1 and query.dim() == key.dim() == 4 and 0 < key.shape[1] < query.shape[1]:
+        group = query.shape[1] // key.shape[1]
+        if mask is not None and not decode.is_same_for_heads(mask, call.shape.lead):
+            return None
+    heads = key.shape[:-2] if group == 1 else (key.shape[0], group * key.shape[1])
+    same = query.shape[:-2] == heads and key.shape[:-2] == value.shape[:-2]
+    if not same or query.dim() not in (3, 4) or value.shape[-1] != key.shape[-1] or query.element_size() < 4:
         return None
     if form is None or not isinstance(score, Dot):
         return None
     scale = score.scale_for(key.shape[-1])
     if form in ("whole", "causal"):
-        return KernelCall(form == "causal", scale, call)
+        rows_are_queries = form == "whole" or group == 1
+        return KernelCall(form == "causal", scale, call, group=group) if rows_are_queries else None
     assert mask is not None  # noqa: S101  else the form would be "whole"
     if not mask.arity:
         keys = _keys_of_all_rows(mask, call)
         if keys is not None:
-            return KernelCall(causal=False, scale=scale, call=call, keys=keys)
+            return KernelCall(causal=False, scale=scale, call=call, keys=keys, group=group)
     one_query = call.shape.n == 1 and form == "blocks"
     if not (one_query or form in ("keys", "pairs")) or scale < torch.finfo(query.dtype).tiny:
         return None
     if mask.arity:
         call = call._replace(spec=Spec(score, None, call.spec.normaliser))
-    return KernelCall(causal=False, scale=scale, call=call, biased=True, holds_tensors=mask.arity > 0)
+    return KernelCall(causal=False, scale=scale, call=call, biased=True, holds_tensors=mask.arity > 0, group=group)
 
 
 def _keys_of_all_rows(mask: Mask, call: PlannedCall) -> tuple[int, int] | None:

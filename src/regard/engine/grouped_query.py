@@ -56,9 +56,7 @@ def _group(call: PlannedCall, spec: Spec, query: Tensor, key: Tensor, value: Ten
         return 1
     if not 0 < key.shape[-3] == value.shape[-3] < lead[-1]:
         return 1
-    mask = spec.mask
-    if mask is not None and call.plan.form != "whole":
-        alike = all(operand.tensor.shape[-3:-2] in ((), (1,)) for operand in mask.operands(lead))
-        if not mask.per_key or not alike:
-            return 1
+    mask = None if call.plan.form == "whole" else spec.mask
+    if mask is not None and not (mask.per_key and decode.is_same_for_heads(mask, lead)):
+        return 1
     return lead[-1] // key.shape[-3]

@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
-from regard.engine.tiles import Problem, head_slices
+from regard.engine.tile_cuts import head_slices
+from regard.engine.tiles import Problem
 from regard.errors import ChoiceError, PositionError
 from regard.operands import Axis, Operand, Span, Tile, broadcast_shapes
 

@@ -94,7 +94,7 @@ class LazyMatrix:
 
         `lse` is the log-sum-exp of each row, `chosen` the key that each row took, if that is known from before.
         """
-        call = plan_cache.make(query, key, None, spec, 0.0, plan, budget)
+        call = plan_cache.find(query, key, None, spec, 0.0, plan, budget)
         drawn = None if chosen is None else questions.chosen_operands(chosen, key.shape[-2])
         return cls.of_call(query, key, call, lse, drawn)
 
@@ -116,7 +116,7 @@ class LazyMatrix:
         self.check_fresh()
         query, key, spec = (versions.map_tensors(part, change) for part in (self.query, self.key, self.spec))
         draws = None if self.draws is None else tuple(Operand(change(o.tensor), o.axis) for o in self.draws)
-        call = plan_cache.make(query, key, None, spec, 0.0, self.plan.forced, self.call.budget)
+        call = plan_cache.find(query, key, None, spec, 0.0, self.plan.forced, self.call.budget)
         return LazyMatrix.of_call(query, key, call, None if self.lse is None else change(self.lse), draws)
 
     def at(self, axis: int, index: int) -> LazyMatrix:
@@ -134,7 +134,7 @@ class LazyMatrix:
             key = inputs.repeat_key_heads(inputs.select_lead(key, axis, index, len(lead)), repeated)
         query = inputs.select_lead(self.query, axis, index, len(lead))
         spec = self.spec.at(axis, index, len(lead))
-        call = plan_cache.make(query, key, None, spec, 0.0, self.plan.forced, self.call.budget)
+        call = plan_cache.find(query, key, None, spec, 0.0, self.plan.forced, self.call.budget)
         draws = self.drawn  # as drawn so far: keys that were not chosen yet are chosen for this part alone
         if draws is not None:
             draws = tuple(Operand(inputs.select_lead(o.tensor, axis, index, len(lead)), o.axis) for o in draws)

@@ -73,7 +73,7 @@ def plan(request: Request) -> Plan:
     if request.tracing == "compile":  # there sizes may be symbols
         return found
     scores = request.scores if request.visible is None else request.visible
-    return replace(found, seconds=estimate(found.executor, scores, request.features))
+    return replace(found, seconds=estimate(found.executor, scores, request.n, request.features))
 
 
 def _choose(request: Request) -> Plan:

@@ -31,7 +31,8 @@ class PlannedCall(NamedTuple):
 
 
 _plans: dict[Hashable, tuple[inputs.MatrixShape, Plan, int]] = {}
-ROW_BLOCKS = 32  # of rows, in which what a mask may show is counted for the estimate
+ROW_BLOCKS = 32  # of rows at most, in which what a mask may show is counted for the estimate
+KERNEL_ROWS = 64  # of such a block: the kernel computes about so many rows at once
 MAX_PLANS = 4096  # kinds of calls in the cache; a program that has more changes its shapes all the time
 
 
@@ -45,22 +46,21 @@ def remember(cache: dict[Hashable, Any], kind: Hashable, value: Any, limit: int 
 def find(
     query: Float[Tensor, "... queries dim_q"],
     key: Float[Tensor, "... keys dim_k"],
-    value: Float[Tensor, "... keys dim_v"],
+    value: Float[Tensor, "... keys dim_v"] | None,
     spec: Spec,
     dropout_p: float,
     plan: str,
     budget: int | None,
 ) -> PlannedCall:
-    """Check and plan a call, once for each kind of call."""
+    """Check and plan a call, once for each kind of call. Without a value, only the matrix of weights is wanted."""
     if torch.compiler.is_compiling():
         return make(query, key, value, spec, dropout_p, plan, budget)
     try:
-        grad = torch.is_grad_enabled() and (query.requires_grad or key.requires_grad or value.requires_grad)
-        kind = (
-            query.shape, key.shape, value.shape, query.dtype, key.dtype, value.dtype, query.device, key.device,
-            value.device, spec.signature, dropout_p, plan, budget, grad, torch.is_grad_enabled(), is_tracing(),
-            type(query), type(key), type(value), query.layout, key.layout, value.layout,
-        )  # fmt: skip
+        tensors = (query, key) if value is None else (query, key, value)
+        recording = torch.is_grad_enabled()
+        grad = recording and any(t.requires_grad for t in tensors)
+        kinds = [(t.shape, t.dtype, t.device, type(t), t.layout) for t in tensors]
+        kind = (*kinds, spec.signature, dropout_p, plan, budget, grad, recording, is_tracing())
         known = _plans.get(kind)
     except (AttributeError, TypeError, RuntimeError):  # no ordinary tensors, or not hashable: the checks say so
         return make(query, key, value, spec, dropout_p, plan, budget)
@@ -129,7 +129,7 @@ def plan_for(
 
 def _visible_scores(spec: Spec, shape: inputs.MatrixShape, device: torch.device) -> int:
     """The number of scores that the mask may show, from sizes alone, in blocks of rows."""
-    n, m, step = shape.n, shape.m, max(1, -(-shape.n // ROW_BLOCKS))
+    n, m, step = shape.n, shape.m, max(KERNEL_ROWS, -(-shape.n // ROW_BLOCKS))
     pairs = n * m
     if spec.mask is not None:
         blocks = [Span(low, min(low + step, n)) for low in range(0, n, step)]

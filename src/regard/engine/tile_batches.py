@@ -33,6 +33,10 @@ class TileBatch:
         """The number of rows of all tiles, counted for each head."""
         return sum(math.prod(cut.stop - cut.start for cut in tile.lead) * len(tile.rows) for tile in self.tiles)
 
+    def is_one_tile_of(self, rows: tuple[int, ...]) -> bool:
+        """True if it is one tile with all rows (*batch, queries)."""
+        return len(self.tiles) == 1 and self.n_rows == math.prod(rows)
+
     def cut(self, tensor: Shaped[Tensor, "... rows dim"], axis: Axis) -> Shaped[Tensor, "... tile_rows dim"]:
         """The tiles' parts of a tensor along the queries or the keys, a view; the columns of tiles may overlap."""
         if len(self.tiles) == 1:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Shaped
 from torch import Tensor
 
-from regard.engine.costs import KEY_READ_COST, TILE_OVERHEAD
+from regard.engine.costs import TILE_OVERHEAD
+from regard.engine.tile_cuts import Cut, bounding_span, find_cuts, remembered
 from regard.masks import ALL, NONE, SOME
 from regard.operands import NEVER, Operand, Size, Span, Tile
 from regard.spec import Spec
@@ -24,8 +24,6 @@ from regard.tracing import is_tracing
 
 MASK_BLOCKS = 32  # blocks of columns for which a mask says whether it hides all, some or none of them
 MIN_BLOCK_COLUMNS = 64  # columns of such a block
-MAX_TILE_HEADS = 64  # in a tile
-ROW_STEPS = (1, 2, 4, 8, 16, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # rows that a tile may have
 
 
 def all_finite(*tensors: Shaped[Tensor, "..."]) -> bool:
@@ -152,14 +150,18 @@ class Problem:
         heads.
         """
         lead = self.lead if lead is None else lead
-        max_heads = min(math.prod(lead), MAX_TILE_HEADS) or 1
-        cuts: dict[int, list[Span]] = {}  # for each number of heads in a tile
-        for heads in head_slices(lead, self._heads_in_tile(max_heads, tile_scores, overhead, workers)):
-            count = math.prod([cut.stop - cut.start for cut in heads])
-            if count not in cuts:
-                cuts[count] = list(self._row_cuts(tile_scores // count, overhead / count))
-            for rows in cuts[count]:
-                yield from self._split_to_fit(heads, rows, tile_scores)
+        cuts = find_cuts(self.spec.mask, self.size, lead, tile_scores, overhead, workers)
+        mask = self.spec.mask
+        if mask is not None and mask.arity:  # its tensors say what is visible
+            return self._tiles_of(cuts, tile_scores)
+        signature = None if mask is None else mask.signature
+        kind = ("tiles", signature, self.size, lead, tile_scores, overhead, workers)
+        return iter(remembered(kind, lambda: tuple(self._tiles_of(cuts, tile_scores)), _count))
+
+    def _tiles_of(self, cuts: Sequence[Cut], tile_scores: int) -> Iterator[Tile]:
+        """The tiles of some cuts, each of at most `tile_scores` scores if it can be split."""
+        for heads, rows in cuts:
+            yield from self._split_to_fit(heads, rows, tile_scores)
 
     def _split_to_fit(self, heads: tuple[slice, ...], rows: Span, tile_scores: int) -> Iterator[Tile]:
         """The tile of these heads and rows, cut in halves along the heads while it has too many scores."""
@@ -191,7 +193,7 @@ class Problem:
         if self.spec.mask is None:
             return Tile(heads, rows, cols)
         states = self.spec.mask.block_states(
-            self._mask_tensors(heads), _bounding_span(rows, self.size.n), (cols.start, cols.stop), self.size
+            self._mask_tensors(heads), bounding_span(rows, self.size.n), (cols.start, cols.stop), self.size
         )
         if states[0] == NONE:
             return None
@@ -207,7 +209,7 @@ class Problem:
         """The blocks of columns (start, stop, state) that these rows may see."""
         mask: Any = self.spec.mask
         tensors = self._mask_tensors(heads)
-        span = _bounding_span(rows, self.size.n)
+        span = bounding_span(rows, self.size.n)
         blocks: list[tuple[int, int, int]] = []
         for low, high in mask.reach(span, self.size):
             width = max(MIN_BLOCK_COLUMNS, -(-(high - low) // MASK_BLOCKS))
@@ -215,44 +217,6 @@ class Problem:
             states = mask.block_states(tensors, span, edges, self.size)
             blocks += [b for b in zip(edges[:-1], edges[1:], states, strict=True) if b[2] != NONE]
         return blocks
-
-    def _width(self, rows: Span) -> int:
-        """The number of columns that a block of rows may see, from sizes alone."""
-        if self.spec.mask is None:
-            return self.size.m
-        return sum(high - low for low, high in self.spec.mask.reach(_bounding_span(rows, self.size.n), self.size))
-
-    def _heads_in_tile(self, max_heads: int, tile_scores: int, overhead: float, workers: int) -> int:
-        """The cheapest number of heads in a tile, judged at the middle row: many rows of few heads beat the reverse."""
-        middle = self.size.n // 2
-        row = max(1, self._width(Span(middle, middle + 1)))
-        share = workers if workers <= max_heads else 1
-        even = sorted({-(-max_heads // g) for g in range(1, max_heads + 1) if g % share == 0 or g == max_heads})
-        counts = [count for count in even if count * row <= tile_scores] or [1]
-        costs = [min(self._costs(middle, tile_scores // count, overhead / count)) for count in counts]
-        return counts[costs.index(min(costs))]
-
-    def _row_cuts(self, tile_scores: int, overhead: float) -> Iterator[Span]:
-        """The rows of each tile: many, to spread the overhead; few, to follow the mask's edge."""
-        low = 0
-        while low < self.size.n:
-            costs = self._costs(low, tile_scores, overhead)
-            step = ROW_STEPS[costs.index(min(costs))]
-            yield Span(low, min(low + step, self.size.n))
-            low += step
-
-    def _costs(self, low: int, tile_scores: int, overhead: float) -> list[float]:
-        """The cost of a row, in scores, for each number of rows in ROW_STEPS that a tile from row `low` on may have."""
-        costs: list[float] = []
-        for step in ROW_STEPS:
-            rows = Span(low, min(low + step, self.size.n))
-            width = self._width(rows)
-            taken = min(step, self.size.n) or 1
-            cost = width * (1 + KEY_READ_COST / taken) + overhead / taken
-            if costs and (step * width > tile_scores or cost > costs[-1]):
-                break
-            costs.append(cost)
-        return costs
 
 
 def zero_non_finite(tensor: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
@@ -304,13 +268,9 @@ def replace_values(
     return replace.apply(tensor, where, value)  # pyright: ignore[reportReturnType]
 
 
-def _bounding_span(rows: Span, n: int) -> Span:
-    """The smallest range that holds all these rows."""
-    if rows.index is None:
-        return rows
-    if is_tracing():
-        return Span(0, n)
-    return Span(int(rows.index.min()), int(rows.index.max()) + 1)
+def _count(tiles: tuple[Tile, ...]) -> int:
+    """The number of tiles, or of the positions that they hold."""
+    return sum([1 if tile.cols.index is None else len(tile.cols) for tile in tiles])
 
 
 def _visible_tile(
@@ -342,17 +302,3 @@ def _halves(heads: tuple[slice, ...]) -> Iterator[tuple[slice, ...]]:
     low, high = heads[dim].start, heads[dim].stop
     for part in (slice(low, (low + high) // 2), slice((low + high) // 2, high)):
         yield (*heads[:dim], part, *heads[dim + 1 :])
-
-
-def head_slices(lead: tuple[int, ...], max_heads: int) -> Iterator[tuple[slice, ...]]:
-    """Blocks of at most `max_heads` heads that cover the leading dimensions, whole dimensions from the right first."""
-    steps: list[int] = []
-    for length in reversed(lead):
-        step = max(1, min(length, max_heads))
-        steps.insert(0, step)
-        max_heads = max_heads // length if length and step == length else 1
-    cuts = [
-        [slice(a, min(a + step, length)) for a in range(0, length, step)]
-        for step, length in zip(steps, lead, strict=True)
-    ]
-    yield from product(*cuts)

@@ -98,8 +98,8 @@ def split_pairs(pairs: Sequence[Any], validation: Sequence[Any] | None) -> tuple
         held_out = validation if isinstance(validation, Pairs) else Pairs(validation)
     for name, part in (("training", trained), ("validation", held_out)):
         if not len(part):
-            hint = "" if validation is not None else ", of which 5 in 256 are for validation: give more, or validation="
-            raise DataError(f"there are no {name} pairs: {len(whole):,} pairs came{hint}")
+            kept = ", and 5 in 256 of the sources are kept for validation: give more, or validation="
+            raise DataError(f"there are no {name} pairs: {len(whole):,} pairs came{kept if validation is None else ''}")
     return trained, held_out
 
 

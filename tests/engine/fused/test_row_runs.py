@@ -51,6 +51,14 @@ OTHERS = {
     "two masks": PACKED | masks.prefix(3),
     "the complement": ~PACKED,
 }
+COMPILED = (
+    "packed, causal",
+    "padding, causal",
+    "packed, ids for each sequence, causal",
+    "queries and keys of other lengths",
+    "unsorted ids",
+    "an id that comes back",
+)
 
 
 @pytest.fixture
@@ -171,7 +179,7 @@ def test_many_short_runs_are_not_worth_a_call_each() -> None:
     assert len(runs) == 8
 
 
-@pytest.mark.parametrize("name", ["packed, causal", "padding, causal", "an id that comes back"])
+@pytest.mark.parametrize("name", COMPILED)
 @pytest.mark.plain
 def test_compiled_calls_are_right(name: str) -> None:
     mask = (MASKS | OTHERS)[name]

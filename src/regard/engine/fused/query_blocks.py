@@ -158,19 +158,17 @@ class FlashBlocks(torch.autograd.Function):
         k: Float[Tensor, "... keys dim"],
         v: Float[Tensor, "... keys dim_v"],
     ) -> tuple[Float[Tensor, "*batch queries dim_v"], Float[Tensor, "*batch queries"]]:
-        out, lse = q.new_empty(*q.shape[:-1], v.shape[-1]), q.new_empty(q.shape[:-1])
-        if sum(batch.n_rows for batch in batches) < lse.numel():  # rows that see nothing
-            out.zero_()
-            lse.fill_(NEVER)
-        for batch in batches:
-            parts, bias, lead = _cut(blocks, batch, q, k, v)
-            part, part_lse = call_kernel(
-                parts[0], parts[1], parts[2], lead, causal=blocks.is_causal(batch.first), scale=blocks.scale, bias=bias
-            )
-            # With few keys the kernel turns NaN into numbers; then NaN in the output shows it.
-            hides_nan = len(batch.first.cols) < MIN_FUSED_KEYS and not all_finite(*parts)
-            batch.rows(out).copy_(part.fill_(math.nan) if hides_nan else part)
-            batch.rows(lse, trailing=1).copy_(part_lse)
+        if len(batches) == 1 and batches[0].is_one_tile_of(q.shape[:-1]):
+            out, lse = _attend(blocks, batches[0], q, k, v)
+        else:
+            out, lse = q.new_empty(*q.shape[:-1], v.shape[-1]), q.new_empty(q.shape[:-1])
+            if sum(batch.n_rows for batch in batches) < lse.numel():  # rows that see nothing
+                out.zero_()
+                lse.fill_(NEVER)
+            for batch in batches:
+                part, part_lse = _attend(blocks, batch, q, k, v)
+                batch.rows(out).copy_(part)
+                batch.rows(lse, trailing=1).copy_(part_lse)
         ctx.blocks, ctx.batches = blocks, batches
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.mark_non_differentiable(lse)
@@ -191,6 +189,22 @@ class FlashBlocks(torch.autograd.Function):
             for total, part, axis in zip(grads, parts_grad, (Axis.QUERY, Axis.KEY, Axis.KEY), strict=True):
                 batch.add(total, axis, part)
         return (None, None, *grads)
+
+
+def _attend(
+    blocks: QueryBlocks | RowRuns,
+    batch: TileBatch,
+    q: Float[Tensor, "*batch queries dim"],
+    k: Float[Tensor, "... keys dim"],
+    v: Float[Tensor, "... keys dim_v"],
+) -> tuple[Float[Tensor, "... rows dim_v"], Float[Tensor, "... rows"]]:
+    """The output and the log-sum-exp of one batch."""
+    parts, bias, lead = _cut(blocks, batch, q, k, v)
+    causal = blocks.is_causal(batch.first)
+    part, lse = call_kernel(parts[0], parts[1], parts[2], lead, causal=causal, scale=blocks.scale, bias=bias)
+    # With few keys the kernel turns NaN into numbers; then NaN in the output shows it.
+    hides_nan = len(batch.first.cols) < MIN_FUSED_KEYS and not all_finite(*parts)
+    return (part.fill_(math.nan) if hides_nan else part), lse
 
 
 def _cut(

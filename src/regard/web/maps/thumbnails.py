@@ -14,7 +14,8 @@ from torch import Tensor
 from regard.engine.fold import Buffers, fold, tile_block
 from regard.engine.index import select_heads
 from regard.engine.reducers import Heatmap
-from regard.engine.tiles import Problem, head_slices
+from regard.engine.tile_cuts import head_slices
+from regard.engine.tiles import Problem
 from regard.errors import ChoiceError
 from regard.operands import Span
 from regard.recording import Call
