@@ -5,8 +5,11 @@ import { leanKatex } from './lean-katex.ts';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Names the built chunk of a lesson after its folder, because every source is called Lesson.svelte. */
-const lessonOf = (module: string | null) => module?.match(/\/lessons\/(\w+)\//)?.[1] ?? '[name]';
+/** Names the built chunks of a lesson after its folder, because every source is called Lesson.svelte or guide.ts. */
+function lessonOf(module: string | null): string {
+  const [, folder, file] = module?.match(/\/lessons\/(\w+)\/(\w+)/) ?? [];
+  return folder ? (file === 'guide' ? `guide-${folder}` : folder) : '[name]';
+}
 
 export default defineConfig({
   plugins: [svelte(), leanKatex()],

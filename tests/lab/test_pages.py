@@ -318,7 +318,7 @@ def test_the_regression_lesson_shows_the_shapes_of_a_batch_product():
     assert shown["product"] == {"left": [50, 1, 7], "right": [50, 7, 1], "result": [50, 1, 1]}
     left, right, result = (torch.tensor(shown["example"][name]) for name in ("left", "right", "result"))
     assert (left.shape, right.shape, result.shape) == ((2, 1, 4), (2, 4, 6), (2, 1, 6))
-    torch.testing.assert_close(torch.bmm(left, right), result)
+    assert left.eq(1).all() and right.eq(1).all() and result.eq(4).all()
 
 
 # scores
@@ -458,6 +458,27 @@ def test_reinforce_is_unbiased_and_a_baseline_reduces_variance():
     assert sum(shown["counts"]) == 500
 
 
+def test_each_draw_moves_the_scores_by_its_gradient():
+    shown = show("normalisers", view="gradient", scores=[1, 0, -1], rewards=[0, 2, -1], rate=0.25, seed=5)
+    learning = shown["learning"]
+    scores, p = torch.tensor(learning["scores"]), torch.tensor(learning["probabilities"])
+    drawn, earned, baseline = (torch.tensor(learning[name]) for name in ("drawn", "earned", "baseline"))
+    assert scores.shape == (61, 3) and scores[0].tolist() == [1, 0, -1]
+    torch.testing.assert_close(p, scores.softmax(-1))
+    torch.testing.assert_close(torch.tensor(learning["expected"]), p @ torch.tensor([0.0, 2, -1]))
+    assert earned.tolist() == [(0, 2, -1)[key] for key in drawn]
+    toward = torch.nn.functional.one_hot(drawn, 3) - p[:-1]
+    torch.testing.assert_close(scores.diff(dim=0), 0.25 * (earned - baseline)[:, None] * toward, atol=1e-5, rtol=1e-4)
+    recent = 0.9 ** torch.arange(60).flip(0)  # the latest rewards count most
+    means = [(recent[-n:] @ earned[:n] / recent[-n:].sum()).item() for n in range(1, 60)]
+    assert baseline.tolist() == pytest.approx([0, *means], abs=1e-4)
+    assert learning["expected"][-1] > learning["expected"][0] + 0.5
+
+
+def test_nothing_is_learned_where_it_is_not_shown():
+    assert show("normalisers")["learning"] is None
+
+
 def test_a_wrong_number_of_rewards_is_refused():
     with pytest.raises(ShapeError, match="rewards must be as many as scores, one a key: 5 scores came, and 2 rewards"):
         show("normalisers", rewards=[1, 2])
@@ -484,6 +505,14 @@ def test_heads_of_a_real_model():
         )
         assert head["share"] is None or head["share"] > 0.5
     assert_code_agrees(page, state, shown)
+
+
+def test_the_lesson_opens_on_the_head_that_finds_what_it_means():
+    shown = show("heads")
+    rows = torch.tensor(shown["weights"])[:, shown["tokens"].index("it"), shown["tokens"].index("animal")]
+    assert rows.argmax() == shown["head"] == 1 and rows[1] > 2 * rows.sort().values[-2]
+    pair = shown["heads"][shown["head"]]["pair"]
+    assert (shown["tokens"][pair["query"]], shown["tokens"][pair["key"]]) == ("it", "animal")
 
 
 def test_sentences_too_long_or_unknown_are_refused():
@@ -584,6 +613,13 @@ def test_decoders_that_do_not_come_with_regard_are_refused_by_name(monkeypatch):
 
 
 # relevance
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_relevance_opens_with_the_text_of_the_pages_language(language):
+    opened = show("relevance", language=language)
+    assert opened["preset"] == f"{language}-short"
+    assert opened == show("relevance", preset=f"{language}-short")
 
 
 @pytest.mark.parametrize("preset", ["en-short", "zh-short", "en-whole", "zh-whole"])

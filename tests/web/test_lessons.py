@@ -85,11 +85,14 @@ def stored(table) -> dict[str, float]:
 READ = {
     "cues": lambda s: bars("weight", s["weights"]) | {"total": s["total"]},
     "regression": lambda s: {f"number-{name}": value for name, value in s["numbers"].items()},
+    "heatmaps": lambda s: bars("largest", s["largest"]),
     "scores": lambda s: bars("weights", s["weights"]) | cells("all", [row["weights"] for row in s["rows"]]),
     "saturation": lambda s: {"variance": s["variance"], "largest": s["largest"], "nudge": s["nudge"]["mean_moved"]},
     "masks": lambda s: cells("weights", s["weights"]) | cells("recipe-regard", s["recipe"]["regard"]),
     "by_hand": lambda s: cells("scores", s["scores"]) | cells("weights", s["weights"]) | cells("output", s["output"]),
-    "heads": lambda s: {f"number-{name}": s["heads"][0][name] for name in ("entropy", "saturation", "previous")},
+    "heads": lambda s: {
+        f"number-{name}": s["heads"][s["head"]][name] for name in ("entropy", "saturation", "previous")
+    },
     "relevance": lambda s: cells("links", s["weights"]) | cells("among", s["among"]),
     "normalisers": lambda s: bars("weights", s["weights"]) | cells("shares", [row["weights"] for row in s["rows"]]),
     "translation": lambda s: (
@@ -108,15 +111,23 @@ def reads_as(one, name: str, **state) -> None:
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
+def opened(name: str, language: str) -> dict:
+    """What a lesson begins with: texts may be in the language of the page."""
+    return {"language": language} if "language" in PAGES[name].default else {}
+
+
 def looks_right(open_page, name: str, language: str, size: str, theme: str) -> None:
     one = open_page(name, language, SIZES[size], theme)
-    reads_as(one, name)
+    reads_as(one, name, **opened(name, language))
     assert one.overflow() <= 0
     assert one.serious() == []
     assert one.page.locator("html").get_attribute("lang") == {"en": "en", "zh": "zh-Hans"}[language]
     title = one.page.locator("h1").inner_text()
     assert any("一" <= letter <= "鿿" for letter in title) == (language == "zh")
     assert one.page.locator(".katex-error").count() == 0
+    if language == "zh":
+        comments = one.page.locator("pre .comment").all_inner_texts()
+        assert [comment for comment in comments if not re.search("[一-鿿]", comment)] == []
 
 
 @pytest.mark.parametrize(("name", "language", "size", "theme"), PAIRS)
@@ -134,12 +145,13 @@ def test_a_lesson_looks_right_in_every_language_size_and_theme(open_page, name, 
 KEYS = {
     "cues": ("pooling-average", ["Space"], {"pooling": "average"}),
     "regression": ("mode-fixed", ["ArrowLeft"], {"mode": "average"}),
+    "heatmaps": ("kind-heads", ["ArrowLeft"], {"kind": "random"}),
     "scores": ("chosen-scaled_dot", ["ArrowLeft"], {"chosen": "dot"}),
     "saturation": ("scaled", ["Space"], {"scaled": True}),
     "masks": ("m", ["ArrowRight"], {"m": 9, "align": "bottom-right"}),
     "by_hand": ("scaled", ["Space"], {"scaled": False}),
     "heads": ("layer-3", ["ArrowRight", "ArrowRight"], {"layer": 5}),
-    "relevance": ("preset-en-short", ["ArrowRight"], {"preset": "zh-short"}),
+    "relevance": ("preset-en-short", ["ArrowRight", "ArrowRight"], {"preset": "zh-short"}),
     "normalisers": ("chosen-softmax", ["ArrowRight"], {"chosen": "sparsemax"}),
     "translation": ("step", ["ArrowRight", "ArrowRight"], {"step": 3}),
     "bottleneck": ("hidden", ["ArrowRight"], {"hidden": 112}),
@@ -213,35 +225,93 @@ NOTE_LIVE = """() => new MutationObserver((_, watching) => {
 }).observe(document.body, { childList: true, subtree: true })"""
 
 
-def test_a_width_is_learned_while_one_looks(open_page):
-    one = open_page("regression?mode=learned")
-    one.page.evaluate(NOTE_LIVE)
+def test_learning_moves_the_slider_to_the_learned_width(open_page):
+    one = open_page("regression?mode=learned", reduced_motion="reduce")  # all steps at once
     one.page.get_by_test_id("learn").click()
-    expect(one.page).to_have_url(re.compile("learned="))  # it is done
-    one.page.get_by_test_id("learn").wait_for()
+    expect(one.page).to_have_url(re.compile("learned="))
     one.settled("regression")
-    assert one.page.evaluate("window.live")
     learned = shown("regression", mode="learned")
     assert one.value("losses") == 100
+    assert one.value("w-value") == pytest.approx(learned["w"], rel=1e-6) and one.value("live") == one.value("w-value")
     assert one.value("number-entropy") == pytest.approx(learned["numbers"]["entropy"], rel=1e-3)
     assert one.value("number-entropy") < shown("regression")["numbers"]["entropy"]
 
 
-# Learning may be over before a click that waits for a button at rest.
-STOP_AT_ONCE = """() => new MutationObserver((_, watching) => {
-    const stop = document.querySelector('[data-testid=stop]');
-    if (stop) { watching.disconnect(); window.stopped = true; stop.click(); }
-}).observe(document.body, { childList: true, subtree: true })"""
-
-
-def test_learning_can_be_stopped(open_page):
-    one = open_page("regression?mode=learned&steps=200&rate=0.001")
-    one.page.evaluate(STOP_AT_ONCE)
-    one.page.get_by_test_id("learn").click()
-    one.page.get_by_test_id("learn").wait_for()
+def test_learning_is_watched_step_by_step(open_page):
+    one = open_page("regression?mode=learned&steps=7")
+    expected = shown("regression", mode="learned", steps=7)["losses"]
+    for count in (1, 2, 3):
+        one.page.get_by_test_id("forward").click()
+        expect(one.page.get_by_test_id("losses")).to_have_attribute("data-value", str(count))
+    one.page.get_by_test_id("back").click()
+    expect(one.page.get_by_test_id("losses")).to_have_attribute("data-value", "2")
     one.settled("regression")
-    assert one.page.evaluate("window.stopped")
-    assert one.page.get_by_test_id("stop").count() == 0
+    two = shown("regression", mode="learned", steps=2)
+    assert two["losses"] == expected[:2]
+    reads_as(one, "regression", mode="learned", steps=2, learned=two["w"])
+
+
+def test_learning_is_played_and_paused_and_a_slider_moved_by_hand_ends_it(open_page):
+    one = open_page("regression?mode=learned&steps=200&rate=0.001")
+    one.page.get_by_test_id("speed-5").check(force=True)
+    one.page.get_by_test_id("learn").click()
+    one.page.get_by_test_id("stop").click()
+    expect(one.page.get_by_test_id("stop")).to_have_count(0)
+    assert 1 <= one.value("losses") < 200
+    one.page.get_by_test_id("w").focus()
+    one.page.keyboard.press("ArrowRight")
+    expect(one.page.get_by_test_id("mode")).to_have_attribute("data-value", "fixed")
+
+
+def test_dimensions_grow_by_a_play_button(open_page):
+    one = open_page("saturation", reduced_motion="reduce")
+    one.page.get_by_test_id("play").click()
+    one.page.wait_for_function("() => location.hash.includes('d_k=1024')")
+    one.settled("saturation")
+    reads_as(one, "saturation", d_k=1024)
+
+
+def test_the_middle_of_the_light_moves_to_what_is_wanted(open_page):
+    one = open_page("cues")
+    weights = shown("cues")["weights"]
+    middle = sum(weight * (i + 0.5) for i, weight in enumerate(weights)) / len(weights)
+    assert one.value("middle") == pytest.approx(100 * middle)
+    link = one.page.get_by_test_id("to-translation")
+    assert link.get_attribute("href").endswith("#/translation")
+
+
+def test_a_number_out_of_range_is_told_the_range(open_page):
+    one = open_page("by_hand", "zh")
+    field = one.page.get_by_test_id("tokens-0-0").locator("input")
+    field.fill("1000")
+    expect(one.page.get_by_test_id("tokens-range")).to_have_text("请输入 −100 到 100 之间的数。")
+    field.blur()
+    expect(one.page.get_by_test_id("tokens-range")).to_have_text("")
+
+
+@pytest.mark.parametrize(
+    ("name", "testid"), [("by_hand", "weights-2-3"), ("masks", "weights-5-3"), ("heatmaps", "head-1-map")]
+)
+def test_a_tap_shows_the_nearest_cell_enlarged(open_page, name, testid):
+    one = open_page(name, size=NARROW, has_touch=True)
+    target = one.page.get_by_test_id(testid)
+    target.scroll_into_view_if_needed()
+    target.tap()
+    expect(one.page.get_by_test_id("loupe")).to_be_visible()
+    if place := re.fullmatch(r"weights-(\d)-(\d)", testid):
+        weight = shown(name)["weights"][int(place[1])][int(place[2])]
+        expect(one.page.get_by_test_id("loupe")).to_contain_text(f"{weight:.4f}")
+    one.page.locator("h1").tap()
+    expect(one.page.get_by_test_id("loupe")).to_have_count(0)
+
+
+def test_every_head_has_the_colours_of_its_scale(open_page):
+    one = open_page("heatmaps")
+    assert one.page.get_by_test_id("scale").count() == 1
+    one.page.get_by_test_id("shared").uncheck(force=True)
+    one.settled("heatmaps")
+    expect(one.page.get_by_test_id("scale")).to_have_count(4)
+    reads_as(one, "heatmaps", shared=False)
 
 
 def test_a_point_can_be_dragged(open_page):
@@ -277,6 +347,65 @@ def test_hostile_text_is_text(open_page):
     one.page.get_by_test_id("passage").blur()
     expect(one.page.get_by_test_id("links")).to_contain_text("<img src=x onerror=alert(1)>")
     assert one.page.locator("article img, article b:has-text('bold')").count() == 0
+
+
+def test_a_head_is_chosen_at_once_and_stays_in_the_address(open_page):
+    one = open_page("heads")
+    expect(one.page.get_by_test_id("told")).to_contain_text("“it” looks at “animal”")
+    one.page.get_by_test_id("head-8").check(force=True)
+    found = shown("heads")["heads"][8]
+    assert one.value("number-previous") == pytest.approx(found["previous"], rel=1e-6)
+    one.page.wait_for_function("() => location.hash.includes('head=8')")
+    other = open_page(one.page.url.split("#/")[1], "zh")
+    expect(other.page.get_by_test_id("lesson-heads")).to_contain_text("第 3 层，头 8")
+
+
+def test_a_text_of_the_page_changes_with_its_language(open_page):
+    one = open_page("relevance")
+    expect(one.page.get_by_test_id("links-right-0")).to_have_text(shown("relevance")["segments"][0])
+    one.page.get_by_text("中文", exact=True).first.click()
+    expect(one.page.get_by_test_id("links-right-0")).to_have_text(shown("relevance", language="zh")["segments"][0])
+    expect(one.page.get_by_test_id("reset")).to_be_disabled()  # nothing was changed by hand
+
+
+def test_arcs_join_the_segments_and_a_segment_shows_its_own(open_page):
+    one = open_page("relevance")
+    among = shown("relevance")["among"]
+    for i, j in [(1, 0), (2, 1), (4, 3)]:
+        assert one.value(f"links-arc-{i}-{j}") == pytest.approx((among[i][j] + among[j][i]) / 2, abs=1e-6)
+    one.page.get_by_test_id("links-right-2").click()
+    one.page.mouse.move(0, 0)
+    expect(one.page.get_by_test_id("links").locator(".arcs path:not(.dim)")).to_have_count(4)
+    expect(one.page.get_by_test_id("links-right-1").locator("xpath=..")).to_contain_text(f"{among[2][1]:.3f}")
+
+
+def test_words_that_the_encoder_does_not_know_stand_apart_from_the_answers(open_page):
+    one = open_page("relevance", "zh")
+    one.page.get_by_test_id("passage").fill("他爱吃苹果 | 他的数学成绩 qqzx 不好")
+    one.page.get_by_test_id("passage").blur()
+    expect(one.page.get_by_test_id("unknown")).to_contain_text("qqzx")
+    assert one.page.get_by_test_id("picture").get_by_text("qqzx").count() == 1  # in the segment alone
+    assert one.page.get_by_role("alert").count() == 0
+    assert not re.search("mean|words|averaged", one.page.get_by_test_id("encoder").inner_text())
+
+
+def test_a_draw_learns_step_by_step(open_page):
+    one = open_page("normalisers?view=gradient&step=2", reduced_motion="reduce")
+    learning = shown("normalisers", view="gradient")["learning"]
+
+    def shows(step: int) -> None:
+        expect(one.page.get_by_test_id("step-value")).to_have_attribute("data-value", str(step))
+        assert [one.value(f"learned-{key}") for key in range(5)] == pytest.approx(learning["probabilities"][step])
+        expect(one.page.get_by_test_id("told")).to_contain_text(f"Draw {step}: key {learning['drawn'][step - 1] + 1}")
+
+    shows(2)
+    one.page.get_by_test_id("forward").click()
+    shows(3)
+    one.page.get_by_test_id("step").focus()
+    one.page.keyboard.press("End")
+    shows(60)
+    one.page.get_by_test_id("play").click()  # from the start
+    expect(one.page.get_by_test_id("step-value")).to_have_attribute("data-value", "1")
 
 
 def test_a_refusal_is_shown_and_the_last_picture_stays(server, window):
@@ -400,23 +529,6 @@ def test_an_address_that_asks_for_a_decoder_that_there_is_not_leads_back(server,
     one.page.context.close()
 
 
-@pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
-@pytest.mark.parametrize("view", ["lines", "map"])
-def test_the_walk_and_its_effect_are_in_sight_together(open_page, size, view):
-    one = open_page(f"translation?view={view}", size=size)
-    for testid in (
-        "play",
-        "step",
-        "query",
-        "context",
-        "candidate-0",
-        "links" if view == "lines" else "map-map",
-        "model",
-    ):
-        box = one.page.get_by_test_id(testid).bounding_box()
-        assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], testid
-
-
 # The bottleneck
 
 SMALL = "pairs=500&longest=6&hidden=16"
@@ -484,14 +596,6 @@ def test_settings_that_no_training_has_are_refused(server, window):
     one.settled("bottleneck")
     assert one.page.get_by_role("alert").count() == 0
     one.page.context.close()
-
-
-@pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
-def test_the_button_and_the_curves_are_in_sight_together(open_page, size):
-    one = open_page("bottleneck", size=size)
-    for testid in ("train", "lengths", "words", "hidden"):
-        box = one.page.get_by_test_id(testid).bounding_box()
-        assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], testid
 
 
 @pytest.mark.parametrize(("count", "absent"), [(0, 6), (13, 5), (18, 0)])

@@ -1,4 +1,5 @@
 import { readFields, writeFields } from './address';
+import { language, type Language } from './language.svelte';
 import { isAbort, ApiError, show, type Answer } from './api';
 import { route } from './route.svelte';
 
@@ -29,8 +30,8 @@ export class Lesson<State extends object, Shown> {
 
   constructor(name: string, defaults: State, query: string) {
     this.name = name;
-    this.defaults = defaults;
-    this.state = readFields(query, defaults);
+    this.defaults = 'language' in defaults ? { ...defaults, language: language.now } : defaults;
+    this.state = readFields(query, this.defaults);
   }
 
   get shown(): Shown | null {
@@ -50,8 +51,18 @@ export class Lesson<State extends object, Shown> {
     Object.assign(this.state, readFields(query, this.defaults));
   }
 
+  /** A state with the field `language` begins with texts in the language of the page, also when that changes. */
+  #followLanguage(): void {
+    const defaults = this.defaults as { language?: Language };
+    const state = this.state as { language?: Language };
+    if (!defaults.language || defaults.language === language.now) return;
+    if (state.language === defaults.language) state.language = language.now;
+    defaults.language = language.now;
+  }
+
   /** To be run in an effect: requests an answer for the changed state, and writes the state to the address. */
   follow(): void {
+    this.#followLanguage();
     const state = $state.snapshot(this.state) as State;
     clearTimeout(this.#address);
     this.#address = setTimeout(() => this.#writeAddress(state), this.#asked ? ADDRESS_PAUSE : 0);

@@ -49,6 +49,7 @@ const en = {
   words: 'Sentence shown',
   wordsOf: (n: string) => `${n} words`,
   seed: 'Draw again',
+  refusals: {} as Record<string, string>,
   memory: (words: string, hidden: string, perWord: string, all: string) =>
     `${words} words in a vector of ${hidden} numbers: ${perWord} for each word. With attention every step can look at ${words} × ${hidden} = ${all} numbers.`,
   space: ' ',
@@ -126,6 +127,10 @@ export const words: { en: typeof en; zh: typeof en } = {
     words: '显示的句子',
     wordsOf: (n) => `${n} 个词`,
     seed: '重新抽样',
+    refusals: {
+      ChoiceError: '没有这样的训练：向量的宽度是 16 到 256，且为 16 的倍数；训练中最长的句子是 6 到 30 个词；训练步数从 1 到 2000。请用右边的滑块选择。',
+      DtypeError: '这里需要的是数：向量的宽度、句子的词数和训练步数都是整数。',
+    },
     memory: (words, hidden, perWord, all) =>
       `${words} 个词装进 ${hidden} 个数的向量：每个词只有 ${perWord} 个数。有了注意力，每一步都能看到 ${words} × ${hidden} = ${all} 个数。`,
     space: '',

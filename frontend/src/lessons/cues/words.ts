@@ -13,9 +13,9 @@ const en = {
   pooling: 'How to look',
   poolings: { average: 'Average', max: 'Largest', learned: 'What stands out', query: 'With a query' },
   poolingNotes: {
-    average: 'No query: all count the same.',
-    max: 'No query: of each feature, the most there is.',
-    learned: 'No query: a scorer that only knows the keys. An involuntary cue.',
+    average: 'A pooling layer without a query: all count the same.',
+    max: 'A pooling layer without a query: of each feature, the most there is.',
+    learned: 'A fully connected layer scores each key, without a query. An involuntary cue.',
     query: 'A query scores every key. A voluntary cue.',
   },
   queryGroup: 'The query: what is wanted',
@@ -50,10 +50,17 @@ const en = {
     library: 'Query: what I want. Keys: the labels on the spines. Values: the books themselves.',
     photo: 'Query: glasses and curls. Keys: what each face shows at a glance. Values: the people.',
   },
+  layers: 'Which layers these are',
+  layersText:
+    'Without a query, a network has a pooling layer, average or max, or a fully connected layer that scores what stands out. With a query the pooling depends on what is wanted: that is attention pooling.',
+  translation: 'What are query, key and value in translation?',
+  translationText:
+    'The query is the state of the decoder: what the next word needs. The keys and the values are the states of the encoder, one for each word of the source: the keys are compared with the query, and the values are what is taken along.',
+  toTranslation: 'See it in the lesson Translation',
   scarce: 'Attention is a scarce good',
   scarceText: [
     'William James saw two origins of attention: things that force themselves on us, and aims of our own. One comes from below, the other from above.',
-    'Both share one budget. The weights sum to 1, so light on one thing is taken from all others. That is why it can be sold: watch the advert or pay, play on or pay.',
+    'Both share one budget. The weights sum to 1, so light on one thing is taken from all others. That is why it can be sold: watch the advert or pay; in a game, pay and be stronger at once.',
   ],
   answer: [
     'Only the query changed. On the desk, scores are dot products of query and key: “redness” counts 0 for someone who wants to read, and the cup, all redness and shine, has nothing else to offer.',
@@ -72,9 +79,9 @@ export const words: { en: typeof en; zh: typeof en } = {
     pooling: '怎样看',
     poolings: { average: '平均', max: '取最大', learned: '看显眼的', query: '带着查询' },
     poolingNotes: {
-      average: '没有查询：一视同仁。',
-      max: '没有查询：每个特征取最大的一个。',
-      learned: '没有查询：打分只看键。这是非自主性提示。',
+      average: '没有查询的汇聚层：一视同仁。',
+      max: '没有查询的汇聚层：每个特征取最大的一个。',
+      learned: '没有查询：全连接层给每个键打分。这是非自主性提示。',
       query: '查询给每个键打分。这是自主性提示。',
     },
     queryGroup: '查询：想要什么',
@@ -109,10 +116,17 @@ export const words: { en: typeof en; zh: typeof en } = {
       library: '查询：我想要的内容。键：书脊上的标签。值：书本身。',
       photo: '查询：眼镜和卷发。键：每张脸一眼看去的特征。值：人。',
     },
+    layers: '它们是哪些层',
+    layersText:
+      '没有查询时，网络里用的是汇聚层（平均或最大），或给显眼程度打分的全连接层。有了查询，汇聚就取决于想要什么：这就是注意力汇聚。',
+    translation: '翻译里的查询、键和值是什么？',
+    translationText:
+      '查询是解码器的状态：下一个词需要什么。键和值是编码器的状态，源句每个词各一个：键用来与查询比较，值是被取走的内容。',
+    toTranslation: '到“翻译”一课里看',
     scarce: '注意力是稀缺的',
     scarceText: [
       '威廉·詹姆斯认为注意力有两个来源：外物强加给我们的，和我们自己的目的。一个自下而上，一个自上而下。',
-      '两者共用一份预算。权重之和是 1，照在一样东西上的光，是从其他东西上拿走的。所以注意力可以卖钱：要么看广告，要么付费；想接着玩，也要付费。',
+      '两者共用一份预算。权重之和是 1，照在一样东西上的光，是从其他东西上拿走的。所以注意力可以卖钱：要么看广告，要么付费；玩游戏，付钱立即变强。',
     ],
     answer: [
       '变的只有查询。以书桌为例，分数是查询与键的点积：对想读书的人，“红色”只值 0 分，而杯子除了红和亮，什么也没有。',

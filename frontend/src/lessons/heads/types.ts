@@ -2,6 +2,7 @@
 export interface State {
   sentence: string;
   layer: number;
+  head: number;
 }
 
 export type Kind = 'first' | 'previous' | 'next' | 'itself' | 'separators' | 'broad' | 'mixed';
@@ -26,6 +27,7 @@ export interface Shown {
   tokens: string[];
   layers: string[];
   layer: number;
+  head: number;
   sizes: { heads: number; head_dim: number; width: number };
   weights: number[][][];
   heads: Head[];

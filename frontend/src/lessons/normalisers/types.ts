@@ -9,6 +9,8 @@ export interface State {
   draws: number;
   seed: number;
   rewards: number[] | null;
+  rate: number;
+  step: number;
 }
 
 export interface Row {
@@ -17,6 +19,18 @@ export interface Row {
   total: number;
   support: number;
   entropy: number | null;
+}
+
+/** What draws teach, one after the other. */
+export interface Learning {
+  /** Before each draw and at the end. */
+  scores: number[][];
+  probabilities: number[][];
+  expected: number[];
+  /** Keys, counted from 0. */
+  drawn: number[];
+  earned: number[];
+  baseline: number[];
 }
 
 export interface Shown {
@@ -38,4 +52,5 @@ export interface Shown {
   calmer: number[];
   calmer_spread: number[];
   variance_ratio: number | null;
+  learning: Learning | null;
 }

@@ -52,7 +52,7 @@ export interface Shown extends Fit {
 export interface Step {
   step: number;
   w: number;
-  loss?: number;
+  loss: number;
   prediction?: number[];
   done?: boolean;
 }

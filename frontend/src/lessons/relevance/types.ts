@@ -1,4 +1,6 @@
 /** Types of the state and the answer of `regard.lab.pages.relevance`. */
+import type { Language } from '$lib/language.svelte';
+
 export const PRESETS = ['en-short', 'zh-short', 'en-whole', 'zh-whole'] as const;
 export type Preset = (typeof PRESETS)[number];
 
@@ -8,7 +10,8 @@ export interface HeadWords {
 }
 
 export interface State {
-  preset: Preset;
+  language: Language;
+  preset: Preset | 'auto';
   passage: string | null;
   questions: string[] | null;
   encoder: 'auto' | 'minilm' | 'words';
@@ -28,6 +31,7 @@ export interface Verdict {
 }
 
 export interface Shown {
+  preset: Preset;
   segments: string[];
   questions: string[];
   weights: number[][];

@@ -5,6 +5,7 @@ const directions: Record<Direction, string> = { 'en-fr': 'English → French', n
 
 const en = {
   title: 'Translation',
+  comma: ', ',
   idea: 'This is what attention was invented for. Before each word that it writes, the decoder looks at the source again, and takes what it needs now.',
   question: 'In machine translation, what are query, key and value?',
   direction: 'From, to',
@@ -77,6 +78,7 @@ export const words: { en: typeof en; zh: typeof en } = {
   en,
   zh: {
     title: '翻译',
+    comma: '、',
     idea: '注意力正是为翻译而发明的。每写一个词之前，解码器都回头再看一遍源句，取来此刻需要的东西。',
     question: '在机器翻译中，查询、键和值分别是什么？',
     direction: '方向',

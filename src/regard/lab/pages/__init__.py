@@ -13,6 +13,7 @@ from regard.lab.pages import (
     by_hand,
     cues,
     heads,
+    heatmaps,
     masks,
     normalisers,
     regression,
@@ -25,5 +26,18 @@ from regard.lab.pages._page import Page, page_of_module
 
 __all__ = ["PAGES", "Page"]
 
-LESSONS = (cues, regression, scores, saturation, masks, by_hand, heads, relevance, normalisers, translation, bottleneck)
+LESSONS = (
+    cues,
+    regression,
+    heatmaps,
+    scores,
+    saturation,
+    masks,
+    by_hand,
+    heads,
+    relevance,
+    normalisers,
+    translation,
+    bottleneck,
+)
 PAGES: dict[str, Page] = {module.name: module for module in map(page_of_module, LESSONS)}

@@ -1,4 +1,4 @@
-"""The gradient of hard attention's expected reward: exact, and estimated from drawn keys (REINFORCE)."""
+"""Hard attention that learns from rewards: the exact gradient, and what is drawn and learned (REINFORCE)."""
 
 from __future__ import annotations
 
@@ -60,3 +60,48 @@ def exact_gradient(key_scores: Float[Tensor, " keys"], rewards: Float[Tensor, " 
     query, key = key_scores.new_zeros(1, 1), key_scores.new_zeros(len(key_scores), 1)
     expected = attend(query, key, rewards[:, None], score=scores.bias(bias)).output.sum()
     return ExactGradient(expected.detach(), torch.autograd.grad(expected, bias)[0])
+
+
+class LearningStep(NamedTuple):
+    """The scores after some draws, and the draw that changes them next."""
+
+    scores: Float[Tensor, " keys"]
+    probabilities: Float[Tensor, " keys"]
+    expected: Float[Tensor, ""]  # reward, sum_j p_j r_j
+    drawn: int | None  # key; none at the end
+    baseline: Float[Tensor, ""]  # mean reward of the draws so far, the latest ones counting most
+
+
+def learn(
+    key_scores: Float[Tensor, " keys"], rewards: Float[Tensor, " keys"], steps: int, rate: float, seed: int
+) -> list[LearningStep]:
+    """Learn scores by gradient ascent on the reward, one draw a step; `steps` draws make one entry more."""
+    generator = torch.Generator().manual_seed(seed)
+    layer = nn.HardAttention(1, len(key_scores), generator=generator, dtype=key_scores.dtype)
+    layer.w.data = key_scores[None].clone()  # with a query of 1 and one-hot keys, W is the row of scores
+    optimizer = torch.optim.SGD(layer.parameters(), lr=rate)
+    query, key = torch.ones(1, 1).to(key_scores), torch.eye(len(key_scores)).to(key_scores)
+    found = list[LearningStep]()
+    for step in range(steps + 1):
+        scores_now = layer.w.detach()[0].clone()
+        probabilities = scores_now.softmax(-1)
+        baseline = layer.average / (1 - layer.momentum ** layer.calls.item()) if step else layer.average.clone()
+        last = step == steps
+        drawn = None if last else _draw_and_update(layer, optimizer, query, key, rewards)
+        found.append(LearningStep(scores_now, probabilities, probabilities @ rewards, drawn, baseline))
+    return found
+
+
+def _draw_and_update(
+    layer: nn.HardAttention,
+    optimizer: torch.optim.Optimizer,
+    query: Float[Tensor, "1 1"],
+    key: Float[Tensor, "keys keys"],
+    rewards: Float[Tensor, " keys"],
+) -> int:
+    output, weights = layer(query, key, rewards[:, None])
+    drawn = int(weights.dense()[0].argmax())
+    optimizer.zero_grad()
+    layer.surrogate(weights, output[:, 0]).backward()
+    optimizer.step()
+    return drawn

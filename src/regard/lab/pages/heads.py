@@ -4,6 +4,7 @@ The model is MiniLM (6 layers x 12 heads), recorded while it reads. `show` retur
 
     tokens          (n,) texts, [CLS] first and [SEP] last
     layers          (6,) the names of the model's attention layers; `layer` is the state's, counted from 0
+    head            the state's, counted from 0
     sizes           {heads, head_dim, width}: head_i = attention(Q W_i^Q, K W_i^K, V W_i^V), width = heads * head_dim
     weights         (heads, n, n) to six decimals; rows sum to 1
     heads           one a head: {kind, share, text {en, zh}, pair, entropy, saturation, distance, first, previous, next,
@@ -43,11 +44,11 @@ MAX_TOKENS = 64  # more would not fit the picture of a head
 SHARES = ("first", "previous", "next", "itself", "separators")
 FAVOURITE_SHARE = 0.5  # of the weight: a head with more on one target is named for it
 TEXTS = {
-    "first": ("{:.0%} on [CLS], the first token", "{:.0%} 在第一个词元 [CLS] 上"),
-    "previous": ("{:.0%} on the token before", "{:.0%} 在前一个词元上"),
-    "next": ("{:.0%} on the token after", "{:.0%} 在后一个词元上"),
-    "itself": ("{:.0%} on the token itself", "{:.0%} 在词元自己身上"),
-    "separators": ("{:.0%} on [SEP], the end of the sentence", "{:.0%} 在句末标记 [SEP] 上"),
+    "first": ("{:.0%} of the weight on [CLS], the first token", "{:.0%} 的权重在第一个词元 [CLS] 上"),
+    "previous": ("{:.0%} of the weight on the token before", "{:.0%} 的权重在前一个词元上"),
+    "next": ("{:.0%} of the weight on the token after", "{:.0%} 的权重在后一个词元上"),
+    "itself": ("{:.0%} of the weight on the token itself", "{:.0%} 的权重在词元自己身上"),
+    "separators": ("{:.0%} of the weight on [SEP], the end of the sentence", "{:.0%} 的权重在句末标记 [SEP] 上"),
     "broad": ("nearly the same on every token", "几乎平均地看所有词元"),
     "mixed": ("nowhere more than half", "没有哪一处超过一半"),
 }
@@ -57,6 +58,7 @@ TEXTS = {
 class State:
     sentence: str = setting("The animal did not cross the street because it was too tired.", Text(400))
     layer: int = setting(3, Whole(0, LAYERS - 1))
+    head: int = setting(1, Whole(0, HEADS - 1))  # of layer 3: the one in which "it" looks at "animal"
 
 
 def show(state: State) -> dict[str, Any]:
@@ -70,6 +72,7 @@ def show(state: State) -> dict[str, Any]:
         "tokens": recording.tokens[0]["input_ids"][0],
         "layers": [layer.name for layer in recording.layers],
         "layer": state.layer,
+        "head": state.head,
         "sizes": {"heads": HEADS, "head_dim": call.query.shape[-1], "width": HEADS * call.query.shape[-1]},
         "weights": weights.double().round(decimals=6),
         "heads": [_head(row, matrix) for row, matrix in zip(profiles.rows, weights, strict=True)],

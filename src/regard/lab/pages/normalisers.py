@@ -19,12 +19,17 @@
     calmer          (m,)  the estimate from the same draws with the baseline
     calmer_spread   (m,)  its standard deviation; `variance_ratio`: sum of its squares over those of `spread`; null
                     where nothing varies
+    learning        what `STEPS` draws teach, one after the other: null unless `view` is "gradient", else
+                    {scores, probabilities (steps + 1, m): before each draw and at the end; expected (steps + 1,): the
+                    reward; drawn (steps,): keys, counted from 0; earned (steps,): their rewards; baseline (steps,):
+                    the mean reward so far}
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -34,7 +39,7 @@ from torch import Tensor
 from regard import normalisers, scores
 from regard.errors import ShapeError
 from regard.lab.pages._numbers import literal
-from regard.lab.pages._reinforce import exact_gradient, sample_gradients
+from regard.lab.pages._reinforce import exact_gradient, learn, sample_gradients
 from regard.lab.pages._state import Choice, Many, Maybe, Real, Whole, setting
 from regard.lab.strict_json import plain
 from regard.weights import Weights
@@ -42,6 +47,7 @@ from regard.weights import Weights
 NORMALISERS = ("softmax", "sparsemax", "entmax15", "sigmoid", "hard", "sample")
 VIEWS = ("weights", "gradient")
 MAX_KEYS = 12  # bars that fit the picture
+STEPS = 60  # draws from which is learned
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class State:
     rewards: tuple[float, ...] | None = setting(
         None, Maybe(Many(Real(-20, 20), 2, MAX_KEYS))
     )  # none: 1 for the second key
+    rate: float = setting(0.5, Real(0.05, 5))  # of learning
+    step: int = setting(0, Whole(0, STEPS))  # of learning, that is looked at
 
 
 def show(state: State) -> dict[str, Any]:
@@ -70,6 +78,7 @@ def show(state: State) -> dict[str, Any]:
         "normalised": state.chosen != "sigmoid",
         "probabilities": rows[0]["weights"],
         **_gradients(state, sharpened),
+        "learning": _learning(state) if state.view == "gradient" else None,
     })  # fmt: skip
 
 
@@ -121,6 +130,27 @@ def _gradients(state: State, sharpened: Float[Tensor, " keys"]) -> dict[str, Any
         "calmer_spread": calmer_spread,
         "variance_ratio": calmer_spread.square().sum() / variance if variance > 0 else None,
     }
+
+
+def _learning(state: State) -> dict[str, Any]:
+    return _learned(state.scores, state.temperature, tuple(_rewards(state).tolist()), state.rate, state.seed)
+
+
+@lru_cache(maxsize=64)
+def _learned(
+    key_scores: tuple[float, ...], temperature: float, rewards: tuple[float, ...], rate: float, seed: int
+) -> dict[str, Any]:
+    sharpened = torch.tensor(key_scores, dtype=torch.float64) / temperature
+    steps = learn(sharpened, torch.tensor(rewards, dtype=torch.float64), STEPS, rate, seed)
+    drawn = [step.drawn for step in steps if step.drawn is not None]
+    return plain({
+        "scores": [step.scores for step in steps],
+        "probabilities": [step.probabilities for step in steps],
+        "expected": [step.expected for step in steps],
+        "drawn": drawn,
+        "earned": [rewards[key] for key in drawn],
+        "baseline": [step.baseline for step in steps[:-1]],
+    })  # fmt: skip
 
 
 def _rewards(state: State) -> Float[Tensor, " keys"]:

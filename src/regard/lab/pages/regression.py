@@ -141,10 +141,9 @@ def _fit(data: datasets.Sine, score: scores.Score) -> dict[str, Any]:
 
 
 def _example() -> dict[str, Tensor]:
-    """A batch of two averages of four rows, as one product."""
-    value = torch.arange(48.0).reshape(2, 4, 6)
-    output, weights = attend(torch.zeros(2, 1, 1), torch.zeros(2, 4, 1), value, score=scores.uniform())
-    return {"left": weights.dense(), "right": value, "result": output}
+    """A batch of two products of a row and a matrix: each entry of the result is a sum of four ones."""
+    left, right = torch.ones(2, 1, 4), torch.ones(2, 4, 6)
+    return {"left": left, "right": right, "result": left @ right}
 
 
 def code(state: State) -> str:

@@ -2,6 +2,7 @@
 
 `show` returns, for s segments and q questions:
 
+    preset          the state's; for "auto" the short text in the `language` of the state
     segments        (s,) texts: the passage, cut        questions   (q,) texts
     weights         (q, s) rows sum to 1: one row of Q for each question
     encoder         what made the hidden states, in words; chosen by the writing unless named
@@ -56,7 +57,8 @@ HEADS = {
 
 @dataclass(frozen=True)
 class State:
-    preset: str = setting("en-short", Choice(PRESETS))
+    language: str = setting("en", Choice(("en", "zh")))  # of the page; the text that it opens with
+    preset: str = setting("auto", Choice(("auto", *PRESETS)))
     passage: str | None = setting(None, Maybe(Text(8000)))  # in place of the preset's
     questions: tuple[str, ...] | None = setting(None, Maybe(Many(LINE, 1, 8)))
     encoder: str = setting("auto", Choice(("auto", "minilm", "words")))
@@ -75,6 +77,7 @@ def show(state: State) -> dict[str, Any]:
     heads = _heads(state, segments + questions)
     several = relate(segments, questions, heads=heads, **options)
     return plain({
+        "preset": _preset_name(state),
         "segments": segments,
         "questions": questions,
         "weights": relation.weights.dense(),
@@ -95,8 +98,12 @@ def show(state: State) -> dict[str, Any]:
 
 
 def _preset(state: State) -> datasets.Passage:
-    language, length = state.preset.split("-")
+    language, length = _preset_name(state).split("-")
     return datasets.passage(language, short=length == "short")
+
+
+def _preset_name(state: State) -> str:
+    return f"{state.language}-short" if state.preset == "auto" else state.preset
 
 
 def _segments(state: State) -> list[str]:
