@@ -4,6 +4,7 @@ import type { Lesson } from '$lib/lesson.svelte';
 
 /** The lessons in order; each name is a folder. */
 export const TITLES: Record<string, Record<Language, string>> = {
+  why: { en: 'Why attention', zh: '为什么需要注意力' },
   cues: { en: 'Two kinds of cue', zh: '两种提示' },
   regression: { en: 'Kernel regression', zh: '核回归' },
   scores: { en: 'Scoring functions', zh: '打分函数' },

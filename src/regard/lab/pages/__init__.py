@@ -20,10 +20,13 @@ from regard.lab.pages import (
     saturation,
     scores,
     translation,
+    why,
 )
 from regard.lab.pages._page import Page, page_of_module
 
 __all__ = ["PAGES", "Page"]
 
-LESSONS = (cues, regression, scores, saturation, masks, by_hand, heads, relevance, normalisers, translation, bottleneck)
+LESSONS = (
+    why, cues, regression, scores, saturation, masks, by_hand, heads, relevance, normalisers, translation, bottleneck,
+)  # fmt: skip
 PAGES: dict[str, Page] = {module.name: module for module in map(page_of_module, LESSONS)}

@@ -1,0 +1,108 @@
+const en = {
+  title: 'Why attention',
+  idea: 'A network reads a sentence word by word, and is then asked which word stood where. Without attention it answers from its last state alone; with attention it looks back at all its states.',
+  question: 'Why does the last state forget, and what does attention change?',
+  refusals: {
+    UnknownTextError: 'The networks know 64 words only. They stand under the text field: choose one there.',
+    ShapeError: 'The networks have learned sentences of at most 40 words; this text is longer.',
+  },
+  headings: ['Without attention: the last state', 'With attention: all states'],
+  models: ['without attention', 'with attention'],
+  finding: (n: string, none: string, attention: string) =>
+    `Of these ${n} words the last state still names ${none} right, attention ${attention}.`,
+  memory: (model: string) => `What is remembered, ${model}; choose the word to ask for`,
+  describe: (place: number, word: string, probability: string, guess: string) =>
+    `Word ${place}, ${word}: ${probability}${guess === word ? '' : `; the answer is ${guess}`}`,
+  states: (n: string) => `states h₁ … h${[...n].map((digit) => '₀₁₂₃₄₅₆₇₈₉'[Number(digit)]).join('')}`,
+  paths: [
+    (_place: string, n: string, _weight: string) => `The question looks at the last state, number ${n}.`,
+    (place: string, _n: string, weight: string) => `The question looks at all states; the weight of state ${place} is ${weight}.`,
+  ],
+  ask: (place: string, word: string) => `Word ${place}? (It was “${word}”.)`,
+  answers: (model: string) => `Likeliest answers, ${model}`,
+  legend: (sentences: string) =>
+    `Bar and shade: the probability that the network gives to the right word. Black mark: its mean over ${sentences} random sentences of this length. Small below a word: the answer, where it is another word.`,
+  n: 'Words read',
+  wordsOf: (n: string) => `${n} words`,
+  play: 'Read on',
+  pause: 'Pause',
+  redraw: 'Another sentence',
+  place: 'Asked for',
+  placeOf: (i: string) => `word ${i}`,
+  own: 'Your own first words',
+  ownNote: 'Drawn words follow them.',
+  vocabulary: (count: string) => `The ${count} words that the networks know`,
+  distance: 'By distance from the end',
+  distanceNote: (n: string, sentences: string) =>
+    `The mean probability of the right word in sentences of ${n} words. Both networks were tested on the same ${sentences} random ones.`,
+  distanceAxis: 'words read since',
+  length: 'By length of the sentence',
+  lengthNote: 'The same as a mean over all words of a sentence. Guessing blindly gives 1 in 64.',
+  lengthAxis: 'words in the sentence',
+  room: (n: string, hidden: string, perWord: string, all: string) =>
+    `${n} words in one vector of ${hidden} numbers: ${perWord} numbers for each word. Attention keeps all ${n} states: ${all} numbers.`,
+  contexts: ['Without attention: the same vector for every question', 'With attention: a vector for this question'],
+  bridge: 'One thing is left open: what decides where a look goes? People know two answers.',
+  next: (title: string) => `Next: ${title}`,
+  answer: [
+    'Each new word is written into the same 96 numbers, over what was there. In principle they could hold 40 words. But a network would have to find a code in which every new word leaves all others readable, and while it learns, the hint that the first word was lost has to travel back through 39 updates. So it learns what is easy: the last words, and roughly which words occurred.',
+    'Attention leaves each state where it is. From a question to the word there is one step, however long the sentence: after 500 of the 8,000 training steps this network was nearly done, and the other one had hardly begun.',
+    'The price is memory and work: all states are kept, and every question is compared with each of them.',
+    'The words are drawn at random, so that nothing can be guessed from its neighbours: what is recalled was kept. Real sentences help to guess, and larger networks hold more; the fall with length remains, as the lesson on the bottleneck shows for translation.',
+  ],
+};
+
+export const words: { en: typeof en; zh: typeof en } = {
+  en,
+  zh: {
+    title: '为什么需要注意力',
+    idea: '网络一个词一个词地读完一句话，然后被问：哪个位置上是哪个词？没有注意力，它只能凭最后一个状态回答；有了注意力，它可以回头看所有的状态。',
+    question: '最后一个状态为什么会忘记？注意力改变了什么？',
+    refusals: {
+      UnknownTextError: '这两个网络只认识 64 个词。它们列在输入框下面，请从中选择。',
+      ShapeError: '网络学过的句子最多 40 个词，这段文字更长。',
+    },
+    headings: ['没有注意力：最后一个状态', '有注意力：所有状态'],
+    models: ['没有注意力', '有注意力'],
+    finding: (n, none, attention) => `这 ${n} 个词里，最后一个状态还能说对 ${none} 个，有注意力的说对 ${attention} 个。`,
+    memory: (model) => `记住了什么（${model}）；选一个词来提问`,
+    describe: (place, word, probability, guess) =>
+      `第 ${place} 个词“${word}”：${probability}${guess === word ? '' : `；回答是“${guess}”`}`,
+    states: (n) => `状态 h₁ … h${[...n].map((digit) => '₀₁₂₃₄₅₆₇₈₉'[Number(digit)]).join('')}`,
+    paths: [
+      (_place, n) => `这个问题只看最后一个状态，即第 ${n} 个。`,
+      (place, _n, weight) => `这个问题看所有的状态；第 ${place} 个状态的权重是 ${weight}。`,
+    ],
+    ask: (place, word) => `第 ${place} 个词是什么？（原来是“${word}”）`,
+    answers: (model) => `最可能的回答，${model}`,
+    legend: (sentences) =>
+      `长条和底色：网络给正确的词的概率。黑色短线：在 ${sentences} 个同样长的随机句子上的平均。词下面的小字：答错时的回答。`,
+    n: '读了多少个词',
+    wordsOf: (n) => `${n} 个词`,
+    play: '往下读',
+    pause: '暂停',
+    redraw: '换一句',
+    place: '问的是',
+    placeOf: (i) => `第 ${i} 个词`,
+    own: '自己写开头的几个词',
+    ownNote: '后面接抽出来的词。',
+    vocabulary: (count) => `网络认识的 ${count} 个词`,
+    distance: '离句尾有多远',
+    distanceNote: (n, sentences) => `${n} 个词的句子里，正确的词得到的平均概率。两个网络用同样的 ${sentences} 个随机句子来测。`,
+    distanceAxis: '此后又读了多少个词',
+    length: '句子有多长',
+    lengthNote: '同样的概率，对句中所有的词取平均。瞎猜是六十四分之一。',
+    lengthAxis: '句子的词数',
+    room: (n, hidden, perWord, all) =>
+      `${n} 个词装进一个 ${hidden} 个数的向量：每个词只有 ${perWord} 个数。有注意力时，${n} 个状态都留着：一共 ${all} 个数。`,
+    contexts: ['没有注意力：所有问题用同一个向量', '有注意力：这个问题有自己的向量'],
+    bridge: '还有一件事没有说：由什么决定往哪里看？人的答案有两种。',
+    next: (title) => `下一课：${title}`,
+    answer: [
+      '每读一个新词，都写进同样的 96 个数里，盖在旧的内容上。按理说它们装得下 40 个词，但网络得找到一种编码，让每个新词都不妨碍读出其他词；而在学习时，“第一个词丢了”这个信号要往回穿过 39 次更新才传得到。所以它只学会容易的：最后几个词，以及大概出现过哪些词。',
+      '注意力让每个状态留在原处。无论句子多长，从问题到那个词都只有一步：8000 步训练才走了 500 步，这个网络就差不多学会了，另一个几乎还没有开始。',
+      '代价是存储和计算：所有的状态都要留着，每个问题都要和每个状态比较一遍。',
+      '这些词是随机抽的，无法从旁边的词猜出来：答得出，就是真的记住了。真实的句子可以靠猜，更大的网络记得更多；但随着句子变长而下降这一点不会变，“瓶颈”一课会在翻译上看到。',
+    ],
+  },
+};
