@@ -44,7 +44,7 @@ class State:
     n: int = setting(24, Whole(2, recall.LONGEST))
     place: int = setting(2, Whole(1, recall.LONGEST))
     text: str | None = setting(None, Maybe(Text(MAX_CHARACTERS)))  # the first words; drawn ones follow
-    seed: int = setting(0, Whole(0, 2**31 - 1))
+    seed: int = setting(6, Whole(0, 2**31 - 1))
 
 
 def show(state: State) -> dict[str, Any]:
