@@ -1,7 +1,7 @@
 /** What is query and what are keys, wherever attention works. */
 const en = {
   title: 'One idea, many uses',
-  note: 'Each time something is looked for (the query, the dot below), everything there is is compared with it (the keys, above), and what fits gets the weight (the lines; these are sketches, the lessons have the numbers).',
+  note: 'Each time something is looked for: the query, the dot below. Everything at hand, the keys above, is compared with it, and what fits gets the weight: the lines. These are sketches; the lessons have the numbers.',
   query: 'Query',
   keys: 'Keys',
   kinds: {
@@ -18,7 +18,7 @@ export const words: { en: typeof en; zh: typeof en } = {
   en,
   zh: {
     title: '一个想法，处处可用',
-    note: '每一次都有一个要找的东西（查询，下方的圆点），手头的一切都与它比较（键，上方），合适的得到权重（连线；这里只是示意，数字在各课里）。',
+    note: '每一次都有一个要找的东西：查询，即下方的圆点。手头的一切，即上方的键，都与它比较，合适的得到权重，即连线。这里只是示意，数字在各课里。',
     query: '查询',
     keys: '键',
     kinds: {

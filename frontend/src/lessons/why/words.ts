@@ -17,7 +17,7 @@ const en = {
     (_place: string, n: string, _weight: string) => `The question looks at the last state, number ${n}.`,
     (place: string, _n: string, weight: string) => `The question looks at all states; the weight of state ${place} is ${weight}.`,
   ],
-  ask: (place: string) => `Which was word ${place}?`,
+  ask: (place: string) => `Which was word number ${place}?`,
   answers: (model: string) => `Likeliest answers, ${model}`,
   legend: (sentences: string) =>
     `Bar and shade: the probability that the network gives to the right word. Mark across a bar: its mean over ${sentences} random sentences of this length. Below a word: the answer, where it is wrong. Circles: the states, one after each word, and where a question looks.`,
@@ -41,6 +41,7 @@ const en = {
   room: (n: string, hidden: string, perWord: string, all: string) =>
     `${n} words in one vector of ${hidden} numbers: ${perWord} numbers for each word. Attention keeps all ${n} states: ${all} numbers.`,
   contexts: ['Without attention: the same vector for every question', 'With attention: a vector for this question'],
+  symbols: 'h is the state after each word, x a word, q the question: how far from the end the word stood. k is a state together with its own distance from the end, and W is learned.',
   bridge: 'One thing is left open: what decides where a look goes? People know two answers.',
   next: (title: string) => `Next: ${title}`,
   answer: [
@@ -95,6 +96,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     room: (n, hidden, perWord, all) =>
       `${n} 个词装进一个 ${hidden} 个数的向量：每个词只有 ${perWord} 个数。有注意力时，${n} 个状态都留着：一共 ${all} 个数。`,
     contexts: ['没有注意力：所有问题用同一个向量', '有注意力：这个问题有自己的向量'],
+    symbols: 'h 是每读一个词之后的状态，x 是词，q 是问题：那个词离句尾有多远。k 是一个状态加上它自己离句尾的距离，W 是学来的。',
     bridge: '还有一件事没有说：由什么决定往哪里看？人的答案有两种。',
     next: (title) => `下一课：${title}`,
     answer: [

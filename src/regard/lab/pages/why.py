@@ -51,11 +51,11 @@ def show(state: State) -> dict[str, Any]:
     """What both models still know of a sentence, and what they answer to one question."""
     sentence, own = _sentence(state)
     n, place = len(sentence), min(state.place, len(sentence))
-    answers = [_answer(name, tuple(sentence.tolist())) for name in recall.MODELS]
-    probabilities = torch.stack([logits.softmax(-1) for logits, _ in answers])
+    answers = [_model(name)(sentence) for name in recall.MODELS]
+    probabilities = torch.stack([answer.logits.softmax(-1) for answer in answers])
     guesses = probabilities.argmax(-1)
     likeliest = probabilities[:, place - 1].topk(CANDIDATES)
-    weights = answers[recall.MODELS.index("luong")][1]
+    (weights,) = (answer.weights for answer in answers if answer.weights is not None)
     means = [_means(name) for name in recall.MODELS]
     return plain({
         "n": n,
@@ -91,14 +91,6 @@ def _typed(text: str | None) -> Int[Tensor, " words"]:
     if len(typed) > recall.LONGEST:
         raise ShapeError(f"text must have at most {recall.LONGEST} words, {len(typed)} came")
     return typed
-
-
-@lru_cache(maxsize=256)
-def _answer(
-    attention: str, sentence: tuple[int, ...]
-) -> tuple[Float[Tensor, "words vocabulary"], Float[Tensor, "words words"] | None]:
-    logits, weights = _model(attention)(torch.tensor(sentence))
-    return logits, None if weights is None else weights.dense()
 
 
 @lru_cache

@@ -33,7 +33,8 @@ ANIMATE = _words(
     "friend/朋友 doctor/医生 king/国王 farmer/农夫 sailor/水手"
 )
 VERBS = _words(
-    "sees/看见 finds/找到 likes/喜欢 draws/画 buys/买 sells/卖 carries/搬 wants/想要 loses/丢掉 hides/藏 brings/带来 washes/洗"
+    "sees/看见 finds/找到 likes/喜欢 draws/画 buys/买 sells/卖 carries/搬 wants/想要 loses/丢掉 hides/藏 "
+    "brings/带来 washes/洗"
 )
 THINGS = _words(
     "book/书 key/钥匙 apple/苹果 cup/杯子 letter/信 house/房子 tree/树 boat/船 flower/花 lamp/灯 bread/面包 "
