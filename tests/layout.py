@@ -104,6 +104,7 @@ ROOMS = (
         "lessons: what each computes and shows",
         room("strict_json", "JSON that is read strictly and written without NaN"),
         room("examples", "worked examples and their pictures"),
+        room("recall", "two small GRUs that recall the words of a sentence, with attention and without"),
         room("pages", "the lessons of the browser: State, show, code"),
     ),
     room(

@@ -83,6 +83,12 @@ def stored(table) -> dict[str, float]:
 
 # What of an answer stands on the page, by the name under which a test finds it.
 READ = {
+    "why": lambda s: (
+        cells("recalled", s["recalled"])
+        | cells("candidate", [[one["probability"] for one in row] for row in s["candidates"]])
+        | bars("right", s["right"])
+        | {"per-word": s["hidden"] / s["n"], "path-1": max(s["weights"])}
+    ),
     "cues": lambda s: bars("weight", s["weights"]) | {"total": s["total"]},
     "regression": lambda s: {f"number-{name}": value for name, value in s["numbers"].items()},
     "heatmaps": lambda s: bars("largest", s["largest"]),
@@ -143,6 +149,7 @@ def test_a_lesson_looks_right_in_every_language_size_and_theme(open_page, name, 
 
 # By keyboard alone: focus, keys, and what they should have done to the state.
 KEYS = {
+    "why": ("n", ["ArrowRight"], {"n": 25}),
     "cues": ("pooling-average", ["Space"], {"pooling": "average"}),
     "regression": ("mode-fixed", ["ArrowLeft"], {"mode": "average"}),
     "heatmaps": ("kind-heads", ["ArrowLeft"], {"kind": "random"}),
@@ -217,6 +224,109 @@ def test_the_code_is_copied_and_the_question_unfolds(open_page, name):
     expect(answer).to_be_hidden()
     one.page.locator("summary").click()
     expect(answer).to_be_visible()
+
+
+# Why attention
+
+
+def test_a_word_is_asked_for_by_mouse_by_arrow_keys_and_by_slider(open_page):
+    one = open_page("why")
+    one.page.get_by_test_id("recalled-0-4").click()
+    one.settled("why")
+    reads_as(one, "why", place=5)
+    one.page.keyboard.press("ArrowRight")
+    one.page.keyboard.press("ArrowRight")
+    expect(one.page.get_by_test_id("recalled-0-6")).to_be_focused()
+    one.settled("why")
+    reads_as(one, "why", place=7)
+    one.page.get_by_test_id("place").focus()
+    one.page.keyboard.press("End")
+    one.settled("why")
+    reads_as(one, "why", place=24)
+    expect(one.page.get_by_test_id("recalled-1-23")).to_have_attribute("aria-checked", "true")
+    one.page.get_by_test_id("recalled-1-23").focus()
+    one.page.keyboard.press("ArrowDown")  # from the last to the first
+    one.settled("why")
+    reads_as(one, "why", place=1)
+
+
+def test_a_sentence_is_read_on_word_by_word(open_page):
+    one = open_page("why?n=37", reduced_motion="reduce")
+    one.page.get_by_test_id("play").click()
+    expect(one.page.get_by_test_id("play")).to_have_attribute("data-playing", "true")
+    expect(one.page.get_by_test_id("n-value")).to_have_attribute("data-value", "40")
+    expect(one.page.get_by_test_id("play")).to_have_attribute("data-playing", "false")
+    one.settled("why")
+    reads_as(one, "why", n=40)
+    one.page.get_by_test_id("play").click()  # once more, from the start
+    expect(one.page.get_by_test_id("n-value")).to_have_attribute("data-value", "3")
+    one.page.get_by_test_id("play").click()
+    expect(one.page.get_by_test_id("play")).to_have_attribute("data-playing", "false")
+
+
+@pytest.mark.parametrize(("language", "text"), [("en", "happy child"), ("zh", "快乐孩子")])
+def test_own_words_are_typed_or_chosen_and_another_sentence_is_drawn(open_page, language, text):
+    one = open_page("why?n=6", language)
+    one.page.get_by_test_id("text").fill(text)
+    one.page.get_by_test_id("text").blur()
+    one.page.wait_for_function("() => location.hash.includes('text=')")
+    one.settled("why")
+    reads_as(one, "why", n=6, text=text)
+    one.page.get_by_test_id("vocabulary").click()
+    one.page.get_by_test_id("word-0").click()
+    expect(one.page.get_by_test_id("recalled-0-2").locator(".word")).to_have_text({"en": "red", "zh": "红"}[language])
+    assert one.serious() == []
+    one.page.get_by_test_id("text").fill("")
+    one.page.get_by_test_id("text").blur()
+    one.page.wait_for_function("() => !location.hash.includes('text=')")
+    one.page.get_by_test_id("redraw").click()
+    one.settled("why")
+    reads_as(one, "why", n=6, seed=7)
+    one.page.get_by_test_id("reset").click()
+    one.settled("why")
+    reads_as(one, "why")
+
+
+@pytest.mark.parametrize(("text", "said"), [("the cat", "只认识 64 个词"), ("猫" * 41, "最多 40 个词")])
+def test_words_that_are_not_known_are_refused_in_the_language_of_the_page(server, window, text, said):
+    one = visit(window, server.address.url, server.address.token)
+    one.open("why", "zh")
+    one.settled("why")
+    one.page.get_by_test_id("text").fill(text)
+    one.page.get_by_test_id("text").blur()
+    alert = one.page.get_by_role("alert")
+    expect(alert).to_contain_text(said)
+    assert not re.search("[a-z]{4}", alert.inner_text())
+    assert one.page.get_by_test_id("recalled-0-0").count() == 1  # the last picture stays
+    one.page.context.close()
+
+
+def test_applications_and_the_bridge_lead_into_the_course(open_page):
+    one = open_page("why")
+    links = one.page.locator("[data-testid=applications] a, [data-testid=bridge] a")
+    names = [link.get_attribute("href").removeprefix("#/") for link in links.all()]
+    assert names[-1] == "cues" and set(names) == {
+        "translation", "bottleneck", "heads", "masks", "relevance", "regression", "cues",
+    }  # fmt: skip
+    assert set(names) <= set(PAGES)
+    links.last.click()
+    one.settled("cues")
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_longest_sentence_and_its_controls_are_in_sight_together(open_page, size, language):
+    one = open_page("why?n=40", language, size)
+    for testid in ("play", "n", "place", "recalled-0", "recalled-1", "path-0", "path-1", "candidate-1-2"):
+        box = one.page.get_by_test_id(testid).bounding_box()
+        assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], testid
+
+
+def test_the_length_stays_in_sight_on_a_narrow_page(open_page):
+    one = open_page("why?n=40", size=NARROW)
+    one.page.get_by_test_id("candidate-1-0").scroll_into_view_if_needed()
+    box = one.page.get_by_test_id("n").bounding_box()
+    assert box and 0 <= box["y"] < 100
 
 
 # Learning may be over before Playwright looks again.

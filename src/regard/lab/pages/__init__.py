@@ -21,19 +21,21 @@ from regard.lab.pages import (
     saturation,
     scores,
     translation,
+    why,
 )
 from regard.lab.pages._page import Page, page_of_module
 
 __all__ = ["PAGES", "Page"]
 
 LESSONS = (
+    why,
     cues,
     regression,
     heatmaps,
     scores,
     saturation,
-    masks,
     by_hand,
+    masks,
     heads,
     relevance,
     normalisers,
