@@ -9,6 +9,7 @@
 """
 
 from regard.lab.pages import (
+    block,
     bottleneck,
     by_hand,
     cues,
@@ -25,5 +26,18 @@ from regard.lab.pages._page import Page, page_of_module
 
 __all__ = ["PAGES", "Page"]
 
-LESSONS = (cues, regression, scores, saturation, masks, by_hand, heads, relevance, normalisers, translation, bottleneck)
+LESSONS = (
+    cues,
+    regression,
+    scores,
+    saturation,
+    masks,
+    by_hand,
+    heads,
+    relevance,
+    normalisers,
+    block,
+    translation,
+    bottleneck,
+)
 PAGES: dict[str, Page] = {module.name: module for module in map(page_of_module, LESSONS)}
