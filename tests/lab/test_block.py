@@ -155,6 +155,7 @@ def test_the_next_token_is_the_models_own(smollm2):
         close(shown["candidates"]["probabilities"], top.values)
         assert shown["candidates"]["tokens"] == [tokenizer.decode([token]) for token in top.indices]
         assert shown["lens"][-1]["probabilities"] == shown["candidates"]["probabilities"][:3]
+        assert shown["lens"][-1]["rank"] == 1 and all(row["rank"] >= 1 for row in shown["lens"])
         assert shown["lens"][-1]["last"] == shown["candidates"]["probabilities"][0]
 
 

@@ -13,6 +13,7 @@ export const TITLES: Record<string, Record<Language, string>> = {
   heads: { en: 'Many heads', zh: '多头' },
   relevance: { en: 'Relevance of a text', zh: '文本的相关性' },
   normalisers: { en: 'Soft, sparse, hard', zh: '软、稀疏与硬' },
+  block: { en: 'A Transformer block', zh: '一个 Transformer 块' },
   translation: { en: 'Translation', zh: '翻译' },
   bottleneck: { en: 'The bottleneck', zh: '瓶颈' },
 };

@@ -27,9 +27,9 @@ For SmolLM2 and n tokens of the text, `at` is the token that is followed, and `l
     vectors         {before, norm_1, attention, between, norm_2, feed_forward, after}, each (width,): between = before +
                     attention, after = between + feed_forward. `output` is the last one
     lengths         the same names, (layers,) each: the Euclidean norms in every block
-    lens            (layers + 1) rows {tokens, probabilities, last}: the likeliest next tokens if the model ended here,
-                    first before block 0 and then after each block; `last` is what the row gives to the likeliest
-                    token of the last row
+    lens            (layers + 1) rows {tokens, probabilities, last, rank}: the likeliest next tokens if the model ended
+                    here, first before block 0 and then after each block; `last` is what the row gives to the
+                    likeliest token of the last row, and `rank` its place among all tokens, 1 for the likeliest
     candidates      {tokens, probabilities} the likeliest next tokens of the whole model
 """
 
@@ -99,16 +99,16 @@ class State:
     stage: int = setting(0, Whole(0, STAGES - 1))
     token: int = setting(4, Whole(0, TOKENS - 1))
     causal: bool = setting(True, Flag())
-    tokens: Rows = setting(X, Grid((TOKENS, TOKENS), (WIDTH, WIDTH), NUMBER))
-    w_q: Rows = setting(W_Q, SQUARE)
-    w_k: Rows = setting(W_K, SQUARE)
-    w_v: Rows = setting(W_V, SQUARE)
-    w_o: Rows = setting(W_O, SQUARE)
-    w_1: Rows = setting(W_1, Grid((WIDTH, WIDTH), (HIDDEN, HIDDEN), NUMBER))
-    w_2: Rows = setting(W_2, Grid((HIDDEN, HIDDEN), (WIDTH, WIDTH), NUMBER))
-    text: str = setting("The capital of France is", Text(400))
+    tokens: tuple[tuple[float, ...], ...] = setting(X, Grid((TOKENS, TOKENS), (WIDTH, WIDTH), NUMBER))
+    w_q: tuple[tuple[float, ...], ...] = setting(W_Q, SQUARE)
+    w_k: tuple[tuple[float, ...], ...] = setting(W_K, SQUARE)
+    w_v: tuple[tuple[float, ...], ...] = setting(W_V, SQUARE)
+    w_o: tuple[tuple[float, ...], ...] = setting(W_O, SQUARE)
+    w_1: tuple[tuple[float, ...], ...] = setting(W_1, Grid((WIDTH, WIDTH), (HIDDEN, HIDDEN), NUMBER))
+    w_2: tuple[tuple[float, ...], ...] = setting(W_2, Grid((HIDDEN, HIDDEN), (WIDTH, WIDTH), NUMBER))
+    text: str = setting("She opened the door and looked out of the", Text(400))
     position: int | None = setting(None, Maybe(Whole(0, MAX_TOKENS - 1)))  # none: the last token
-    layer: int = setting(20, Whole(0, LAYERS - 1))
+    layer: int = setting(26, Whole(0, LAYERS - 1))
 
 
 def show(state: State) -> dict[str, Any]:
@@ -225,7 +225,8 @@ def _lens(text: str, at: int) -> dict[str, Any]:
     best = int(rows[-1].argmax())
     return plain({
         "lens": [
-            {**candidates(stream, row, 3)._asdict(), "last": row[best]} for row in rows
+            {**candidates(stream, row, 3)._asdict(), "last": row[best], "rank": (row > row[best]).sum() + 1}
+            for row in rows
         ],
         "candidates": candidates(stream, rows[-1], LIKELIEST)._asdict(),
     })  # fmt: skip
