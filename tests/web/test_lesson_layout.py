@@ -13,6 +13,7 @@ IN_SIGHT = {
     "cues": ("query-2", "pooling", "scene", "weights", "seen"),
     "saturation": ("d_k", "scaled", "histogram", "weights", "entropy-curves", "jacobian-curves"),
     "masks": ("preset-causal", "m", "weights"),
+    "block": ("part", "token", "causal", "stage", "scene", "made", "next"),
 }
 SIZES = [(1440, 900), (1920, 1080)]
 # Sizes on which a block of code must never become narrower than on the one before.

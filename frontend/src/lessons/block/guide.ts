@@ -30,7 +30,7 @@ export const guide: GuidedStep<State>[] = [
   },
   {
     state: { part: 'model', text: 'She opened the door and looked out of the', position: null, layer: 29 },
-    en: 'Only the last block brings “window” to the first place.',
-    zh: '到最后一块，“window”才排到第一位。',
+    en: 'Only the last two blocks put “window” in the first place.',
+    zh: '到最后两块，“window”才排到第一位。',
   },
 ];
