@@ -1,15 +1,22 @@
 /** Formulas of the lesson: how one cell is made, with its numbers, and what a stage computes. */
-import type { Maybe } from '$lib/numbers';
-import { now, num, plain } from '$lib/tex';
+import { fixed, type Maybe } from '$lib/numbers';
+import { now } from '$lib/tex';
 import type { ModelShown, State, TokensShown } from './types';
 import { ofHead, type Stage } from './stages';
 
 type Row = Maybe[];
 
+/** A number with two digits at most: 2, 0.5, −1.25; −∞ for a score that is hidden. */
+export function brief(value: Maybe, digits = 2): string {
+  return value == null ? '−∞' : fixed(value, digits).replace(/\.?0+$/, '');
+}
+
+const plain = (value: Maybe, digits = 2): string => brief(value, digits).replace('−', '{-}').replace('∞', '\\infty');
+const num = (value: Maybe, digits = 2): string => now(plain(value, digits));
 const inBrackets = (value: Maybe): string => (value != null && value < 0 ? `(${plain(value)})` : plain(value));
 
 function dot(left: Row, right: Row): string {
-  return left.map((a, k) => `${plain(a)}\\cdot ${inBrackets(right[k])}`).join(' + ');
+  return left.map((a, k) => `${k ? inBrackets(a) : plain(a)}\\cdot ${inBrackets(right[k])}`).join(' + ');
 }
 
 const column = (rows: number[][], j: number): number[] => rows.map((row) => row[j]);
@@ -51,7 +58,7 @@ export function cellTex(id: string, i: number, j: number, shown: TokensShown, st
     case 'output':
       return normTex(`y${at}`, shown.sum_2[i][j], shown.mean_2[i], shown.deviation_2[i], shown.output[i][j]);
     case 'inner':
-      return `\\max(0,\\; ${dot(shown.norm_1[i], column(state.w_1, j))}) = ${num(shown.inner[i][j])}`;
+      return `g${at} = \\max(0,\\; ${dot(shown.norm_1[i], column(state.w_1, j))}) = ${num(shown.inner[i][j])}`;
     case 'feed_forward':
       return `f${at} = ${dot(shown.inner[i], column(state.w_2, j))} = ${num(shown.feed_forward[i][j])}`;
     case 'logits':
@@ -81,7 +88,7 @@ export function stageTex(stage: Stage, shown: TokensShown, causal: boolean): str
     case 'pool': return ['H_h = A_h V_h,\\qquad h = 0, 1'];
     case 'join': return ['O = [H_0, H_1]\\, W_O'];
     case 'add_1': return ["X' = \\operatorname{norm}(X + O)", '\\operatorname{norm}(x) = (x - \\bar{x}) \\big/ \\sqrt{\\operatorname{var}(x) + 10^{-5}}'];
-    case 'feed': return ["F = \\operatorname{relu}(X' W_1)\\, W_2"];
+    case 'feed': return ["G = \\operatorname{relu}(X' W_1),\\qquad F = G\\, W_2"];
     case 'add_2': return ["Y = \\operatorname{norm}(X' + F)"];
     case 'next': return ['P = \\operatorname{softmax}(Y X^\\top)'];
   }

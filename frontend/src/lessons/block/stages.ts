@@ -105,23 +105,23 @@ export function sceneOf(stage: Stage, shown: TokensShown, state: State): Scene {
       return {
         groups: [[
           { panel: rows('joined', '[H_0, H_1]', shown.joined, { heads }) },
-          { top: given('w_o', 'W_O'), panel: rows('attention', '[H_0, H_1]\\, W_O', shown.attention, { madeOf: product('joined', 'w_o') }) },
+          { top: given('w_o', 'W_O'), panel: rows('attention', 'O = [H_0, H_1]\\, W_O', shown.attention, { madeOf: product('joined', 'w_o') }) },
         ]],
         focus: 'attention',
       };
     case 'add_1':
-      return { groups: [addition(rows('tokens', 'X', state.tokens, { edit: 'tokens' }), rows('attention', '[H_0, H_1]\\, W_O', shown.attention), rows('sum_1', 'X + [H_0, H_1]\\, W_O', shown.sum_1), rows('norm_1', 'X\' = \\operatorname{norm}', shown.norm_1))], focus: 'sum_1' };
+      return { groups: [addition(rows('tokens', 'X', state.tokens, { edit: 'tokens' }), rows('attention', 'O', shown.attention), rows('sum_1', 'X + O', shown.sum_1), rows('norm_1', "X' = \\operatorname{norm}(X + O)", shown.norm_1))], focus: 'sum_1' };
     case 'feed':
       return {
         groups: [[
           { panel: rows('norm_1', "X'", shown.norm_1) },
-          { top: given('w_1', 'W_1'), panel: rows('inner', "\\operatorname{relu}(X' W_1)", shown.inner, { madeOf: product('norm_1', 'w_1') }) },
-          { top: given('w_2', 'W_2'), panel: rows('feed_forward', "F = \\operatorname{relu}(X' W_1)\\, W_2", shown.feed_forward, { madeOf: product('inner', 'w_2') }) },
+          { top: given('w_1', 'W_1'), panel: rows('inner', "G = \\operatorname{relu}(X' W_1)", shown.inner, { madeOf: product('norm_1', 'w_1') }) },
+          { top: given('w_2', 'W_2'), panel: rows('feed_forward', 'F = GW_2', shown.feed_forward, { madeOf: product('inner', 'w_2') }) },
         ]],
         focus: 'inner',
       };
     case 'add_2':
-      return { groups: [addition(rows('norm_1', "X'", shown.norm_1), rows('feed_forward', 'F', shown.feed_forward), rows('sum_2', "X' + F", shown.sum_2), rows('output', 'Y = \\operatorname{norm}', shown.output))], focus: 'sum_2' };
+      return { groups: [addition(rows('norm_1', "X'", shown.norm_1), rows('feed_forward', 'F', shown.feed_forward), rows('sum_2', "X' + F", shown.sum_2), rows('output', "Y = \\operatorname{norm}(X' + F)", shown.output))], focus: 'sum_2' };
     case 'next':
       return {
         groups: [[
