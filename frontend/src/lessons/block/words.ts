@@ -20,13 +20,13 @@ const stage: Record<Stage, StageWords> = {
 };
 
 const vector: Record<Part, string> = {
-  before: 'x, before the block',
+  before: 'x before',
   norm_1: 'normed',
   attention: 'attention',
-  between: 'x′, in between',
+  between: 'x′ between',
   norm_2: 'normed',
   feed_forward: 'feed-forward',
-  after: 'y, after the block',
+  after: 'y after',
 };
 
 /** Names of the matrices for screen readers. */
@@ -47,9 +47,9 @@ const en = {
   title: 'A Transformer block',
   idea: 'Attention, a feed-forward layer, and a road past both: what a language model repeats until it names the next token.',
   question: 'Why are the inputs added again after attention and after feed-forward?',
-  part: 'What is followed',
+  part: 'Example',
   parts: { tokens: 'five tokens', model: 'SmolLM2, a real model' },
-  followed: 'Token',
+  followed: 'Follow token',
   token: (i: number) => `token ${i}`,
   causal: 'Causal mask: see only the past',
   stages: 'Stages',
@@ -102,21 +102,21 @@ const zhStage: Record<Stage, StageWords> = {
   score: { name: '分数', title: '每个头的分数', note: '查询乘以键：两者有多符合。每个头只比较自己的两个数。' },
   weigh: { name: '权重', title: '逐行 softmax', note: '一个词元的分数变成总和为 1 的份额。' },
   pool: { name: '各个头', title: '每个头取来什么', note: '按权重混合的值。' },
-  join: { name: '拼接、W_O', title: '各头拼接，再乘 W_O', note: '最后的线性层把各个头取来的东西混合起来。' },
-  add_1: { name: '残差、归一', title: '残差与归一化', note: '词元保留下来，加上注意力的输出；然后每行变成均值 0、方差 1。' },
+  join: { name: '拼接 W_O', title: '各头拼接，再乘 W_O', note: '最后的线性层把各个头取来的东西混合起来。' },
+  add_1: { name: '残差归一', title: '残差与归一化', note: '词元保留下来，加上注意力的输出；然后每行变成均值 0、方差 1。' },
   feed: { name: '前馈', title: '前馈网络', note: '两个线性层，中间把负数变成 0：每个词元各算各的。' },
-  add_2: { name: '残差、归一', title: '再一次残差与归一化', note: '这就是块的输出。更深的模型把它交给下一个块。' },
-  next: { name: '下一个词元', title: '逻辑值与下一个词元', note: '输出乘以五个词元本身，再由 softmax 变成概率。' },
+  add_2: { name: '残差归一', title: '再一次残差与归一化', note: '这就是块的输出。更深的模型把它交给下一个块。' },
+  next: { name: '下一词元', title: '逻辑值与下一个词元', note: '输出乘以五个词元本身，再由 softmax 变成概率。' },
 };
 
 const zhVector: Record<Part, string> = {
-  before: 'x，进入块之前',
+  before: 'x 进入时',
   norm_1: '归一化',
   attention: '注意力',
-  between: 'x′，两层之间',
+  between: 'x′ 中间',
   norm_2: '归一化',
   feed_forward: '前馈',
-  after: 'y，离开块之后',
+  after: 'y 离开时',
 };
 
 const zhPanels: Record<string, string> = {
@@ -133,9 +133,9 @@ export const words: { en: typeof en; zh: typeof en } = {
     title: '一个 Transformer 块',
     idea: '注意力，再加一层前馈，还有绕过两者的通路：语言模型把这一块重复多次，直到说出下一个词元。',
     question: '为什么在注意力和前馈之后，要把输入再加回来？',
-    part: '跟随什么',
+    part: '例子',
     parts: { tokens: '五个词元', model: '真实模型 SmolLM2' },
-    followed: '词元',
+    followed: '跟随词元',
     token: (i) => `词元 ${i}`,
     causal: '因果掩码：只看过去',
     stages: '步骤',
