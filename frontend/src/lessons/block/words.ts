@@ -84,6 +84,7 @@ const en = {
   streamNote: (width: number) => `Each strip is a vector of ${width} numbers, red above 0, blue below; the bar is its length. This model norms before each layer, so the sum itself is never normed on the way.`,
   heads: (piece: string) => `Where “${piece}” looks`,
   look: (h: number, piece: string, weight: string) => `Head ${h} gives “${piece}” the weight ${weight}.`,
+  sink: 'Most of the weight rests on the first token, a sink: the shares must sum to 1, also where a head has nothing to fetch.',
   nextToken: (piece: string) => `Next token after “${piece}”`,
   tex: { attention: 'attention', feed: 'feed-forward', norm: 'norm' },
   refusals: {
@@ -170,6 +171,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     streamNote: (width) => `每一条是 ${width} 个数的向量，大于 0 为红，小于 0 为蓝；横条是它的长度。这个模型在每层之前归一化，所以一路相加的和本身不被归一化。`,
     heads: (piece) => `“${piece}”看向哪里`,
     look: (h, piece, weight) => `头 ${h} 给“${piece}”的权重是 ${weight}。`,
+    sink: '大部分权重停在第一个词元上（称为“汇”）：份额之和必须是 1，哪怕这个头没有什么要取。',
     nextToken: (piece) => `“${piece}”之后的词元`,
     tex: { attention: '注意力', feed: '前馈', norm: '归一' },
     refusals: {
