@@ -697,6 +697,7 @@ def test_the_stages_and_their_picture_are_in_sight_together(open_page, size, pla
         one.page.get_by_test_id(testid).wait_for()
         box = one.page.get_by_test_id(testid).bounding_box()
         assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], testid
+    assert one.page.locator("[data-testid^=group-][data-more], .scroll[data-more]").count() == 0  # nothing is cut
 
 
 def test_every_guided_step_of_the_block_is_true(open_page):

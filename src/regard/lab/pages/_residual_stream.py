@@ -57,8 +57,9 @@ class ResidualStream(NamedTuple):
 
 def read(text: TokenizedText) -> ResidualStream:
     """Let the model read a text. The output layer is left out: `lens` asks it for one token."""
-    with torch.no_grad(), observed(text.model) as parts, record(text.model, tokenizer=text.tokenizer) as recording:
-        text.model.model(**text.inputs)
+    recorder = record(text.model, tokenizer=text.tokenizer, check="none")  # the tests compare with the model's output
+    with torch.no_grad(), observed(text.model) as parts, recorder as recording:
+        text.model.model(**text.inputs, use_cache=False)
     tokens = recording.tokens[0]["input_ids"][0]
     return ResidualStream(tokens, parts, recording, text.tokenizer, text.model)
 
