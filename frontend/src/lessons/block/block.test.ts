@@ -54,6 +54,6 @@ describe('numbers and tokens', () => {
     expect(written('She', true)).toBe('She');
     expect([' ', '\u00a0', ''].map((token) => written(token))).toEqual(['␣', '␣', '␣']);
     expect(written('\n')).toBe('↵');
-    expect(written('.')).toBe('.');
+    expect(['.', '学', '\ufffd'].map((token) => written(token))).toEqual(['.', '学', '▯']);
   });
 });

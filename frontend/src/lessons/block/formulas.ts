@@ -45,7 +45,7 @@ export function cellTex(id: string, i: number, j: number, shown: TokensShown, st
       return softmaxTex(`p${at}`, shown.logits[i], j, shown.probabilities[i][j]);
     case 'pooled': {
       const values = column(ofHead(shown.value, h, width), j);
-      return `h^{(${h})}${at} = \\sum_m a_{${now(i + 1)},m}\\, v_{m,${now(j + 1)}} = ${dot(shown.weights[h][i], values)} = ${num(shown.pooled[h][i][j])}`;
+      return `h^{(${h})}${at} = ${dot(shown.weights[h][i], values)} = ${num(shown.pooled[h][i][j])}`;
     }
     case 'attention':
       return `o${at} = ${dot(shown.joined[i], column(state.w_o, j))} = ${num(shown.attention[i][j])}`;

@@ -40,6 +40,8 @@ export interface Column {
 export interface Scene {
   /** Groups side by side, each read from left to right. */
   groups: Column[][];
+  /** Whether the groups stand one below the other. */
+  stacked?: boolean;
   /** The matrix whose cell is explained at first. */
   focus: string;
 }
@@ -88,6 +90,7 @@ export function sceneOf(stage: Stage, shown: TokensShown, state: State): Scene {
           { panel: rows(`scores-${h}`, `S_${h}`, shown.scores[h], { head: h, tokenColumns: true }) },
           { sign: '→', panel: rows(`weights-${h}`, `A_${h} = \\operatorname{softmax}(S_${h})`, shown.weights[h], { head: h, tokenColumns: true, shares: true, madeOf: rowOf(`scores-${h}`) }) },
         ]),
+        stacked: true,
         focus: 'weights-0',
       };
     case 'pool':
@@ -110,7 +113,7 @@ export function sceneOf(stage: Stage, shown: TokensShown, state: State): Scene {
         focus: 'attention',
       };
     case 'add_1':
-      return { groups: [addition(rows('tokens', 'X', state.tokens, { edit: 'tokens' }), rows('attention', 'O', shown.attention), rows('sum_1', 'X + O', shown.sum_1), rows('norm_1', "X' = \\operatorname{norm}(X + O)", shown.norm_1))], focus: 'sum_1' };
+      return { groups: addition(rows('tokens', 'X', state.tokens, { edit: 'tokens' }), rows('attention', 'O', shown.attention), rows('sum_1', 'X + O', shown.sum_1), rows('norm_1', "X' = \\operatorname{norm}(X + O)", shown.norm_1)), stacked: true, focus: 'sum_1' };
     case 'feed':
       return {
         groups: [[
@@ -121,7 +124,7 @@ export function sceneOf(stage: Stage, shown: TokensShown, state: State): Scene {
         focus: 'inner',
       };
     case 'add_2':
-      return { groups: [addition(rows('norm_1', "X'", shown.norm_1), rows('feed_forward', 'F', shown.feed_forward), rows('sum_2', "X' + F", shown.sum_2), rows('output', "Y = \\operatorname{norm}(X' + F)", shown.output))], focus: 'sum_2' };
+      return { groups: addition(rows('norm_1', "X'", shown.norm_1), rows('feed_forward', 'F', shown.feed_forward), rows('sum_2', "X' + F", shown.sum_2), rows('output', "Y = \\operatorname{norm}(X' + F)", shown.output)), stacked: true, focus: 'sum_2' };
     case 'next':
       return {
         groups: [[
@@ -134,12 +137,11 @@ export function sceneOf(stage: Stage, shown: TokensShown, state: State): Scene {
   }
 }
 
-function addition(a: Panel, b: Panel, sum: Panel, norm: Panel): Column[] {
+/** A sum in one line, and its norm in the next: four matrices are too wide for one line. */
+function addition(a: Panel, b: Panel, sum: Panel, norm: Panel): Column[][] {
   return [
-    { panel: a },
-    { sign: '+', panel: b },
-    { sign: '=', panel: { ...sum, madeOf: sumOf(a.id, b.id) } },
-    { sign: '→', panel: { ...norm, madeOf: rowOf(sum.id) } },
+    [{ panel: a }, { sign: '+', panel: b }],
+    [{ panel: { ...sum, madeOf: sumOf(a.id, b.id) } }, { sign: '→', panel: { ...norm, madeOf: rowOf(sum.id) } }],
   ];
 }
 

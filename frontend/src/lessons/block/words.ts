@@ -75,6 +75,7 @@ const en = {
   lens: 'What the model would say after each block',
   lensNote: (token: string) => `Above: the likeliest token if the model ended here (␣: a space). Bars: the place of “${token}” among all tokens, on a logarithmic scale; full height is first.`,
   partsOfWords: '· goes on with a word.',
+  bytes: '▯ is a part of a character.',
   told: (layer: number, token: string, p: string, final: string, rank: number) =>
     `After block ${layer} the model would say “${token}” (${p})` + (rank === 1 ? ', its final answer.' : `; its final answer “${final}” is in place ${rank.toLocaleString('en')}.`),
   column: (token: string, p: string, final: string, rank: number) => `“${token}” ${p}; “${final}” is in place ${rank.toLocaleString('en')}`,
@@ -162,6 +163,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     lens: '每一块之后，模型会说什么',
     lensNote: (token) => `上方：如果模型到此为止，最可能的词元（␣ 是空格）。柱高：“${token}”在全部词元中的名次，按对数；满格是第一。`,
     partsOfWords: '· 表示接着上一个词。',
+    bytes: '▯ 是一个字的一部分。',
     told: (layer, token, p, final, rank) =>
       `在第 ${layer} 块之后，模型会说“${token}”（${p}）` + (rank === 1 ? '，这就是它最终的回答。' : `；它最终的回答“${final}”此时排在第 ${rank} 位。`),
     column: (token, p, final, rank) => `“${token}” ${p}；“${final}”排在第 ${rank} 位`,
