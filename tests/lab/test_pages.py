@@ -24,7 +24,8 @@ from regard.seq2seq import pretrained
 NAMES = list(PAGES)
 WORDS = ["the", "tall", "father", "reads", "a", "book", "and", "often", "eats", "apples", "in", "school.", "Why?"]
 SENSELESS = {"masks", "normalisers", "relevance", "translation", "why"}  # where fields have to fit each other
-QUICK = [name for name in NAMES if name not in {"heads", "relevance", "translation", "bottleneck"}]  # need a model
+WITH_MODEL = {"heads", "relevance", "block", "translation", "bottleneck"}
+QUICK = [name for name in NAMES if name not in WITH_MODEL]
 
 
 def values(field_type):

@@ -23,6 +23,7 @@ IN_SIGHT = {
     "relevance": ("preset", "temperature", "questions", "links", "verdict-1"),
     "normalisers": ("temperature", "chosen", "scores", "weights"),
     "normalisers?view=gradient&step=9": ("rate", "rewards", "play", "scores", "learned", "reward"),
+    "block": ("part", "token", "causal", "stage", "scene", "made", "next"),
     "translation": ("play", "step", "query", "context", "candidate-0", "links", "model"),
     "translation?view=map": ("play", "step", "query", "context", "candidate-0", "map-map", "model"),
     "bottleneck": ("train", "words", "hidden", "lengths", "sample"),

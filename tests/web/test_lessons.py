@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import threading
 from itertools import product
 
 import pytest
@@ -10,7 +11,9 @@ from playwright.sync_api import expect, sync_playwright
 from web_browser import ARGUMENTS, NARROW, WIDE, chromium, visit
 from web_server import running
 
-from regard.lab.pages import PAGES
+from regard.errors import MissingExtraError, ShapeError
+from regard.lab.pages import PAGES, block
+from regard.lab.pages._background_load import BackgroundLoad
 from regard.seq2seq import length_table, pretrained
 from regard.web.server.page import StaticPage
 
@@ -101,6 +104,7 @@ READ = {
     },
     "relevance": lambda s: cells("links", s["weights"]) | cells("among", s["among"]),
     "normalisers": lambda s: bars("weights", s["weights"]) | cells("shares", [row["weights"] for row in s["rows"]]),
+    "block": lambda s: cells("query", s["query"]) | cells("key", s["key"]) | cells("value", s["value"]),
     "translation": lambda s: (
         cells("links", s["weights"][0])
         | bars("candidate", [one["probability"] for one in s["candidates"][s["at"]]])
@@ -160,6 +164,7 @@ KEYS = {
     "heads": ("layer-3", ["ArrowRight", "ArrowRight"], {"layer": 5}),
     "relevance": ("preset-en-short", ["ArrowRight", "ArrowRight"], {"preset": "zh-short"}),
     "normalisers": ("chosen-softmax", ["ArrowRight"], {"chosen": "sparsemax"}),
+    "block": ("causal", ["Space"], {"causal": False}),
     "translation": ("step", ["ArrowRight", "ArrowRight"], {"step": 3}),
     "bottleneck": ("hidden", ["ArrowRight"], {"hidden": 112}),
 }
@@ -732,3 +737,190 @@ def test_stored_table_says_what_was_not_trained(open_page):
     one = open_page("bottleneck?data=en-fr&trained_words=30")
     assert one.page.get_by_test_id("no-cells").count() == 1
     assert one.value("printed-RNNsearch-50") == 26.75 and one.value("printed-RNNencdec-50") == 17.82
+
+
+# A Transformer block
+
+STAGES = (
+    ("query", "key", "value"), ("scores",), ("weights",), ("pooled",), ("attention",),
+    ("sum_1", "norm_1"), ("inner", "feed_forward"), ("sum_2", "output"), ("logits", "probabilities"),
+)  # fmt: skip
+
+
+def of_stage(found: dict, stage: int) -> dict[str, float]:
+    """The cells of the matrices that a stage makes; those of heads have the head in their name."""
+    cells_of: dict[str, float] = {}
+    for name in STAGES[stage]:
+        each = (
+            {f"{name}-{h}": rows for h, rows in enumerate(found[name])} if stage in (1, 2, 3) else {name: found[name]}
+        )
+        for prefix, rows in each.items():
+            cells_of |= {testid: value for testid, value in cells(prefix, rows).items() if value is not None}
+    return cells_of
+
+
+def matrices_are(one, stage: int, **state) -> None:
+    expected = of_stage(shown("block", **state), stage)
+    found = {testid: one.value(testid) for testid in expected}
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+
+
+def test_every_stage_of_the_block_shows_its_matrices(open_page):
+    one = open_page("block?causal=false")
+    for stage in range(len(STAGES)):
+        one.page.get_by_test_id(f"stage-{stage}").check(force=True)
+        one.settled("block")
+        matrices_are(one, stage, causal=False)
+        assert one.page.get_by_test_id("made").locator(".katex").count() == 1
+        assert one.page.locator(".katex-error").count() == 0
+    assert one.value("next-0") == pytest.approx(shown("block", causal=False)["probabilities"][4][0])
+
+
+def test_the_block_is_stepped_and_dragged_and_played(open_page):
+    one = open_page("block", reduced_motion="reduce")
+    expect(one.page.get_by_test_id("back")).to_be_disabled()
+    one.page.get_by_test_id("forward").click()
+    expect(one.page.get_by_test_id("stage")).to_have_attribute("data-value", "1")
+    start, end = (one.page.locator(f"[data-stage='{i}']").bounding_box() for i in (1, 6))
+    one.page.mouse.move(start["x"] + 10, start["y"] + 20)
+    one.page.mouse.down()
+    one.page.mouse.move(end["x"] + 10, end["y"] + 20, steps=8)
+    one.page.mouse.up()
+    expect(one.page.get_by_test_id("stage")).to_have_attribute("data-value", "6")
+    one.page.get_by_test_id("play").click()
+    expect(one.page.get_by_test_id("stage")).to_have_attribute("data-value", "8")
+    expect(one.page.get_by_test_id("play")).to_have_attribute("data-playing", "false")
+    one.page.wait_for_function("() => location.hash.includes('stage=8')")
+
+
+def test_a_cell_lights_the_row_and_the_column_that_make_it(open_page):
+    one = open_page("block")
+    one.page.get_by_test_id("key-1-2").click()
+    lit = one.page.eval_on_selector_all("td.lit", "cells => cells.map(cell => cell.dataset.testid)")
+    assert sorted(lit) == sorted([f"tokens-1-{k}" for k in range(4)] + [f"w_k-{k}-2" for k in range(4)])
+    expect(one.page.get_by_test_id("token-1")).to_be_checked()  # the row of the cell is followed
+    one.page.keyboard.press("ArrowDown")
+    expect(one.page.get_by_test_id("made")).to_have_attribute("data-cell", "key-2-2")
+    one.page.get_by_test_id("value-4-3").hover()
+    expect(one.page.get_by_test_id("made")).to_have_attribute("data-cell", "value-4-3")
+
+
+def test_a_matrix_is_edited_by_keys_and_by_hand_within_its_range(open_page):
+    one = open_page("block")
+    field = one.page.get_by_test_id("w_q-0-0").locator("input")
+    field.focus()
+    one.page.keyboard.press("ArrowUp")
+    one.page.keyboard.press("ArrowRight")
+    one.page.keyboard.type("-3")
+    one.page.wait_for_function("() => location.hash.includes('w_q=2.5,-3')")
+    one.settled("block")
+    w_q = PAGES["block"].default["w_q"]
+    w_q[0][:2] = [2.5, -3]
+    matrices_are(one, 0, w_q=w_q)
+    field.fill("11")
+    expect(one.page.get_by_role("alert")).to_contain_text("from −10 to 10")
+    assert one.page.get_by_test_id("reset").is_enabled()
+    field.blur()
+    expect(one.page.get_by_role("alert")).to_have_count(0)
+    one.page.get_by_test_id("preset-silent").click()
+    one.page.get_by_test_id("stage-4").check(force=True)
+    one.settled("block")
+    assert one.value("attention-4-0") == 0
+    one.page.get_by_test_id("reset").click()
+    one.settled("block")
+    reads_as(one, "block")
+
+
+MODEL = "block?part=model&text=The+opposite+of+hot+is&layer=29"
+
+
+def model_is_shown(one, **state) -> None:
+    one.page.get_by_test_id("lens").wait_for()
+    one.settled("block")
+    found = shown("block", part="model", **state)
+    expected = bars("candidate", found["candidates"]["probabilities"]) | cells(
+        "heads", [row[: found["at"] + 1] for row in found["weights"]]
+    )
+    expected |= {f"length-{name}": lengths[found["layer"]] for name, lengths in found["lengths"].items()}
+    expected |= {f"lens-{block}": row["last"] for block, row in enumerate(found["lens"][1:])}
+    assert {testid: one.value(testid) for testid in expected} == pytest.approx(expected, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize(("language", "size", "theme"), [("en", WIDE, "dark"), ("zh", NARROW, "light")])
+def test_a_real_model_is_followed_to_its_next_token(open_page, language, size, theme):
+    assert block.SMOLLM2.get()  # this process is the server
+    state = {"text": "The opposite of hot is"}
+    one = open_page(MODEL, language, size, theme)
+    model_is_shown(one, layer=29, **state)
+    expect(one.page.get_by_test_id("told")).to_contain_text("cold")
+    assert one.serious() == [] and one.overflow() <= 0
+    one.page.get_by_test_id("piece-1").check(force=True)
+    one.page.wait_for_function("() => location.hash.includes('position=1')")
+    model_is_shown(one, layer=29, position=1, **state)
+    one.page.get_by_test_id("lens-29").focus()
+    one.page.keyboard.press("ArrowLeft")
+    one.page.wait_for_function("() => location.hash.includes('layer=28')")
+    model_is_shown(one, layer=28, position=1, **state)
+    one.page.get_by_test_id("text").fill("Two plus")
+    one.page.get_by_test_id("text").blur()
+    one.page.wait_for_function("() => location.hash.includes('plus') && !location.hash.includes('position')")
+    model_is_shown(one, layer=28, text="Two plus")
+
+
+def test_the_page_says_that_the_model_is_loaded_and_goes_on_by_itself(open_page, monkeypatch):
+    model, ready = block.SMOLLM2.get(), threading.Event()
+    monkeypatch.setattr(block, "SMOLLM2", BackgroundLoad(lambda: ready.wait() and model, "test"))
+    monkeypatch.setattr(block, "PATIENCE", 0.05)
+    one = open_page("block", "zh")
+    one.page.get_by_test_id("part-model").check(force=True)
+    expect(one.page.get_by_test_id("loading")).to_contain_text("正在载入 SmolLM2")
+    ready.set()
+    one.page.get_by_test_id("lens").wait_for()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"), [(MissingExtraError("no package"), "还没有安装 SmolLM2"), (ShapeError("too long"), "64 个词元")]
+)
+def test_a_model_that_cannot_answer_says_why_in_the_language_of_the_page(server, window, monkeypatch, error, said):
+    def load():
+        raise error
+
+    monkeypatch.setattr(block, "SMOLLM2", BackgroundLoad(load, "test"))
+    one = visit(window, server.address.url, server.address.token)
+    one.open("block?part=model", "zh")
+    alert = one.page.get_by_role("alert")
+    expect(alert).to_contain_text(said)
+    assert "no package" not in alert.inner_text()
+    one.page.get_by_test_id("reset").click()  # back to the five tokens
+    one.settled("block")
+    reads_as(one, "block")
+    one.page.context.close()
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
+@pytest.mark.parametrize(
+    ("place", "testids"),
+    [
+        *((f"block?stage={stage}", ("part", "token", "next", "play", "stage", "scene", "made")) for stage in range(9)),
+        (MODEL, ("part", "text", "pieces", "play", "lens", "told", "head-map", "length-after", "candidate-7")),
+    ],
+)
+def test_the_stages_and_their_picture_are_in_sight_together(open_page, size, place, testids):
+    one = open_page(place, size=size)
+    for testid in testids:
+        one.page.get_by_test_id(testid).wait_for()
+        box = one.page.get_by_test_id(testid).bounding_box()
+        assert box and box["y"] >= 0 and box["y"] + box["height"] <= size[1], testid
+    assert one.page.locator("[data-testid^=group-][data-more], .scroll[data-more]").count() == 0  # nothing is cut
+
+
+def test_every_guided_step_of_the_block_is_true(open_page):
+    """What the captions say of the numbers."""
+    first = shown("block")
+    token_5 = [head[4] for head in first["weights"]]
+    assert token_5[0].index(max(token_5[0])) == 2
+    assert token_5[1][0] == pytest.approx(token_5[1][2]) == pytest.approx(token_5[1][4]) == max(token_5[1])
+    assert first["probabilities"][4].index(max(first["probabilities"][4])) == 0
+    ranks = [row["rank"] for row in shown("block", part="model")["lens"]]
+    assert ranks[11] > 1000 and min(ranks[:-2]) > 1 and ranks[-2:] == [1, 1]
+    assert shown("block", part="model")["candidates"]["tokens"][0] == " window"

@@ -9,6 +9,7 @@
 """
 
 from regard.lab.pages import (
+    block,
     bottleneck,
     by_hand,
     cues,
@@ -39,6 +40,7 @@ LESSONS = (
     heads,
     relevance,
     normalisers,
+    block,
     translation,
     bottleneck,
 )
