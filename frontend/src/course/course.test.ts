@@ -12,7 +12,7 @@ const HAN = /\p{Script=Han}/u;
 
 /** The names of the fields of `interface State`. */
 function fields(name: string): string[] {
-  const body = /interface State \{\n(.*?)\n\}/s.exec(types[`../lessons/${name}/types.ts`])![1];
+  const body = /interface State[^\n]* \{\n(.*?)\n\}/s.exec(types[`../lessons/${name}/types.ts`])![1];
   return [...body.matchAll(/^ {2}(\w+)\??:/gm)].map((match) => match[1]);
 }
 

@@ -4,7 +4,7 @@ type Text = Record<Language, string>;
 
 /** What the start page says of a lesson, and how the lesson leads to the next one. */
 export interface Plan {
-  /** Minutes that the lesson takes with its guide, tried and rounded. */
+  /** Minutes that the lesson takes with its guide, an estimate. */
   minutes: number;
   /** The question that the lesson answers. */
   asks: Text;
