@@ -130,7 +130,7 @@ def configuration(folder: Path, updates: int, sizes: Mapping[str, Any], options:
             "scheduling": "warmupinversesquareroot", "learning_rate_warmup": 200, "normalization": "tokens",
             "batch_type": "token", "batch_size": options["batch_tokens"], "label_smoothing": options["smoothing"],
             "clip_grad_norm": 1.0, "early_stopping_metric": "ppl", "epochs": 1_000, "updates": updates,
-            "validation_freq": updates, "logging_freq": max(1, updates // 10), "overwrite": True, "keep_best_ckpts": 1,
+            "validation_freq": updates, "logging_freq": updates, "overwrite": True, "keep_best_ckpts": 1,
         },
         "testing": {
             "beam_size": 4, "beam_alpha": 1.0, "batch_type": "token", "batch_size": 2_000, "eval_metrics": ["bleu"],
