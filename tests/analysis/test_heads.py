@@ -165,9 +165,26 @@ class Sharper(nn.MultiheadAttention):
 def test_a_subclass_with_a_forward_of_its_own_is_not_taken_for_torchs():
     model, x = nn.ModuleList([nn.MultiheadAttention(8, 2), Sharper(8, 2)]), torch.randn(5, 3, 8)
     model.forward = lambda x: [layer(x, x, x) for layer in model]
-    with pytest.warns(IncompleteRecordingWarning, match="1 is not measured: Sharper is a subclass"):
+    with pytest.warns(IncompleteRecordingWarning, match="1 is not measured: it is a Sharper with a forward of its own"):
         table = analysis.heads(model, x)
     assert set(table.column("layer")) == {"0"}
+
+
+def test_a_layer_whose_own_forward_was_replaced_is_not_taken_for_torchs():
+    layer, x = nn.MultiheadAttention(8, 2), torch.randn(5, 3, 8)
+    plain = layer.forward
+    layer.forward = lambda query, key, value, **options: plain(1000 * query, key, value, **options)
+    warning = pytest.warns(IncompleteRecordingWarning, match="it is a MultiheadAttention with a forward of its own")
+    with warning, pytest.raises(ChoiceError, match="it has MultiheadAttention, which did not run, or not by"):
+        analysis.heads(layer, x, x, x)
+
+
+def test_heads_inside_a_recording_are_those_outside():
+    layer, x = nn.MultiheadAttention(8, 2), torch.randn(5, 3, 8)
+    outside = analysis.heads(layer, x, x, x)
+    with rg.record(layer):
+        inside = analysis.heads(layer, x, x, x)
+    assert inside.column("entropy") == outside.column("entropy")
 
 
 def test_thresholds_are_where_they_are_said_to_be():

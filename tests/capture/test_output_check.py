@@ -12,7 +12,7 @@ from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 from torch.nn.functional import multi_head_attention_forward, scaled_dot_product_attention
 
 import regard as rg
-from regard.capture import _attend, _multihead, _sdpa
+from regard.capture import _attend, _hugging_face, _multihead, _sdpa
 from regard.errors import ChoiceError, IncompleteRecordingWarning, RecordError
 
 
@@ -66,12 +66,49 @@ def test_an_attention_function_that_computes_something_else_is_missing(dtype):
     assert checks(recording) == {"none"}
 
 
-def test_a_route_that_is_broken_is_noticed_in_every_kind_of_call(monkeypatch):
-    right = _multihead.query_and_key
-    monkeypatch.setattr(_multihead, "query_and_key", lambda *args: tuple(2 * x for x in right(*args)))
-    layer, x = nn.MultiheadAttention(12, 3, batch_first=True), 3 * torch.randn(2, 7, 12)
-    with pytest.raises(RecordError, match="its weights do not give its output"), rg.record(layer):
-        layer(x, x, x)
+class CallsTheFunction(nn.Module):
+    """As the attention pool of CLIP's image encoder does."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.MultiheadAttention(12, 3)
+
+    def forward(self, x):
+        layer = self.layer
+        return multi_head_attention_forward(
+            x[:1], x, x, 12, 3, layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0,
+            layer.out_proj.weight, layer.out_proj.bias, training=self.training, need_weights=False,
+        )[0]  # fmt: skip
+
+
+def sharp_llama():
+    model = tiny_models.make("LlamaModel", "LlamaConfig", tiny_models.BODY)
+    for parameter in model.parameters():
+        parameter.data.mul_(6)
+    return model
+
+
+ROUTES = {  # the file of a route, a model that takes it, and its inputs
+    "torch's function": (_sdpa, Direct, qkv),
+    "Hugging Face": (_hugging_face, sharp_llama, lambda: (tiny_models.tokens(),)),
+    "torch's layer": (_multihead, lambda: nn.MultiheadAttention(12, 3), lambda: 3 * (3 * torch.randn(7, 2, 12),)),
+    "torch's layer with heads for its fast path": (
+        _multihead, lambda: nn.MultiheadAttention(12, 4, batch_first=True).eval(),
+        lambda: 3 * (3 * torch.randn(2, 7, 12),),
+    ),
+    "torch's function for layers": (_multihead, CallsTheFunction, lambda: (3 * torch.randn(7, 2, 12),)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@torch.no_grad()
+def test_a_route_that_reads_queries_wrongly_is_noticed(route, monkeypatch):
+    file, make, inputs = ROUTES[route]
+    right = file.ObservedCall
+    monkeypatch.setattr(file, "ObservedCall", lambda query, *rest, **options: right(2 * query, *rest, **options))
+    model = make()
+    with pytest.raises(RecordError, match="its weights do not give its output"), rg.record(model):
+        model(*inputs())
 
 
 def test_a_route_of_attend_that_is_broken_is_noticed(monkeypatch):
@@ -383,21 +420,6 @@ def test_layers_of_torch_with_all_their_options_pass(options, batch_first):
     assert checks(recording) == {"passed"}
 
 
-class CallsTheFunction(nn.Module):
-    """As the attention pool of CLIP's image encoder does."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.MultiheadAttention(12, 3)
-
-    def forward(self, x):
-        layer = self.layer
-        return multi_head_attention_forward(
-            x[:1], x, x, 12, 3, layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0,
-            layer.out_proj.weight, layer.out_proj.bias, training=self.training, need_weights=False,
-        )[0]  # fmt: skip
-
-
 @torch.no_grad()
 def test_a_module_that_calls_the_function_of_multihead_attention_is_recorded():
     model, x = CallsTheFunction(), torch.randn(7, 2, 12)
@@ -464,6 +486,27 @@ def test_causal_biases_of_torch_are_the_causal_masks_that_they_are(bias, n, m):
     with torch.autocast("cpu", torch.bfloat16), rg.record(model) as recording:  # torch casts below the bias
         model(q, k, v)
     assert checks(recording) == {"passed"}
+
+
+class Hides(torch.Tensor):
+    """A mask that says what is hidden, and finds itself among the arguments by name."""
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        if func is not scaled_dot_product_attention:
+            return super().__torch_function__(func, types, args, kwargs or {})
+        mask = kwargs["attn_mask"].as_subclass(torch.Tensor)
+        return func(*args, **{**kwargs, "attn_mask": ~mask})
+
+
+@torch.no_grad()
+def test_a_class_of_masks_is_called_as_the_model_calls_it_and_is_not_taken_for_its_numbers():
+    hidden = (torch.arange(7)[:, None] + torch.arange(11)) % 3 == 0
+    model = Direct(attn_mask=hidden.as_subclass(Hides))
+    plain = model(*qkv())
+    with pytest.raises(RecordError, match="of Direct: attn_mask is a Hides, a class of"), rg.record(model) as recording:
+        assert torch.equal(model(*qkv()), plain)
+    assert [name for name, _ in recording.missing] == ["Direct"]
 
 
 SHAPES = {

@@ -41,6 +41,17 @@ def test_ids_beyond_the_number_of_keys_are_groups_like_others():
     torch.testing.assert_close(mass[..., 50], torch.ones(2, 20))
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [lambda w: w.top(100_000), lambda w: w.mass(torch.arange(100_000)), lambda w: w.heatmap(100_000)],
+    ids=["top", "mass", "heatmap"],
+)
+def test_no_answer_is_the_whole_matrix_by_another_name(ask):
+    long = rg.Weights(*torch.zeros(2, 100_000, 2))
+    with pytest.raises(TooLargeError, match=r"would take .* bytes, above the limit of 268,435,456: "):
+        ask(long)
+
+
 @pytest.mark.parametrize("huge", HUGE, ids=["10**12", "2**63", "10**30", "10**400"])
 def test_slices_bins_and_limits_of_any_size_are_what_python_says(huge):
     whole = weights().dense(limit=huge)

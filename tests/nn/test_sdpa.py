@@ -885,6 +885,8 @@ def test_masks_with_a_meaning_of_their_own_are_refused_in_words():
     for one in (mask.as_subclass(Meaning), masked, ragged):
         with pytest.raises(MaskError, match="a meaning of its own, which is not known here"):
             ours(q, k, v, one)
+    with pytest.raises(RuntimeError, match="attn_mask must be an ordinary tensor, but it is nested"):
+        ours(q, k, v, torch.nested.nested_tensor([mask, mask]))
     layer = rg.nn.MultiheadAttention(12, 3, batch_first=True)
     x = torch.randn(2, 5, 12)
     for one in (torch.zeros(5, 5).as_subclass(Meaning), torch.nn.attention.bias.causal_upper_left(5, 5)):

@@ -17,7 +17,7 @@ from regard import scores
 from regard.analysis._layer_weights import Recorded, layer_weights
 from regard.analysis._query_positions import query_positions
 from regard.analysis._table import HeadwiseTable
-from regard.capture import is_hugging_face, record, returned_weights
+from regard.capture import is_hugging_face, record, returned_weights, unwrapped
 from regard.display.progress import progress
 from regard.errors import ChoiceError, DtypeError, IncompleteRecordingWarning, ShapeError
 from regard.nn import MultiheadAttention
@@ -26,7 +26,7 @@ from regard.torch_compat.multihead import call_weights, no_fast_path
 from regard.weights import Weights
 
 SATURATED = 0.8  # mean saturation from which on a head is called saturated
-# Layers that compute what their parameters say; the forward of a subclass may do anything.
+# Layers that compute what their parameters say. The forward of a subclass, or of one object, may do anything.
 KNOWN_FORWARDS = (nn.MultiheadAttention.forward, MultiheadAttention.forward)
 UNIFORM = 0.99  # mean relative entropy from which on a head is called uniform
 
@@ -169,13 +169,13 @@ class _HeadObserver:
         def measure(module: Any, args: tuple[Any, ...], options: dict[str, Any], output: Any) -> None:
             returned = [w for w in returned_weights(output) if not any(w is other for other in self.seen)]
             self.seen += returned
-            if type(module).forward in KNOWN_FORWARDS:
+            if getattr(unwrapped(module, "forward"), "__func__", None) in KNOWN_FORWARDS:
                 weights, real = call_weights(module, args, options)
                 self._add(name, weights, module.num_heads, real)
             elif isinstance(module, nn.MultiheadAttention) and not returned:
                 warnings.warn(
-                    f"{name} is not measured: {type(module).__name__} is a subclass of MultiheadAttention with a "
-                    f"forward of its own; rg.record(model) observes what it calls",
+                    f"{name} is not measured: it is a {type(module).__name__} with a forward of its own, not that of "
+                    f"MultiheadAttention; rg.record(model) observes what it calls",
                     IncompleteRecordingWarning,
                     stacklevel=2,
                 )
@@ -247,8 +247,10 @@ def _verdict(relative: float, saturation: float) -> str:
 
 
 def _no_heads(model: nn.Module) -> str:
-    idle = [name for name, module in model.named_modules() if isinstance(module, nn.MultiheadAttention)]
-    found = f"it has {', '.join(idle)}, which did not run" if idle else "it has no such layer that ran"
+    layers = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.MultiheadAttention)]
+    idle = [name or type(layer).__name__ for name, layer in layers]
+    which = "which did not run, or not by torch's forward"
+    found = f"it has {', '.join(idle)}, {which}" if idle else "it has no such layer that ran"
     return (
         f"heads looks for torch.nn.MultiheadAttention and for layers that return regard.Weights, and of "
         f"{type(model).__name__} nothing can be measured: {found}. Attention that is computed in other ways is "

@@ -19,6 +19,7 @@ from regard.capture._mask_reader import MaskReader
 from regard.capture._multihead import MultiheadRoute
 from regard.capture._observer import Observer, Selection
 from regard.capture._output_check import OutputCheck
+from regard.capture._patching import unwrapped as unwrapped  # for regard.analysis
 from regard.capture._sdpa import SdpaRoute
 from regard.capture._torch_functions import FunctionRoutes, observe_functions
 from regard.capture._unsupported import (

@@ -39,7 +39,9 @@ def observe_attend(observer: Observer) -> Iterator[None]:
                 attention.around = None
 
 
-def _around(*args: Any) -> Attention | None:
+def _around(
+    query: Any, key: Any, value: Any, score: Any, mask: Any, normaliser: Any, dropout_p: Any, *options: Any
+) -> Attention | None:
     """Run `attend` and report it; None where no observed module has called it, and it shall just go on."""
     if getattr(_calling, "inside", False):
         return None
@@ -52,12 +54,12 @@ def _around(*args: Any) -> Attention | None:
         with ExitStack() as stack:
             for observer in observing:
                 stack.enter_context(observer.serving(observer.inner or ignore))
-            result = attention.attend(*args)
+            result = attention.attend(query, key, value, score, mask, normaliser, dropout_p, *options)
     finally:
         _calling.inside = False
     for observer in observing:
         if observer.inner is None:  # else a route that observes the whole has called it
-            _report(observer, result, args[2], float(args[6]))
+            _report(observer, result, value, float(dropout_p))
     return result
 
 

@@ -47,8 +47,8 @@ class ObservedCall:
         """Weights of some rows, straight from the formula: exp(score - lse), or softmax where no lse is recorded.
 
         Where the model may have rounded its scores, those weights follow that rounded scores give: in bfloat16 a score
-        of 40 is off by up to 0.1. heads: some with keys of their own, or one. In float32, or float64
-        for float64.
+        of 40 is off by up to 0.1. heads: some with keys of their own, or one. The weights are float32, or float64 for
+        a call in float64.
         """
         dtype = torch.promote_types(self.query.dtype, torch.float32)
         hidden = self.visible.hidden_rows(batch, heads, rows, self.key.shape[-2], self.key.device)

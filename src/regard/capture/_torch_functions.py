@@ -49,7 +49,7 @@ class FunctionMode(TorchFunctionMode):
         if func in SDPA:
             call = Arguments(*args, **options)
             call = call.autocast() if _has_plain_tensors(call) else call
-            output, lse = run_sdpa(call)
+            output, lse = _flash(call) or (func(*args, **options), None)
             for route in tuple(self.routes):
                 route.sdpa(call, output, lse)
             return output
@@ -97,14 +97,17 @@ def _remove(mode: FunctionMode) -> None:
         _push_mode(other)
 
 
-def run_sdpa(call: Arguments) -> tuple[Tensor, Float[Tensor, "batch heads queries"] | None]:
-    """The output exactly as torch computes it, and the log-sum-exp of each row if torch's kernel returns it."""
+def _flash(call: Arguments) -> tuple[Tensor, Float[Tensor, "batch heads queries"]] | None:
+    """Output and log-sum-exp of each row from the kernel that torch would choose; None if another one serves the call.
+
+    Then the model's own call goes on as it is: a mode around this one, or a class of tensors, may read its arguments.
+    """
     query, key, value, mask = call.tensors
     others = torch._C._len_torch_function_stack()  # noqa: SLF001  modes around this one want to see the call too
     if others or not _has_plain_tensors(call) or query.device.type != "cpu" or query.dim() != 4 or call.dropout_p:
-        return scaled_dot_product_attention(*call.tensors, **call.options), None
+        return None
     if torch._fused_sdp_choice(*call.tensors, **call.options) != FLASH:  # noqa: SLF001  # pyright: ignore[reportPrivateImportUsage]
-        return scaled_dot_product_attention(*call.tensors, **call.options), None
+        return None
     if mask is not None and mask.dtype == torch.bool:
         mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(~mask, -torch.inf)
     return flash(query, key, value, 0.0, call.is_causal, attn_mask=mask, scale=call.scale)

@@ -53,17 +53,21 @@ class WrittenOutAttention:
         elif name.startswith(KERNELS):
             if self._is_unserved():
                 self._miss(f"it calls torch's kernel {name} itself: call scaled_dot_product_attention in its place")
-        elif self._weights and (weights := self._weights_among(tensors := _tensors(args, options))):
-            if name in PRODUCTS:
-                if self._is_unserved():
-                    self._miss(WRITTEN_OUT)
-            elif name in LAYOUTS:
-                self._weights.update((id(part), part) for part in _tensors((output,), {}))
-            elif isinstance(output, Tensor) and output.numel() in (tensors[0].numel(), weights[0].numel()):
-                self._weights[id(output)] = output  # of the scores less their logsumexp, or of a gate and the weights
+        elif self._weights:
+            self._follow(name, _tensors(args, options), output)
 
-    def _weights_among(self, tensors: list[Tensor]) -> list[Tensor]:
-        return [tensor for tensor in tensors if self._weights.get(id(tensor)) is tensor]
+    def _follow(self, name: str, tensors: list[Tensor], output: Any) -> None:
+        """A function was called with these tensors: if weights are among them, its output is weights too, or pooled."""
+        weights = [tensor for tensor in tensors if self._weights.get(id(tensor)) is tensor]
+        if not weights:
+            return
+        if name in PRODUCTS:
+            if self._is_unserved():
+                self._miss(WRITTEN_OUT)
+        elif name in LAYOUTS:
+            self._weights.update((id(part), part) for part in _tensors((output,), {}))
+        elif isinstance(output, Tensor) and output.numel() in (tensors[0].numel(), weights[0].numel()):
+            self._weights[id(output)] = output  # of the scores less their logsumexp, or of a gate and the weights
 
     def _is_unserved(self) -> bool:
         return self.observer.inner is None and self.observer.current is not None and not self.observer.is_outside()

@@ -103,6 +103,9 @@ class Arguments(NamedTuple):
         if dtype not in DTYPES:
             msg = f"query, key and value must be of {', '.join(map(str, DTYPES))}, but they are of {dtype}"
             raise UnsupportedError(msg)
+        if attn_mask is not None and attn_mask.is_nested:
+            msg = "attn_mask must be an ordinary tensor, but it is nested: pad it, and hide the padding"
+            raise CallError(msg)
         if attn_mask is not None and attn_mask.dtype not in (torch.bool, torch.float32, dtype):
             msg = (
                 f"attn_mask must be of torch.bool, torch.float32 or the {dtype} of query, but it is of "

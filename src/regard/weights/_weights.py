@@ -247,9 +247,8 @@ class Weights(TensorInterface):
         """
         self._matrix.check_fresh()
         count = questions.check_groups(groups, self._matrix.lead, self._matrix.size)
-        if count > self._matrix.size.m:
-            way = "number the groups that occur, with torch.unique(groups, return_inverse=True)[1]"
-            self._check_answer(count, self._matrix.answer_dtype.itemsize, f"mass of {count:,} groups", way)
+        way = "number the groups that occur, with torch.unique(groups, return_inverse=True)[1]"
+        self._check_answer(self.shape[:-1], count, self._matrix.answer_dtype.itemsize, f"mass of {count:,} groups", way)
         marks = questions.group_indicators(groups, count, self._matrix.lead)
         with without_autocast():
             return self._matrix.pool_precisely(marks).to(self._matrix.answer_dtype)
@@ -263,8 +262,7 @@ class Weights(TensorInterface):
         if not isinstance(k, int) or k < 1:
             msg = f"top(k) needs a whole number of keys, 1 or more, not {k!r}"
             raise ChoiceError(msg)
-        if k > self._matrix.size.m:
-            self._check_answer(k, TOP_BYTES, f"top({k}) of {self._matrix.size.m} keys", "ask for as many as there are")
+        self._check_answer(self.shape[:-1], k, TOP_BYTES, f"top({k}) of {self._matrix.size.m} keys", "ask for fewer")
         if k <= questions.TOP:
             values, indices = self._matrix.overview("top")
         else:
@@ -281,6 +279,9 @@ class Weights(TensorInterface):
         if not isinstance(bins, int) or bins < 1:
             msg = f"heatmap(bins) needs a whole number of bins, 1 or more, not {bins!r}"
             raise ChoiceError(msg)
+        *lead, n, m = self.shape
+        size = self._matrix.answer_dtype.itemsize
+        self._check_answer((*lead, min(bins, n)), min(bins, m), size, f"heatmap({bins})", "ask for fewer bins")
         reducer = Heatmap(bins, pool, self._matrix.size)
         if bins == questions.BINS and pool != "max":
             return reducer.finish(self._matrix.overview("heatmap")).to(self._matrix.answer_dtype)
@@ -341,10 +342,12 @@ class Weights(TensorInterface):
 
     # Inside
 
-    def _check_answer(self, columns: int, itemsize: int, what: str, way: str) -> None:
-        """Refuse an answer with more columns than there are keys that is too large to be meant."""
-        size = math.prod(self.shape[:-1]) * columns * itemsize
-        if size > DENSE_LIMIT:
+    def _check_answer(self, rows: Sequence[int], columns: int, itemsize: int, what: str, way: str) -> None:
+        """Refuse an answer above the limit of `dense` that takes as much memory as the whole matrix would."""
+        if is_tracing():
+            return
+        size = math.prod(rows) * columns * itemsize
+        if size > DENSE_LIMIT and size >= math.prod(self.shape) * self._matrix.answer_dtype.itemsize:
             msg = f"{what} would take {size:,} bytes, above the limit of {DENSE_LIMIT:,}: {way}"
             raise TooLargeError(msg)
 
