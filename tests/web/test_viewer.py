@@ -25,10 +25,11 @@ WORDS = [f"w{i}" for i in range(97)]
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("viewer")
-    files = {name: folder / f"{name}.regard" for name in ("long", "small", "hostile", "partial")}
+    files = {name: folder / f"{name}.regard" for name in ("long", "small", "hostile", "partial", "deep")}
     record(files["long"], LONG, layers=2, heads=2, dim=16, texts=WORDS)
     record(files["small"], 311, layers=3, heads=5, dim=8, padding=17, texts=WORDS)
     record(files["hostile"], 23, layers=1, heads=2, dim=8, texts=HOSTILE)
+    record(files["deep"], 13, layers=30, heads=9, dim=8, texts=WORDS)
     Recording(rg.open(files["small"]).calls[:2], missing=MISSING).save(files["partial"])
     with served(files) as server:
         yield server
@@ -130,6 +131,84 @@ def test_the_wall_is_sorted_and_filtered(page, shown, order):
     expect(page.get_by_test_id("thumb")).to_have_count(sum(value < middle for value in values))
     page.get_by_test_id("find").fill("layer 1")
     expect(page.get_by_test_id("thumb")).to_have_count(5)
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
+@pytest.mark.parametrize("query", ["", "sort=entropy"])
+def test_thirty_layers_of_nine_heads_are_in_one_window(page, shown, size, query):
+    before = page.viewport_size
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    try:
+        go(page, shown, "deep", query)
+        thumbs = page.get_by_test_id("thumb")
+        expect(thumbs).to_have_count(270)
+        expect(page.locator("[data-testid=thumb][data-ready=true]")).to_have_count(270, timeout=60_000)
+        outside = thumbs.evaluate_all(
+            """all => all.map(e => e.getBoundingClientRect()).filter(b => b.width < 20 || b.height < 20
+                 || b.left < 0 || b.right > innerWidth || b.top < 0 || b.bottom > innerHeight).length"""
+        )
+        assert outside == 0
+    finally:
+        page.set_viewport_size(before)
+
+
+def test_the_compact_wall_is_walked_by_arrow_keys_and_says_what_is_pointed_at(page, shown):
+    go(page, shown, "deep")
+    measured(page)
+    assert page.locator("[data-testid=thumb][tabindex='0']").count() == 1
+    page.get_by_test_id("thumb").first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    said = page.get_by_test_id("pointed")
+    expect(said).to_contain_text("layer 2 · head 1")
+    wanted = float(shown.weights("deep", 2).entropy()[0, 1].mean())
+    assert float(said.locator("[data-value]").first.get_attribute("data-value") or "nan") == pytest.approx(
+        wanted, rel=1e-4
+    )
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("head-title")).to_have_text("layer 2 · head 1")
+
+
+def test_the_wall_is_compact_or_large_as_one_likes(page, shown):
+    go(page, shown, "small")
+    assert page.get_by_test_id("wall-size").get_attribute("data-value") == "large"
+    page.get_by_test_id("wall-size-compact").locator("xpath=..").click()
+    expect(page.get_by_test_id("compact")).to_be_visible()
+    expect(page.get_by_test_id("thumb")).to_have_count(15)
+    go(page, shown, "deep", "wall=large")
+    expect(page.get_by_test_id("compact")).to_have_count(0)
+
+
+def test_heads_are_sorted_while_others_are_measured_but_not_under_the_pointer(page, shown):
+    path = f"api/recordings/{shown.ids['small']}/profiles"
+    while (answer := page.request.get(shown.base + path)).status == 202:
+        pass
+    rows, calls = answer.json()["rows"], [1]
+
+    def answer_in_part(route):
+        known = [row for row in rows if row["entry"] < calls[0]]
+        route.fulfill(status=202, json={"progress": calls[0] / 3.001, "rows": known})
+
+    def order(count: int) -> list[tuple[int, int]]:
+        known = sorted((row for row in rows if row["entry"] < count), key=lambda row: row["entropy"])
+        return [(row["entry"], row["head"]) for row in known] + [(i, j) for i in range(count, 3) for j in range(5)]
+
+    page.route(f"**/{path}", answer_in_part)
+    try:
+        go(page, shown, "small", "sort=entropy")
+        page.mouse.move(1, 1)
+        expect(page.locator("[data-testid=thumb][data-measured=true]")).to_have_count(5)
+        assert cells(page) == order(1)
+        page.get_by_test_id("thumb").nth(7).hover()
+        calls[0] = 2
+        expect(page.locator("[data-testid=thumb][data-measured=true]")).to_have_count(10)
+        assert cells(page) == order(1)
+        expect(page.get_by_test_id("found")).to_contain_text("5 more are sorted in when the pointer leaves")
+        page.mouse.move(1, 1)
+        expect(page.get_by_test_id("found")).not_to_contain_text("more are sorted in")
+        assert cells(page) == order(2)
+    finally:
+        page.unroute(f"**/{path}")
 
 
 def test_an_estimate_is_marked_and_becomes_exact(page, shown):

@@ -5,7 +5,7 @@ import type { ArrayResult, Info, RecordingSummary, Listing, Metadata, HeadKey, P
 export const http: Source = {
   list,
   meta: (id) => json<Metadata>(recording(id)),
-  profiles,
+  profiles: (id, signal) => json<Profiles>(`${recording(id)}/profiles`, { signal }),
   thumbs: (id, entry, batch, side, signal) => block(`${recording(id)}/thumbs/${entry}/${batch}?side=${side}`, signal),
   info: (place, signal) => json<Info>(head(place), { signal }),
   tile: (place, pool, level, row, column, signal) =>
@@ -33,10 +33,4 @@ async function block(path: string, signal?: AbortSignal): Promise<ArrayResult> {
 async function list(): Promise<Listing> {
   const answer = await ask('/api/recordings');
   return { lines: (await answer.json()) as RecordingSummary[], records: (answer.headers.get('Allow') ?? '').includes('POST') };
-}
-
-/** A response with status 202 holds the progress. */
-async function profiles(id: string, signal?: AbortSignal): Promise<Profiles> {
-  const found = await json<{ progress: number; rows?: Profiles['rows'] }>(`${recording(id)}/profiles`, { signal });
-  return { progress: found.progress, rows: found.rows ?? null };
 }

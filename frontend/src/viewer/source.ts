@@ -66,8 +66,8 @@ export type Profile = { entry: number; head: number } & Record<Measure, number |
 
 export interface Profiles {
   progress: number;
-  /** Null until all profiles are computed. */
-  rows: Profile[] | null;
+  /** Of the calls that are measured so far. */
+  rows: Profile[];
 }
 
 /** An array of float32. */

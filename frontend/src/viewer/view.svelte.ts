@@ -26,6 +26,7 @@ export interface Fields {
   pool: Pool;
   /** The other head of a comparison: recording/entry/batch/head. */
   with: string;
+  wall: 'auto' | 'compact' | 'large';
   sort: Order;
   up: boolean;
   find: string;
@@ -48,6 +49,7 @@ export const DEFAULTS: Fields = {
   rows: false,
   pool: 'mean',
   with: '',
+  wall: 'auto',
   sort: 'layer',
   up: true,
   find: '',
@@ -117,6 +119,7 @@ function sensible(fields: Fields): Fields {
     map: oneOf(fields.map, ['viridis', 'cividis', 'inferno', 'reds'] as const, 'viridis'),
     scale: oneOf(fields.scale, ['linear', 'log'] as const, 'linear'),
     pool: oneOf(fields.pool, ['mean', 'max'] as const, 'mean'),
+    wall: oneOf(fields.wall, ['auto', 'compact', 'large'] as const, 'auto'),
     gamma: Math.min(3, Math.max(0.2, fields.gamma)),
   };
 }

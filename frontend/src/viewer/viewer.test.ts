@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { scoped } from '../../scoped-css.ts';
+import { matrixGrid, neighbour, orderedGrid } from './compact-grid';
 import { cell, plain, tableOf } from './export';
 import { roundStep } from './gutter';
 import { headsOf, matches, sorted, tokensOf, visible, type Head } from './heads';
@@ -65,6 +66,40 @@ describe('heads', () => {
     expect(tokensOf(meta, meta.entries[0], 0)).toEqual({ queries: ['<b>', '\n'], keys: null });
     expect(tokensOf(meta, meta.entries[2], 0).queries).toBeNull();
     expect(['\n', ' a', ''].map(visible)).toEqual(['⏎', '␣a', '∅']);
+  });
+});
+
+describe('the compact wall', () => {
+  const model = (layers: number, heads: number): Head[] =>
+    Array.from({ length: layers * heads }, (_, i) => {
+      const [layer, number] = [Math.floor(i / heads), i % heads];
+      return { entry: layer, head: number, layer, number, name: `x.${layer}`, step: 0 };
+    });
+  const room = { width: 980, height: 520, least: 6, most: 72 };
+
+  it.each([[30, 9], [9, 30], [48, 32], [80, 64], [1, 1]])('%s layers x %s heads fit in a window, with as many places as heads', (layers, heads) => {
+    const all = model(layers, heads);
+    for (const { places, count, size } of [matrixGrid(all, all, room), orderedGrid(all, room)]) {
+      const rows = 1 + Math.max(...places.map(({ row }) => row));
+      expect([count * size <= room.width, rows * size <= room.height]).toEqual([true, true]);
+      expect(new Set(places.map(({ row, column }) => `${row}/${column}`)).size).toBe(layers * heads);
+    }
+  });
+
+  it('puts the longer side of the model along the longer side of the window', () => {
+    const all = model(30, 9);
+    expect(matrixGrid(all, all, room)).toMatchObject({ across: 'layers', count: 30, size: 32 });
+    expect(matrixGrid(all, all, { ...room, width: 300, height: Infinity })).toMatchObject({ across: 'heads', count: 9, size: 33 });
+  });
+
+  it('keeps heads in their place when others are not found, and arrow keys skip the gaps', () => {
+    const all = model(5, 3);
+    const { places } = matrixGrid(all.filter(({ layer }) => layer !== 2), all, room);
+    const from = places.find(({ head }) => head.layer === 1 && head.number === 1)!;
+    expect(neighbour(places, from, 'ArrowRight')!.head).toMatchObject({ layer: 3, number: 1 });
+    expect(neighbour(places, from, 'ArrowUp')!.head).toMatchObject({ layer: 1, number: 0 });
+    expect(neighbour(places, from, 'a')).toBeNull();
+    expect(neighbour(places, from, 'End')!.head).toEqual(all.at(-1));
   });
 });
 
