@@ -25,11 +25,12 @@ WORDS = [f"w{i}" for i in range(97)]
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("viewer")
-    files = {name: folder / f"{name}.regard" for name in ("long", "small", "hostile", "partial", "deep")}
+    files = {name: folder / f"{name}.regard" for name in ("long", "small", "hostile", "partial", "deep", "halves")}
     record(files["long"], LONG, layers=2, heads=2, dim=16, texts=WORDS)
     record(files["small"], 311, layers=3, heads=5, dim=8, padding=17, texts=WORDS)
     record(files["hostile"], 23, layers=1, heads=2, dim=8, texts=HOSTILE)
     record(files["deep"], 13, layers=30, heads=9, dim=8, texts=WORDS)
+    record(files["halves"], 31, layers=1, heads=2, dim=8)
     Recording(rg.open(files["small"]).calls[:2], missing=MISSING).save(files["partial"])
     with served(files) as server:
         yield server
@@ -306,6 +307,63 @@ def test_a_head_from_far_down_the_wall_is_seen_from_its_top(browser, page, shown
         assert watched.errors == []
 
 
+def test_without_the_first_token_colours_change_and_no_weight_does(page, shown):
+    dense = shown.weights("hostile", 0)[0, 1]
+    go(page, shown, "hostile", "entry=0&head=1&cell=5,0")
+    on_map(page)
+    assert number(page, "colour-bar") == pytest.approx(float(dense.max()), rel=1e-5)
+    assert page.get_by_test_id("map-hidden").count() == 0
+    page.get_by_test_id("hide-first").locator("xpath=..").click()
+    expect(page.get_by_test_id("map-hidden")).to_have_attribute("data-value", "1")
+    expect(page.get_by_test_id("map-hidden")).to_contain_text("All weights are unchanged")
+    wanted = float(dense[:, 1:].max())
+    assert wanted < 0.999 * float(dense.max())
+    expect(page.get_by_test_id("colour-bar")).to_have_attribute("data-value", re.compile(str(wanted)[:5]))
+    assert held(page) == (5, 0, pytest.approx(float(dense[5, 0]), rel=1e-5))
+    path = f"api/recordings/{shown.ids['hostile']}/maps/0/0/1/peaks/mean/0/0?skip=1"
+    peaks = torch.frombuffer(bytearray(page.request.get(shown.base + path).body()), dtype=torch.float32)
+    torch.testing.assert_close(peaks, dense[:, 1:].amax(-1))
+
+
+def test_pieces_of_a_character_have_one_label_and_keep_their_index(page, shown):
+    tokens = page.request.get(f"{shown.base}api/recordings/{shown.ids['halves']}").json()["tokens"]["0"]
+    texts = next(iter(tokens.values()))[0]
+    first = texts.index("é 1/2")
+    go(page, shown, "halves", f"entry=0&head=1&cell={first + 1},{first}")
+    on_map(page)
+    assert held(page)[:2] == (first + 1, first)
+    said = " ".join(page.get_by_test_id("map-readout").locator(".token").all_inner_texts()).split()
+    assert "".join(said) == f"é{first + 1}é{first}"
+    go(page, shown, "halves", f"entry=0&head=1&show=text&token={first + 1}")
+    pieces = [page.get_by_test_id("gives").locator(f"[data-token='{at}']") for at in (first, first + 1)]
+    assert [piece.inner_text() for piece in pieces] == ["é", "·"]
+    expect(pieces[1]).to_have_attribute("aria-label", re.compile(f"^é, {first + 1}"))
+    expect(page.get_by_test_id("text-view")).to_contain_text("What “é” attends to")
+
+
+@pytest.mark.parametrize(("width", "height", "least"), [(1440, 900, 480), (1920, 1080, 660)])
+def test_a_map_takes_the_room_of_the_window_and_its_readout_stays_in_it(page, shown, width, height, least):
+    before = page.viewport_size
+    page.set_viewport_size({"width": width, "height": height})
+    try:
+        go(page, shown, "small", "entry=1&head=2")
+        on_map(page)
+        stage, readout = (page.get_by_test_id(f"map-{name}").bounding_box() for name in ("stage", "readout"))
+        assert stage is not None and readout is not None
+        assert stage["height"] >= least
+        assert height - 60 <= readout["y"] + readout["height"] <= height
+        page.get_by_test_id("full-screen").click()
+        expect(page.get_by_test_id("full-screen")).to_have_attribute("aria-pressed", "true")
+        page.wait_for_timeout(200)
+        on_map(page)
+        full = page.get_by_test_id("map-stage").bounding_box()
+        assert full is not None and full["height"] > stage["height"] and full["width"] > stage["width"]
+        page.get_by_test_id("full-screen").click()
+        expect(page.get_by_test_id("full-screen")).to_have_attribute("aria-pressed", "false")
+    finally:
+        page.set_viewport_size(before)
+
+
 def test_empty_rows_are_hatched_and_said(page, shown):
     go(page, shown, "small", "entry=0&head=0&cell=3,2")
     on_map(page)
@@ -374,6 +432,29 @@ def test_two_heads_side_by_side_move_together(page, shown):
     assert page.get_by_test_id("colour-bar").evaluate_all("all => new Set(all.map(e => e.dataset.value)).size") == 1
     page.get_by_test_id("with-recording").select_option(shown.ids["hostile"])
     expect(page.get_by_test_id("other")).to_have_attribute("aria-label", re.compile("hostile"))
+
+
+def test_a_difference_is_one_head_minus_the_other(page, shown):
+    a, b = shown.weights("small", 1)[0, 2], shown.weights("small", 2)[0, 4]
+    go(page, shown, "small", f"entry=1&head=2&with={shown.ids['small']}/2/0/4&difference=true&cell=200,150")
+    on_map(page, "difference")
+    out = page.get_by_test_id("difference-readout")
+    expect(out).to_have_attribute("data-a", re.compile(r"\d"))
+    for name, weights in (("a", a), ("b", b)):
+        assert float(out.get_attribute(f"data-{name}") or "nan") == pytest.approx(float(weights[200, 150]), rel=1e-5)
+    assert held(page, "difference")[2] == pytest.approx(float(a[200, 150] - b[200, 150]), rel=1e-4, abs=1e-9)
+    assert number(page, "colour-bar") == pytest.approx(float((a - b).abs().max()), rel=1e-4)
+    expect(page.get_by_test_id("colour-bar-ends")).to_have_text("B largerA larger")
+    assert page.get_by_test_id("difference-note").count() == 0
+    page.get_by_test_id("compare-as-maps").locator("xpath=..").click()
+    on_map(page)
+    assert held(page)[2] == pytest.approx(float(a[200, 150]), rel=1e-5)
+
+
+def test_maps_of_two_sizes_have_no_difference(page, shown):
+    go(page, shown, "small", f"entry=1&head=2&with={shown.ids['hostile']}/0/0/0&difference=true")
+    expect(page.get_by_test_id("no-difference")).to_contain_text("A has 311 × 311 cells, B has 23 × 23")
+    expect(page.get_by_test_id("other")).to_be_visible()
 
 
 def test_a_link_opens_the_same_view(page, shown):

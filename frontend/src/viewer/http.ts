@@ -10,7 +10,8 @@ export const http: Source = {
   info: (place, signal) => json<Info>(head(place), { signal }),
   tile: (place, pool, level, row, column, signal) =>
     block(`${head(place)}/tiles/${pool}/${level}/${row}/${column}`, signal),
-  peaks: (place: HeadKey, pool: Pool, level, row, signal) => block(`${head(place)}/peaks/${pool}/${level}/${row}`, signal),
+  peaks: (place: HeadKey, pool: Pool, level, row, skip, signal) =>
+    block(`${head(place)}/peaks/${pool}/${level}/${row}${skip ? `?skip=${skip}` : ''}`, signal),
   row: (place, i, signal) => block(`${head(place)}/rows/${i}`, signal),
   column: (place, j, signal) => block(`${head(place)}/columns/${j}`, signal),
   top: (place, i, k, signal) => json<Top>(`${head(place)}/top/${i}?k=${k}`, { signal }),

@@ -23,9 +23,13 @@ export interface Fields {
   scale: 'linear' | 'log';
   gamma: number;
   rows: boolean;
+  /** Whether the first token, which is often a sink, has a colour. */
+  first: boolean;
   pool: Pool;
   /** The other head of a comparison: recording/entry/batch/head. */
   with: string;
+  /** Whether a comparison is shown as one map of differences. */
+  difference: boolean;
   wall: 'auto' | 'compact' | 'large';
   sort: Order;
   up: boolean;
@@ -47,8 +51,10 @@ export const DEFAULTS: Fields = {
   scale: 'linear',
   gamma: 0.5,
   rows: false,
+  first: true,
   pool: 'mean',
   with: '',
+  difference: false,
   wall: 'auto',
   sort: 'layer',
   up: true,
