@@ -400,17 +400,43 @@ def test_the_text_shows_what_a_token_gives_and_gets(page, shown):
         torch.testing.assert_close(torch.tensor(found), wanted, rtol=1e-5, atol=1e-8)
     best = page.get_by_test_id("rank-gives").locator("li").first
     assert int(best.get_attribute("data-token") or -1) == int(dense[9].argmax())
-    lines = (
-        page.get_by_test_id("lines")
-        .locator("path")
-        .evaluate_all("all => all.map(e => [+e.dataset.row, +e.dataset.column, +e.dataset.value])")
-    )
+    lines = drawn_lines(page)
     assert len(lines) > 3
     for row, column, value in lines:
         assert 9 in (row, column) and value == pytest.approx(float(dense[row, column]), rel=1e-5)
     page.get_by_test_id("gives").locator("[data-token='9']").click()
     page.get_by_test_id("gives").locator("[data-token='2']").hover()
     expect(page.get_by_test_id("text-view")).to_have_attribute("data-token", "9")  # it is held
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "head", "first", "token"),
+    [("small", 1, 2, (200, 150), 205), ("long", 1, 1, (20_000, 19_985), 20_010)],
+)
+def test_lines_show_any_window_of_a_long_text(page, shown, name, entry, head, first, token):
+    row, column = first
+    go(page, shown, name, f"entry={entry}&head={head}&show=text&token={token}&lines={row},{column}")
+    window = page.get_by_test_id("lines-window")
+    expect(window).to_have_attribute("data-row", str(row))
+    expect(window).to_have_attribute("data-column", str(column))
+    weights = shown.weights(name, entry)[0, head, row : row + 40, column : column + 40]
+    found = drawn_lines(page)
+    assert found
+    for i, j, value in found:
+        assert token in (i, j)
+        assert value == pytest.approx(float(weights[i - row, j - column]), rel=1e-4)
+    assert number(page, "lines-inside") == pytest.approx(float(weights[token - row].sum()), rel=1e-3, abs=1e-6)
+    page.get_by_test_id("lines-keys").fill("0")
+    page.get_by_test_id("lines-keys").press("Enter")
+    expect(window).to_have_attribute("data-column", "0")
+    expect(window).to_have_attribute("data-row", str(row))
+    page.get_by_test_id("lines-around").click()
+    expect(window).to_have_attribute("data-column", str(token - 20))
+
+
+def drawn_lines(page: Page) -> list[tuple[int, int, float]]:
+    paths = page.get_by_test_id("lines").locator("path")
+    return paths.evaluate_all("all => all.map(e => [+e.dataset.row, +e.dataset.column, +e.dataset.value])")
 
 
 def test_two_heads_side_by_side_move_together(page, shown):

@@ -19,6 +19,8 @@ export interface Fields {
   cell: number[];
   /** The pinned token of the text view. */
   token: number;
+  /** First query and first key of the lines; negative ones mean around the pinned token. */
+  lines: number[];
   map: MapName;
   scale: 'linear' | 'log';
   gamma: number;
@@ -47,6 +49,7 @@ export const DEFAULTS: Fields = {
   zoom: 0,
   cell: [-1, -1],
   token: -1,
+  lines: [-1, -1],
   map: 'viridis',
   scale: 'linear',
   gamma: 0.5,
@@ -121,6 +124,7 @@ function sensible(fields: Fields): Fields {
     batch: Math.max(0, whole(fields.batch)),
     token: whole(fields.token),
     cell: fields.cell.length === 2 ? fields.cell.map(whole) : [-1, -1],
+    lines: fields.lines.length === 2 ? fields.lines.map(whole) : [-1, -1],
     show: oneOf(fields.show, ['map', 'text'] as const, 'map'),
     map: oneOf(fields.map, ['viridis', 'cividis', 'inferno', 'reds'] as const, 'viridis'),
     scale: oneOf(fields.scale, ['linear', 'log'] as const, 'linear'),

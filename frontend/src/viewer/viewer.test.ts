@@ -12,6 +12,7 @@ import { escaped } from './snapshot';
 import type { Metadata, Profile } from './source';
 import { largestOf } from './token-weights.svelte';
 import { ColourLimits } from './colour-limits';
+import { windowWeights } from './window-weights';
 
 const entry = (number: number, layer: string, step: number, heads: number[] | null = null) => ({
   entry: number,
@@ -236,6 +237,22 @@ it('markup in a token is escaped in SVG', () => {
 });
 
 it.each([[1, 1], [3, 5], [11, 20], [700, 1000]])('a step above %s is %s', (least, step) => expect(roundStep(least)).toBe(step));
+
+it('a window of weights is cut from the tiles that it touches', async () => {
+  const [n, m] = [300, 600];
+  const source = {
+    tile: async (_: unknown, __: unknown, ___: number, y: number, x: number) => {
+      const shape = [Math.min(256, n - 256 * y), Math.min(256, m - 256 * x)];
+      const at = (k: number): number => (256 * y + Math.floor(k / shape[1])) * m + 256 * x + (k % shape[1]);
+      return { values: Float32Array.from({ length: shape[0] * shape[1] }, (_, k) => at(k)), shape, exact: true };
+    },
+  };
+  for (const block of [{ row: 250, column: 505, rows: 11, columns: 17 }, { row: 0, column: 0, rows: 3, columns: 5 }, { row: 290, column: 560, rows: 10, columns: 40 }]) {
+    const found = await windowWeights(source, { id: 'a', entry: 0, batch: 0, head: 0 }, block);
+    const wanted = Array.from({ length: block.rows * block.columns }, (_, k) => (block.row + Math.floor(k / block.columns)) * m + block.column + (k % block.columns));
+    expect([...found]).toEqual(wanted);
+  }
+});
 
 it('the largest weights come first, and zeros are left out', () => {
   expect(largestOf(new Float32Array([0, 0.1, 0.5, 0, 0.4]), 2)).toEqual([2, 4]);
