@@ -544,7 +544,9 @@ def test_the_visible_part_of_a_map_is_exported(page, shown, tmp_path):
 @pytest.mark.parametrize(
     ("query", "lang", "width", "dark"),
     [("", "zh", 390, True), ("entry=1&head=2", "en", 390, False), ("entry=1&head=2", "zh", 1440, True),
-     ("entry=1&head=2&show=text&token=40", "en", 1440, True)],
+     ("entry=1&head=2&show=text&token=40", "en", 1440, True), ("wall=compact&first=false", "zh", 390, False),
+     ("wall=compact&sort=entropy", "en", 1440, True),
+     ("entry=1&head=2&with=SMALL/2/0/4&difference=true&first=false", "zh", 390, False)],
 )  # fmt: skip
 def test_the_viewer_has_no_accessibility_faults(browser, page, shown, query, lang, width, dark):
     del page  # it has asked for the ids
@@ -552,6 +554,7 @@ def test_the_viewer_has_no_accessibility_faults(browser, page, shown, query, lan
         viewport={"width": width, "height": 844}, color_scheme="dark" if dark else "light", bypass_csp=True
     ) as context:
         place = f"?lang={lang}#/view/{shown.ids['small']}{'?' if query else ''}{query}"
+        place = place.replace("SMALL", shown.ids["small"])
         watched = opened(context, shown, place)
         watched.page.get_by_test_id("export").wait_for()
         watched.page.wait_for_load_state("networkidle")
