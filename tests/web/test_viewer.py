@@ -410,16 +410,17 @@ def test_the_text_shows_what_a_token_gives_and_gets(page, shown):
 
 
 @pytest.mark.parametrize(
-    ("name", "entry", "head", "first", "token"),
-    [("small", 1, 2, (200, 150), 205), ("long", 1, 1, (20_000, 19_985), 20_010)],
+    ("name", "entry", "head", "row", "column"), [("small", 1, 2, 200, 150), ("long", 1, 1, 20_000, 19_985)]
 )
-def test_lines_show_any_window_of_a_long_text(page, shown, name, entry, head, first, token):
-    row, column = first
+def test_lines_show_any_window_of_a_long_text(page, shown, name, entry, head, row, column):
+    weights = shown.weights(name, entry)[0, head, row : row + 40, column : column + 40]
+    token = row + int(weights.argmax()) // 40
     go(page, shown, name, f"entry={entry}&head={head}&show=text&token={token}&lines={row},{column}")
     window = page.get_by_test_id("lines-window")
     expect(window).to_have_attribute("data-row", str(row))
     expect(window).to_have_attribute("data-column", str(column))
-    weights = shown.weights(name, entry)[0, head, row : row + 40, column : column + 40]
+    expect(page.get_by_test_id("lines-inside")).to_have_attribute("data-value", re.compile(r"\d"))
+    assert number(page, "lines-widest") == pytest.approx(float(weights.max()), rel=1e-4)
     found = drawn_lines(page)
     assert found
     for i, j, value in found:
