@@ -32,8 +32,17 @@ class Spelling:
         return "".join(self.texts[token % len(self.texts)] for token in tokens)
 
 
-def record(path: Path, length: int, *, layers: int, heads: int, dim: int, padding: int = 0, texts: list[str]) -> None:
-    """A tiny model with random weights; `padding` tokens at the left see nothing."""
+class Halves:
+    """A tokenizer whose tokens are single bytes, the first or the second half of é."""
+
+    def decode(self, tokens: list[int]) -> str:
+        return bytes((0xA9, 0xC3)[token % 2] for token in tokens).decode("utf-8", "replace")
+
+
+def record(
+    path: Path, length: int, *, layers: int, heads: int, dim: int, padding: int = 0, texts: list[str] | None = None
+) -> None:
+    """A tiny model with random weights; `padding` tokens at the left see nothing. Without texts tokens are `Halves`."""
     from transformers import LlamaConfig, LlamaModel
 
     torch.manual_seed(7)
@@ -49,7 +58,7 @@ def record(path: Path, length: int, *, layers: int, heads: int, dim: int, paddin
     given = {"input_ids": ids}
     if padding:
         given["attention_mask"] = (torch.arange(length) >= padding).long().unsqueeze(0)
-    with torch.no_grad(), rg.record(model, path=path, tokenizer=Spelling(texts)):
+    with torch.no_grad(), rg.record(model, path=path, tokenizer=Halves() if texts is None else Spelling(texts)):
         model(**given)
 
 

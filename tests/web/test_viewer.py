@@ -25,10 +25,12 @@ WORDS = [f"w{i}" for i in range(97)]
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
     folder = tmp_path_factory.mktemp("viewer")
-    files = {name: folder / f"{name}.regard" for name in ("long", "small", "hostile", "partial")}
+    files = {name: folder / f"{name}.regard" for name in ("long", "small", "hostile", "partial", "deep", "halves")}
     record(files["long"], LONG, layers=2, heads=2, dim=16, texts=WORDS)
     record(files["small"], 311, layers=3, heads=5, dim=8, padding=17, texts=WORDS)
     record(files["hostile"], 23, layers=1, heads=2, dim=8, texts=HOSTILE)
+    record(files["deep"], 13, layers=30, heads=9, dim=8, texts=WORDS)
+    record(files["halves"], 31, layers=1, heads=2, dim=8)
     Recording(rg.open(files["small"]).calls[:2], missing=MISSING).save(files["partial"])
     with served(files) as server:
         yield server
@@ -132,6 +134,84 @@ def test_the_wall_is_sorted_and_filtered(page, shown, order):
     expect(page.get_by_test_id("thumb")).to_have_count(5)
 
 
+@pytest.mark.parametrize("size", [(1440, 900), (1920, 1080)])
+@pytest.mark.parametrize("query", ["", "sort=entropy"])
+def test_thirty_layers_of_nine_heads_are_in_one_window(page, shown, size, query):
+    before = page.viewport_size
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    try:
+        go(page, shown, "deep", query)
+        thumbs = page.get_by_test_id("thumb")
+        expect(thumbs).to_have_count(270)
+        expect(page.locator("[data-testid=thumb][data-ready=true]")).to_have_count(270, timeout=60_000)
+        outside = thumbs.evaluate_all(
+            """all => all.map(e => e.getBoundingClientRect()).filter(b => b.width < 20 || b.height < 20
+                 || b.left < 0 || b.right > innerWidth || b.top < 0 || b.bottom > innerHeight).length"""
+        )
+        assert outside == 0
+    finally:
+        page.set_viewport_size(before)
+
+
+def test_the_compact_wall_is_walked_by_arrow_keys_and_says_what_is_pointed_at(page, shown):
+    go(page, shown, "deep")
+    measured(page)
+    assert page.locator("[data-testid=thumb][tabindex='0']").count() == 1
+    page.get_by_test_id("thumb").first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    said = page.get_by_test_id("pointed")
+    expect(said).to_contain_text("layer 2 · head 1")
+    wanted = float(shown.weights("deep", 2).entropy()[0, 1].mean())
+    assert float(said.locator("[data-value]").first.get_attribute("data-value") or "nan") == pytest.approx(
+        wanted, rel=1e-4
+    )
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("head-title")).to_have_text("layer 2 · head 1")
+
+
+def test_the_wall_is_compact_or_large_as_one_likes(page, shown):
+    go(page, shown, "small")
+    assert page.get_by_test_id("wall-size").get_attribute("data-value") == "large"
+    page.get_by_test_id("wall-size-compact").locator("xpath=..").click()
+    expect(page.get_by_test_id("compact")).to_be_visible()
+    expect(page.get_by_test_id("thumb")).to_have_count(15)
+    go(page, shown, "deep", "wall=large")
+    expect(page.get_by_test_id("compact")).to_have_count(0)
+
+
+def test_heads_are_sorted_while_others_are_measured_but_not_under_the_pointer(page, shown):
+    path = f"api/recordings/{shown.ids['small']}/profiles"
+    while (answer := page.request.get(shown.base + path)).status == 202:
+        pass
+    rows, calls = answer.json()["rows"], [1]
+
+    def answer_in_part(route):
+        known = [row for row in rows if row["entry"] < calls[0]]
+        route.fulfill(status=202, json={"progress": calls[0] / 3.001, "rows": known})
+
+    def order(count: int) -> list[tuple[int, int]]:
+        known = sorted((row for row in rows if row["entry"] < count), key=lambda row: row["entropy"])
+        return [(row["entry"], row["head"]) for row in known] + [(i, j) for i in range(count, 3) for j in range(5)]
+
+    page.route(f"**/{path}", answer_in_part)
+    try:
+        go(page, shown, "small", "sort=entropy")
+        page.mouse.move(1, 1)
+        expect(page.locator("[data-testid=thumb][data-measured=true]")).to_have_count(5)
+        assert cells(page) == order(1)
+        page.get_by_test_id("thumb").nth(7).hover()
+        calls[0] = 2
+        expect(page.locator("[data-testid=thumb][data-measured=true]")).to_have_count(10)
+        assert cells(page) == order(1)
+        expect(page.get_by_test_id("found")).to_contain_text("5 more are sorted in when the pointer leaves")
+        page.mouse.move(1, 1)
+        expect(page.get_by_test_id("found")).not_to_contain_text("more are sorted in")
+        assert cells(page) == order(2)
+    finally:
+        page.unroute(f"**/{path}")
+
+
 def test_an_estimate_is_marked_and_becomes_exact(page, shown):
     go(page, shown, "long", "entry=1&head=1")
     expect(page.get_by_test_id("map-estimate")).to_contain_text("estimate from sampled rows")
@@ -227,6 +307,63 @@ def test_a_head_from_far_down_the_wall_is_seen_from_its_top(browser, page, shown
         assert watched.errors == []
 
 
+def test_without_the_first_token_colours_change_and_no_weight_does(page, shown):
+    dense = shown.weights("hostile", 0)[0, 1]
+    go(page, shown, "hostile", "entry=0&head=1&cell=5,0")
+    on_map(page)
+    assert number(page, "colour-bar") == pytest.approx(float(dense.max()), rel=1e-5)
+    assert page.get_by_test_id("map-hidden").count() == 0
+    page.get_by_test_id("hide-first").locator("xpath=..").click()
+    expect(page.get_by_test_id("map-hidden")).to_have_attribute("data-value", "1")
+    expect(page.get_by_test_id("map-hidden")).to_contain_text("All weights are unchanged")
+    wanted = float(dense[:, 1:].max())
+    assert wanted < 0.999 * float(dense.max())
+    expect(page.get_by_test_id("colour-bar")).to_have_attribute("data-value", re.compile(str(wanted)[:5]))
+    assert held(page) == (5, 0, pytest.approx(float(dense[5, 0]), rel=1e-5))
+    path = f"api/recordings/{shown.ids['hostile']}/maps/0/0/1/peaks/mean/0/0?skip=1"
+    peaks = torch.frombuffer(bytearray(page.request.get(shown.base + path).body()), dtype=torch.float32)
+    torch.testing.assert_close(peaks, dense[:, 1:].amax(-1))
+
+
+def test_pieces_of_a_character_have_one_label_and_keep_their_index(page, shown):
+    tokens = page.request.get(f"{shown.base}api/recordings/{shown.ids['halves']}").json()["tokens"]["0"]
+    texts = next(iter(tokens.values()))[0]
+    first = texts.index("é 1/2")
+    go(page, shown, "halves", f"entry=0&head=1&cell={first + 1},{first}")
+    on_map(page)
+    assert held(page)[:2] == (first + 1, first)
+    said = " ".join(page.get_by_test_id("map-readout").locator(".token").all_inner_texts()).split()
+    assert "".join(said) == f"é{first + 1}é{first}"
+    go(page, shown, "halves", f"entry=0&head=1&show=text&token={first + 1}")
+    pieces = [page.get_by_test_id("gives").locator(f"[data-token='{at}']") for at in (first, first + 1)]
+    assert [piece.inner_text() for piece in pieces] == ["é", "·"]
+    expect(pieces[1]).to_have_attribute("aria-label", re.compile(f"^é, {first + 1}"))
+    expect(page.get_by_test_id("text-view")).to_contain_text("What “é” attends to")
+
+
+@pytest.mark.parametrize(("width", "height", "least"), [(1440, 900, 480), (1920, 1080, 660)])
+def test_a_map_takes_the_room_of_the_window_and_its_readout_stays_in_it(page, shown, width, height, least):
+    before = page.viewport_size
+    page.set_viewport_size({"width": width, "height": height})
+    try:
+        go(page, shown, "small", "entry=1&head=2")
+        on_map(page)
+        stage, readout = (page.get_by_test_id(f"map-{name}").bounding_box() for name in ("stage", "readout"))
+        assert stage is not None and readout is not None
+        assert stage["height"] >= least
+        assert height - 60 <= readout["y"] + readout["height"] <= height
+        page.get_by_test_id("full-screen").click()
+        expect(page.get_by_test_id("full-screen")).to_have_attribute("aria-pressed", "true")
+        page.wait_for_timeout(200)
+        on_map(page)
+        full = page.get_by_test_id("map-stage").bounding_box()
+        assert full is not None and full["height"] > stage["height"] and full["width"] > stage["width"]
+        page.get_by_test_id("full-screen").click()
+        expect(page.get_by_test_id("full-screen")).to_have_attribute("aria-pressed", "false")
+    finally:
+        page.set_viewport_size(before)
+
+
 def test_empty_rows_are_hatched_and_said(page, shown):
     go(page, shown, "small", "entry=0&head=0&cell=3,2")
     on_map(page)
@@ -263,17 +400,44 @@ def test_the_text_shows_what_a_token_gives_and_gets(page, shown):
         torch.testing.assert_close(torch.tensor(found), wanted, rtol=1e-5, atol=1e-8)
     best = page.get_by_test_id("rank-gives").locator("li").first
     assert int(best.get_attribute("data-token") or -1) == int(dense[9].argmax())
-    lines = (
-        page.get_by_test_id("lines")
-        .locator("path")
-        .evaluate_all("all => all.map(e => [+e.dataset.row, +e.dataset.column, +e.dataset.value])")
-    )
+    lines = drawn_lines(page)
     assert len(lines) > 3
     for row, column, value in lines:
         assert 9 in (row, column) and value == pytest.approx(float(dense[row, column]), rel=1e-5)
     page.get_by_test_id("gives").locator("[data-token='9']").click()
     page.get_by_test_id("gives").locator("[data-token='2']").hover()
     expect(page.get_by_test_id("text-view")).to_have_attribute("data-token", "9")  # it is held
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "head", "row", "column"), [("small", 1, 2, 200, 150), ("long", 1, 1, 20_000, 19_985)]
+)
+def test_lines_show_any_window_of_a_long_text(page, shown, name, entry, head, row, column):
+    weights = shown.weights(name, entry)[0, head, row : row + 40, column : column + 40]
+    token = row + int(weights.argmax()) // 40
+    go(page, shown, name, f"entry={entry}&head={head}&show=text&token={token}&lines={row},{column}")
+    window = page.get_by_test_id("lines-window")
+    expect(window).to_have_attribute("data-row", str(row))
+    expect(window).to_have_attribute("data-column", str(column))
+    expect(page.get_by_test_id("lines-inside")).to_have_attribute("data-value", re.compile(r"\d"))
+    assert number(page, "lines-widest") == pytest.approx(float(weights.max()), rel=1e-4)
+    found = drawn_lines(page)
+    assert found
+    for i, j, value in found:
+        assert token in (i, j)
+        assert value == pytest.approx(float(weights[i - row, j - column]), rel=1e-4)
+    assert number(page, "lines-inside") == pytest.approx(float(weights[token - row].sum()), rel=1e-3, abs=1e-6)
+    page.get_by_test_id("lines-keys").fill("0")
+    page.get_by_test_id("lines-keys").press("Enter")
+    expect(window).to_have_attribute("data-column", "0")
+    expect(window).to_have_attribute("data-row", str(row))
+    page.get_by_test_id("lines-around").click()
+    expect(window).to_have_attribute("data-column", str(token - 20))
+
+
+def drawn_lines(page: Page) -> list[tuple[int, int, float]]:
+    paths = page.get_by_test_id("lines").locator("path")
+    return paths.evaluate_all("all => all.map(e => [+e.dataset.row, +e.dataset.column, +e.dataset.value])")
 
 
 def test_two_heads_side_by_side_move_together(page, shown):
@@ -295,6 +459,29 @@ def test_two_heads_side_by_side_move_together(page, shown):
     assert page.get_by_test_id("colour-bar").evaluate_all("all => new Set(all.map(e => e.dataset.value)).size") == 1
     page.get_by_test_id("with-recording").select_option(shown.ids["hostile"])
     expect(page.get_by_test_id("other")).to_have_attribute("aria-label", re.compile("hostile"))
+
+
+def test_a_difference_is_one_head_minus_the_other(page, shown):
+    a, b = shown.weights("small", 1)[0, 2], shown.weights("small", 2)[0, 4]
+    go(page, shown, "small", f"entry=1&head=2&with={shown.ids['small']}/2/0/4&difference=true&cell=200,150")
+    on_map(page, "difference")
+    out = page.get_by_test_id("difference-readout")
+    expect(out).to_have_attribute("data-a", re.compile(r"\d"))
+    for name, weights in (("a", a), ("b", b)):
+        assert float(out.get_attribute(f"data-{name}") or "nan") == pytest.approx(float(weights[200, 150]), rel=1e-5)
+    assert held(page, "difference")[2] == pytest.approx(float(a[200, 150] - b[200, 150]), rel=1e-4, abs=1e-9)
+    assert number(page, "colour-bar") == pytest.approx(float((a - b).abs().max()), rel=1e-4)
+    expect(page.get_by_test_id("colour-bar-ends")).to_have_text("B largerA larger")
+    assert page.get_by_test_id("difference-note").count() == 0
+    page.get_by_test_id("compare-as-maps").locator("xpath=..").click()
+    on_map(page)
+    assert held(page)[2] == pytest.approx(float(a[200, 150]), rel=1e-5)
+
+
+def test_maps_of_two_sizes_have_no_difference(page, shown):
+    go(page, shown, "small", f"entry=1&head=2&with={shown.ids['hostile']}/0/0/0&difference=true")
+    expect(page.get_by_test_id("no-difference")).to_contain_text("A has 311 × 311 cells, B has 23 × 23")
+    expect(page.get_by_test_id("other")).to_be_visible()
 
 
 def test_a_link_opens_the_same_view(page, shown):
@@ -358,7 +545,9 @@ def test_the_visible_part_of_a_map_is_exported(page, shown, tmp_path):
 @pytest.mark.parametrize(
     ("query", "lang", "width", "dark"),
     [("", "zh", 390, True), ("entry=1&head=2", "en", 390, False), ("entry=1&head=2", "zh", 1440, True),
-     ("entry=1&head=2&show=text&token=40", "en", 1440, True)],
+     ("entry=1&head=2&show=text&token=40", "en", 1440, True), ("wall=compact&first=false", "zh", 390, False),
+     ("wall=compact&sort=entropy", "en", 1440, True),
+     ("entry=1&head=2&with=SMALL/2/0/4&difference=true&first=false", "zh", 390, False)],
 )  # fmt: skip
 def test_the_viewer_has_no_accessibility_faults(browser, page, shown, query, lang, width, dark):
     del page  # it has asked for the ids
@@ -366,6 +555,7 @@ def test_the_viewer_has_no_accessibility_faults(browser, page, shown, query, lan
         viewport={"width": width, "height": 844}, color_scheme="dark" if dark else "light", bypass_csp=True
     ) as context:
         place = f"?lang={lang}#/view/{shown.ids['small']}{'?' if query else ''}{query}"
+        place = place.replace("SMALL", shown.ids["small"])
         watched = opened(context, shown, place)
         watched.page.get_by_test_id("export").wait_for()
         watched.page.wait_for_load_state("networkidle")

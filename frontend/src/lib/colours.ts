@@ -4,11 +4,16 @@
  */
 export type MapName = 'reds' | 'viridis' | 'cividis' | 'inferno';
 
+/** Blue below 0, red above, and 0 in the colour of the page: for differences. */
+export const DIVERGING = 'difference';
+
 export const MAPS: MapName[] = ['reds', 'viridis', 'cividis', 'inferno'];
 
-const STOPS: Record<MapName | 'redsDark', string> = {
+const STOPS: Record<MapName | 'redsDark' | 'difference' | 'differenceDark', string> = {
   reds: 'fdf8f5fde3d8f9c1abf49a7ceb7250d94c2fb7301b8a1c104f0b08',
   redsDark: '1f1c1a3a211b5c281d86301fb33d26d9573cee7f62f8ae96fde3d8',
+  difference: '0b3c7a2f6db07aa9d6c5daecf8f6f2f6cfc0e8917ac2473a7d1220',
+  differenceDark: 'a9d6ff62a8e8336fac1f3f611a18175e2b1da54c2ce27d50ffc6a3',
   viridis: '44015448186a472d7b4240863b528b33638d2c728e26828e21918c1fa08828ae803fbc735ec96284d44baddc30d8e219fde725',
   cividis: '00224e002e6a1a386f32436d434e6c535a6d61656f6f70737d7c788c88789b9476aba072bcae6ccdbb63dec958f0d846fee838',
   inferno: '0000040b0724210c4a3d096557106e71196e8a226aa32c61bc3754d24644e45a31f1731df98e09fcac11f9cb35f2ea69fcffa4',
@@ -19,8 +24,8 @@ export type Table = Uint8ClampedArray;
 
 const made = new Map<string, Table>();
 
-export function table(name: MapName, dark: boolean): Table {
-  const key = name === 'reds' && dark ? 'redsDark' : name;
+export function table(name: MapName | typeof DIVERGING, dark: boolean): Table {
+  const key = dark && (name === 'reds' || name === DIVERGING) ? (`${name}Dark` as const) : name;
   if (!made.has(key)) made.set(key, interpolate(STOPS[key]));
   return made.get(key)!;
 }

@@ -24,6 +24,13 @@ export class ColourLimits {
     this.#settle();
   }
 
+  /** Forgets what was reported, because values no longer count that did: the limit may shrink by any amount. */
+  reset(): void {
+    this.#seen.clear();
+    this.now = 0;
+    this.version++;
+  }
+
   /** Reports the largest visible value of one map. */
   see(who: object, value: number): void {
     this.#seen.set(who, value);

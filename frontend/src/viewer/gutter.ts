@@ -1,4 +1,4 @@
-import { visible } from './heads';
+import { labelAt, pieceAt } from './heads';
 import { fitted, prepareCanvas, drawTexts, type CanvasText } from './canvas';
 
 /** One axis of the visible part of a map. */
@@ -31,7 +31,7 @@ export function drawGutter(canvas: HTMLCanvasElement, axis: Axis): void {
   const points = Math.min(13, named ? Math.max(10, axis.size * 0.8) : 11);
   for (let i = Math.ceil(first / step) * step; i <= last; i += step) {
     const hidden = !named && axis.at >= 0 && Math.abs(i - axis.at) * axis.size < points * 1.3;
-    if (!hidden) write(i, named);
+    if (!hidden && !isLaterPiece(i)) write(i, named);
   }
   if (!named && axis.at >= first && axis.at <= last) write(axis.at, true);
   drawTexts(canvas, paper, letters);
@@ -39,13 +39,26 @@ export function drawGutter(canvas: HTMLCanvasElement, axis: Axis): void {
   /** Label of a cell; among numbers the selected cell also has its token. */
   function nameOf(i: number, byName: boolean): string {
     if (!byName || !axis.texts) return String(i);
-    return named ? visible(axis.texts[i]) : `${visible(axis.texts[i])} · ${i}`;
+    return named ? labelAt(axis.texts, i) : `${labelAt(axis.texts, i)} · ${i}`;
+  }
+
+  /** Pieces of one character have one label, beside the first of them that is visible. */
+  function isLaterPiece(i: number): boolean {
+    const piece = named && axis.texts ? pieceAt(axis.texts, i) : null;
+    return piece !== null && piece.part > 1 && i > first;
+  }
+
+  /** Number of tokens from this one on that its label stands for. */
+  function lengthOf(i: number, byName: boolean): number {
+    const piece = named && byName && axis.texts ? pieceAt(axis.texts, i) : null;
+    return piece ? Math.min(piece.count - piece.part + 1, last - i + 1) : 1;
   }
 
   function write(i: number, byName: boolean): void {
     const whole = points / 2 + 1; // so that no letter is cut off
-    const at = Math.min(length - whole, Math.max(whole, (i + 0.5 - axis.start) * axis.size));
-    const held = i === axis.at;
+    const count = lengthOf(i, byName);
+    const at = Math.min(length - whole, Math.max(whole, (i + count / 2 - axis.start) * axis.size));
+    const held = axis.at >= i && axis.at < i + count;
     const weight = held ? '620' : '400';
     context.font = `${weight} ${points}px ${paper.font}`;
     letters.push({

@@ -91,6 +91,34 @@ export function tokensOf(meta: Metadata, entry: Entry, batch: number): Tokens {
   return { queries: of(entry.queries, entry.shape[2]), keys: of(entry.keys, entry.shape[3]) };
 }
 
+/** One of several tokens that make a character together: part 2 of 3 of 姚, say, counted from 1. */
+export interface Piece {
+  text: string;
+  part: number;
+  count: number;
+}
+
+/** Recordings write such a token as `姚 2/3`. Only a complete run counts, because a text may hold `1/2` by itself. */
+export function pieceAt(texts: string[], at: number): Piece | null {
+  const found = /^(.+) (\d)\/(\d)$/su.exec(texts[at] ?? '');
+  if (!found) return null;
+  const [text, part, count] = [found[1], Number(found[2]), Number(found[3])];
+  const start = at - part + 1;
+  if (part < 1 || part > count || count < 2 || start < 0) return null;
+  for (let i = 0; i < count; i++) if (texts[start + i] !== `${text} ${i + 1}/${count}`) return null;
+  return { text, part, count };
+}
+
+/** Label of a token: its text, or the character of which it is a piece. */
+export function labelAt(texts: string[], at: number): string {
+  return visible(pieceAt(texts, at)?.text ?? texts[at] ?? '');
+}
+
+/** Label of a token among its neighbours: a character is written at its first piece, and a dot at the others. */
+export function labelInLine(texts: string[], at: number): string {
+  return (pieceAt(texts, at)?.part ?? 1) > 1 ? '·' : labelAt(texts, at);
+}
+
 /** A token with visible signs for spaces and line breaks. */
 export function visible(text: string): string {
   return text.replaceAll('\n', '⏎').replaceAll('\t', '⇥').replace(/^ | $/g, '␣') || '∅';

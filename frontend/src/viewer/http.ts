@@ -5,12 +5,13 @@ import type { ArrayResult, Info, RecordingSummary, Listing, Metadata, HeadKey, P
 export const http: Source = {
   list,
   meta: (id) => json<Metadata>(recording(id)),
-  profiles,
+  profiles: (id, signal) => json<Profiles>(`${recording(id)}/profiles`, { signal }),
   thumbs: (id, entry, batch, side, signal) => block(`${recording(id)}/thumbs/${entry}/${batch}?side=${side}`, signal),
   info: (place, signal) => json<Info>(head(place), { signal }),
   tile: (place, pool, level, row, column, signal) =>
     block(`${head(place)}/tiles/${pool}/${level}/${row}/${column}`, signal),
-  peaks: (place: HeadKey, pool: Pool, level, row, signal) => block(`${head(place)}/peaks/${pool}/${level}/${row}`, signal),
+  peaks: (place: HeadKey, pool: Pool, level, row, skip, signal) =>
+    block(`${head(place)}/peaks/${pool}/${level}/${row}${skip ? `?skip=${skip}` : ''}`, signal),
   row: (place, i, signal) => block(`${head(place)}/rows/${i}`, signal),
   column: (place, j, signal) => block(`${head(place)}/columns/${j}`, signal),
   top: (place, i, k, signal) => json<Top>(`${head(place)}/top/${i}?k=${k}`, { signal }),
@@ -33,10 +34,4 @@ async function block(path: string, signal?: AbortSignal): Promise<ArrayResult> {
 async function list(): Promise<Listing> {
   const answer = await ask('/api/recordings');
   return { lines: (await answer.json()) as RecordingSummary[], records: (answer.headers.get('Allow') ?? '').includes('POST') };
-}
-
-/** A response with status 202 holds the progress. */
-async function profiles(id: string, signal?: AbortSignal): Promise<Profiles> {
-  const found = await json<{ progress: number; rows?: Profiles['rows'] }>(`${recording(id)}/profiles`, { signal });
-  return { progress: found.progress, rows: found.rows ?? null };
 }

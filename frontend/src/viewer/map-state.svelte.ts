@@ -7,7 +7,8 @@ import type { Tokens } from './heads';
 import { TilePainter, type ColourScale } from './colour-scale';
 import type { LinkedMaps } from './linked-maps';
 import { TileStore } from './tile-store';
-import type { Info, HeadKey, Source } from './source';
+import type { MapSource } from './difference';
+import type { Info, HeadKey } from './source';
 import type { ColourLimits } from './colour-limits';
 import type { View } from './view.svelte';
 import { keyCommand } from './key-commands';
@@ -36,7 +37,7 @@ export class MapState {
   estimated = $state(false);
 
   constructor(
-    readonly source: Source,
+    readonly source: MapSource,
     readonly place: HeadKey,
     readonly shared: Shared,
     /** Whether the address keeps the position of this map. */

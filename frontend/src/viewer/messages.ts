@@ -61,7 +61,8 @@ export function messages(model: Model): Source & { close(): void } {
     info: (place, signal) => asked('info', at(place), json<Info>, signal),
     tile: (place, pool, level, row, column, signal) =>
       asked('tile', { ...at(place), pool, level, row, column }, block, signal),
-    peaks: (place, pool, level, row, signal) => asked('peaks', { ...at(place), pool, level, row }, block, signal),
+    peaks: (place, pool, level, row, skip, signal) =>
+      asked('peaks', { ...at(place), pool, level, row, skip }, block, signal),
     row: (place, i, signal) => asked('row', { ...at(place), i }, block, signal),
     column: (place, j, signal) => asked('column', { ...at(place), j }, block, signal),
     top: (place, i, k, signal) => asked('top', { ...at(place), i, k }, json<Top>, signal),

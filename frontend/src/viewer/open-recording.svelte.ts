@@ -36,13 +36,13 @@ export class OpenRecording {
     }
   }
 
-  /** Polls until all profiles are known or the view is closed. */
+  /** Polls until all profiles are known or the view is closed; those of the first layers come first. */
   async measure(): Promise<void> {
     while (this.measured < 1 && !this.#stop.signal.aborted) {
       try {
         const found = await this.source.profiles(this.id, this.#stop.signal);
         this.measured = found.progress;
-        if (found.rows) this.profiles = new Map(found.rows.map((row) => [keyOf(row), row]));
+        if (found.rows.length > this.profiles.size) this.profiles = new Map(found.rows.map((row) => [keyOf(row), row]));
       } catch (error) {
         if (!isAbort(error)) this.measured = 1; // without profiles the wall still shows the thumbnails
         return;

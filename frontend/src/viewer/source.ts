@@ -66,8 +66,8 @@ export type Profile = { entry: number; head: number } & Record<Measure, number |
 
 export interface Profiles {
   progress: number;
-  /** Null until all profiles are computed. */
-  rows: Profile[] | null;
+  /** Of the calls that are measured so far. */
+  rows: Profile[];
 }
 
 /** An array of float32. */
@@ -111,8 +111,11 @@ export interface Source {
   thumbs(id: string, entry: number, batch: number, side: number, signal?: AbortSignal): Promise<ArrayResult>;
   info(place: HeadKey, signal?: AbortSignal): Promise<Info>;
   tile(place: HeadKey, pool: Pool, level: number, row: number, column: number, signal?: AbortSignal): Promise<ArrayResult>;
-  /** Largest pixel of each pixel row of a row of tiles, by which rows are divided to make them comparable. */
-  peaks(place: HeadKey, pool: Pool, level: number, row: number, signal?: AbortSignal): Promise<ArrayResult>;
+  /**
+   * Largest pixel of each pixel row of a row of tiles, by which rows are divided to make them comparable; the first
+   * `skip` pixels of a row, 0 or 1, are left out.
+   */
+  peaks(place: HeadKey, pool: Pool, level: number, row: number, skip: number, signal?: AbortSignal): Promise<ArrayResult>;
   row(place: HeadKey, i: number, signal?: AbortSignal): Promise<ArrayResult>;
   column(place: HeadKey, j: number, signal?: AbortSignal): Promise<ArrayResult>;
   top(place: HeadKey, i: number, k: number, signal?: AbortSignal): Promise<Top>;

@@ -1,5 +1,6 @@
 import { largest, type TilePainter } from './colour-scale';
-import type { ArrayResult, Info, HeadKey, Pool, Source } from './source';
+import type { MapSource } from './difference';
+import type { ArrayResult, Info, HeadKey, Pool } from './source';
 import type { ColourLimits } from './colour-limits';
 
 /** Number of cached tiles, 256 kB each: more than OpenSeadragon caches, so that no tile is requested twice. */
@@ -16,7 +17,6 @@ export const nameOf = ({ pool, level, row, column }: TileName): string => `${poo
 
 interface Tile extends TileName {
   block: ArrayResult;
-  top: number;
 }
 
 /** The loaded tiles of one map, and their colours. */
@@ -25,12 +25,16 @@ export class TileStore {
   changed: () => void = () => {};
   #version = 0;
   readonly #tiles = new Map<string, Tile>();
+  /** The largest value of each tile by the number of columns that are left out: `look` asks at every frame. */
+  readonly #tops = new WeakMap<Float32Array, Record<number, number>>();
+  /** Names of the tiles that were drawn last. */
+  #visible: string[] = [];
   readonly #peaks = new Map<string, Promise<ArrayResult> | ArrayResult>();
   /** Version of the colours of each canvas. */
   readonly #painted = new WeakMap<CanvasRenderingContext2D, string>();
 
   constructor(
-    readonly source: Source,
+    readonly source: MapSource,
     readonly place: HeadKey,
     public info: Info,
     readonly tops: ColourLimits,
@@ -46,21 +50,28 @@ export class TileStore {
 
   /** Updates the colour limit from the visible tiles. */
   look(names: Iterable<string>): void {
-    let top = 0;
-    for (const name of names) top = Math.max(top, this.#tiles.get(name)?.top ?? 0);
+    this.#visible = [...names];
+    const tiles = this.#visible.map((name) => this.#tiles.get(name)).filter((tile) => tile !== undefined);
+    const top = Math.max(0, ...tiles.map((tile) => this.#topOf(tile)));
     if (top > 0) this.tops.see(this, top);
   }
 
   /** Changes the colours without a request for data. */
   set colours(brush: TilePainter) {
+    const other = brush.ink.skip !== this.brush.ink.skip;
     this.brush = brush;
+    if (other) {
+      this.tops.reset();
+      this.look(this.#visible);
+    }
     this.#renewed();
   }
 
   /** Loads a tile and returns it as a canvas. */
   async canvas(name: TileName, signal?: AbortSignal): Promise<CanvasRenderingContext2D> {
-    const { block, top } = await this.#tile(name, signal);
-    if (!this.tops.now) this.tops.see(this, top);
+    const tile = await this.#tile(name, signal);
+    const { block } = tile;
+    if (!this.tops.now) this.tops.see(this, this.#topOf(tile));
     if (this.brush.ink.rows) await this.#peaksOf(name);
     const canvas = document.createElement('canvas');
     [canvas.height, canvas.width] = block.shape;
@@ -76,7 +87,8 @@ export class TileStore {
     if (!tile || this.#painted.get(context) === version) return;
     const tops = this.#topsOf(tile);
     if (tops === null) return;
-    context.putImageData(this.brush.image(tile.block.values, tile.block.shape[1], tops), 0, 0);
+    const { values, shape } = tile.block;
+    context.putImageData(this.brush.image(values, shape[1], tops, this.#skipOf(tile)), 0, 0);
     this.#painted.set(context, version);
   }
 
@@ -99,7 +111,7 @@ export class TileStore {
   topOfRow(pool: Pool, row: number): number {
     if (!this.brush.ink.rows) return this.tops.now;
     const { tile: side } = this.info;
-    const peaks = this.#peaks.get(`${pool}/0/${Math.floor(row / side)}`);
+    const peaks = this.#peaks.get(`${pool}/0/${Math.floor(row / side)}/${this.brush.ink.skip}`);
     return peaks && 'values' in peaks ? peaks.values[row % side] : 0;
   }
 
@@ -122,7 +134,6 @@ export class TileStore {
       old.map(async (tile) => {
         try {
           tile.block = await this.#ask(tile);
-          tile.top = largest(tile.block.values);
         } catch {
           // The estimate stays and is requested again later.
         }
@@ -145,7 +156,7 @@ export class TileStore {
       return kept;
     }
     const block = await this.#ask(name, signal);
-    const tile: Tile = { ...name, block, top: largest(block.values) };
+    const tile: Tile = { ...name, block };
     this.#tiles.set(key, tile);
     for (const old of this.#tiles.keys()) {
       if (this.#tiles.size <= MOST) break;
@@ -156,6 +167,22 @@ export class TileStore {
 
   #ask({ pool, level, row, column }: TileName, signal?: AbortSignal): Promise<ArrayResult> {
     return this.source.tile(this.place, pool, level, row, column, signal);
+  }
+
+  /** Number of pixel columns of a tile that have no colour; a map of one column keeps it. */
+  #skipOf({ column, block }: Tile): number {
+    return column === 0 && block.shape[1] > 1 ? this.brush.ink.skip : 0;
+  }
+
+  /** The largest value of a tile that has a colour. */
+  #topOf(tile: Tile): number {
+    const { values, shape } = tile.block;
+    const skip = this.#skipOf(tile);
+    const known = this.#tops.get(values)?.[skip];
+    if (known !== undefined) return known;
+    const top = largest(values, shape[1], skip);
+    this.#tops.set(values, { ...this.#tops.get(values), [skip]: top });
+    return top;
   }
 
   /** Colour limits of the rows of a tile; null while they are loading, and the colours stay until then. */
@@ -171,10 +198,11 @@ export class TileStore {
   }
 
   #peaksOf({ pool, level, row }: TileName): Promise<ArrayResult> | ArrayResult {
-    const key = `${pool}/${level}/${row}`;
+    const { skip } = this.brush.ink;
+    const key = `${pool}/${level}/${row}/${skip}`;
     const kept = this.#peaks.get(key);
     if (kept) return kept;
-    const asked = this.source.peaks(this.place, pool, level, row);
+    const asked = this.source.peaks!(this.place, pool, level, row, skip);
     this.#peaks.set(key, asked);
     asked.then(
       (block) => this.#peaks.set(key, block),

@@ -19,13 +19,20 @@ export interface Fields {
   cell: number[];
   /** The pinned token of the text view. */
   token: number;
+  /** First query and first key of the lines; negative ones mean around the pinned token. */
+  lines: number[];
   map: MapName;
   scale: 'linear' | 'log';
   gamma: number;
   rows: boolean;
+  /** Whether the first token, which is often a sink, has a colour. */
+  first: boolean;
   pool: Pool;
   /** The other head of a comparison: recording/entry/batch/head. */
   with: string;
+  /** Whether a comparison is shown as one map of differences. */
+  difference: boolean;
+  wall: 'auto' | 'compact' | 'large';
   sort: Order;
   up: boolean;
   find: string;
@@ -42,12 +49,16 @@ export const DEFAULTS: Fields = {
   zoom: 0,
   cell: [-1, -1],
   token: -1,
+  lines: [-1, -1],
   map: 'viridis',
   scale: 'linear',
   gamma: 0.5,
   rows: false,
+  first: true,
   pool: 'mean',
   with: '',
+  difference: false,
+  wall: 'auto',
   sort: 'layer',
   up: true,
   find: '',
@@ -113,10 +124,12 @@ function sensible(fields: Fields): Fields {
     batch: Math.max(0, whole(fields.batch)),
     token: whole(fields.token),
     cell: fields.cell.length === 2 ? fields.cell.map(whole) : [-1, -1],
+    lines: fields.lines.length === 2 ? fields.lines.map(whole) : [-1, -1],
     show: oneOf(fields.show, ['map', 'text'] as const, 'map'),
     map: oneOf(fields.map, ['viridis', 'cividis', 'inferno', 'reds'] as const, 'viridis'),
     scale: oneOf(fields.scale, ['linear', 'log'] as const, 'linear'),
     pool: oneOf(fields.pool, ['mean', 'max'] as const, 'mean'),
+    wall: oneOf(fields.wall, ['auto', 'compact', 'large'] as const, 'auto'),
     gamma: Math.min(3, Math.max(0.2, fields.gamma)),
   };
 }

@@ -1,14 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { scoped } from '../../scoped-css.ts';
+import { matrixGrid, neighbour, orderedGrid } from './compact-grid';
+import { common, Difference, type MapSource } from './difference';
 import { cell, plain, tableOf } from './export';
 import { roundStep } from './gutter';
-import { headsOf, matches, sorted, tokensOf, visible, type Head } from './heads';
-import { TilePainter, share, valueAt } from './colour-scale';
+import { headsOf, labelAt, labelInLine, matches, pieceAt, sorted, tokensOf, visible, type Head } from './heads';
+import { largest, position, TilePainter, share, valueAt } from './colour-scale';
 import { messages, type Model } from './messages';
+import { cellText } from './overlay';
 import { escaped } from './snapshot';
 import type { Metadata, Profile } from './source';
 import { largestOf } from './token-weights.svelte';
 import { ColourLimits } from './colour-limits';
+import { windowWeights } from './window-weights';
 
 const entry = (number: number, layer: string, step: number, heads: number[] | null = null) => ({
   entry: number,
@@ -68,8 +72,56 @@ describe('heads', () => {
   });
 });
 
+describe('tokens that share a character', () => {
+  const texts = ['a', '姚 1/2', '姚 2/2', '旷 1/3', '旷 2/3', '旷 3/3', ' 1/2', 'b 2/2', 'c 1/2', 'c'];
+
+  it('have that character as their label', () => {
+    expect(texts.map((_, at) => labelAt(texts, at)).slice(0, 6)).toEqual(['a', '姚', '姚', '旷', '旷', '旷']);
+    expect(texts.map((_, at) => labelInLine(texts, at)).slice(0, 6)).toEqual(['a', '姚', '·', '旷', '·', '·']);
+    expect(pieceAt(texts, 4)).toEqual({ text: '旷', part: 2, count: 3 });
+  });
+
+  it('are not confused with a text that only looks like them', () => {
+    expect(texts.slice(6).map((_, at) => labelAt(texts, 6 + at))).toEqual(['␣1/2', 'b 2/2', 'c 1/2', 'c']);
+  });
+});
+
+describe('the compact wall', () => {
+  const model = (layers: number, heads: number): Head[] =>
+    Array.from({ length: layers * heads }, (_, i) => {
+      const [layer, number] = [Math.floor(i / heads), i % heads];
+      return { entry: layer, head: number, layer, number, name: `x.${layer}`, step: 0 };
+    });
+  const room = { width: 980, height: 520, least: 6, most: 72 };
+
+  it.each([[30, 9], [9, 30], [48, 32], [80, 64], [1, 1]])('%s layers x %s heads fit in a window, with as many places as heads', (layers, heads) => {
+    const all = model(layers, heads);
+    for (const { places, count, size } of [matrixGrid(all, all, room), orderedGrid(all, room)]) {
+      const rows = 1 + Math.max(...places.map(({ row }) => row));
+      expect([count * size <= room.width, rows * size <= room.height]).toEqual([true, true]);
+      expect(new Set(places.map(({ row, column }) => `${row}/${column}`)).size).toBe(layers * heads);
+    }
+  });
+
+  it('puts the longer side of the model along the longer side of the window', () => {
+    const all = model(30, 9);
+    expect(matrixGrid(all, all, room)).toMatchObject({ across: 'layers', count: 30, size: 32 });
+    expect(matrixGrid(all, all, { ...room, width: 300, height: Infinity })).toMatchObject({ across: 'heads', count: 9, size: 33 });
+  });
+
+  it('keeps heads in their place when others are not found, and arrow keys skip the gaps', () => {
+    const all = model(5, 3);
+    const { places } = matrixGrid(all.filter(({ layer }) => layer !== 2), all, room);
+    const from = places.find(({ head }) => head.layer === 1 && head.number === 1)!;
+    expect(neighbour(places, from, 'ArrowRight')!.head).toMatchObject({ layer: 3, number: 1 });
+    expect(neighbour(places, from, 'ArrowUp')!.head).toMatchObject({ layer: 1, number: 0 });
+    expect(neighbour(places, from, 'a')).toBeNull();
+    expect(neighbour(places, from, 'End')!.head).toEqual(all.at(-1));
+  });
+});
+
 describe('colour scale', () => {
-  const ink = { map: 'viridis', dark: false, log: false, gamma: 1, rows: false } as const;
+  const ink = { map: 'viridis', dark: false, log: false, gamma: 1, rows: false, skip: 0, signed: false } as const;
 
   it.each([true, false])('a value and its position on the scale convert both ways (log: %s)', (log) => {
     for (const gamma of [0.3, 1, 2]) expect(share(valueAt(0.6, 0.02, { log, gamma }), 0.02, { log, gamma })).toBeCloseTo(0.6);
@@ -84,10 +136,61 @@ describe('colour scale', () => {
     expect(out[0]).not.toBe(out[2]);
   });
 
+  it('leaves columns out of the colours and of the limit', () => {
+    const values = new Float32Array([9, 1, 2, 8, 3, 4]);
+    expect([largest(values, 3), largest(values, 3, 1), largest(values)]).toEqual([9, 4, 9]);
+    const [all, some] = [new Uint32Array(6), new Uint32Array(6)];
+    new TilePainter(ink).paint(values, 3, 4, all);
+    new TilePainter(ink).paint(values, 3, 4, some, 1);
+    expect([...some]).toEqual([...all].map((colour, at) => (at % 3 ? colour : 0)));
+  });
+
   it('has a colour of its own for NaN', () => {
     const out = new Uint32Array(3);
     new TilePainter(ink).paint(new Float32Array([NaN, 0, 1]), 3, 1, out);
     expect(new Set(out).size).toBe(3);
+  });
+});
+
+describe('a difference', () => {
+  const place = { id: 'a', entry: 0, batch: 0, head: 0 };
+  const known = (values: number[], empty: [number, number][], exact = true): MapSource => {
+    const block = async () => ({ values: new Float32Array(values), shape: [values.length], exact });
+    const info = async () => ({ n: 4, m: 2, tile: 256, levels: 1, exact, progress: exact ? 1 : 0.5, max: 1, empty });
+    return { info, row: block, column: block, tile: async (_, pool) => (pool === 'mean' ? block() : Promise.reject(new Error(pool))) };
+  };
+  const a = { source: known([0.5, 0.25], [[0, 2]]), place };
+  const b = { source: known([0.125, 0.75], [[1, 4]], false), place };
+
+  it('is A - B, and keeps both weights', async () => {
+    const both = new Difference(a, b);
+    expect([...(await both.row(place, 3)).values]).toEqual([0.375, -0.5]);
+    expect([...(await both.column(place, 0)).values]).toEqual([0.375, -0.5]);
+    expect([...(await both.tile(place, 'max', 0, 0, 0)).values]).toEqual([0.375, -0.5]);
+    expect(both.pair(3, 1)).toEqual({ a: 0.25, b: 0.75 });
+    expect(both.pair(0, 1)).toBeNull();
+  });
+
+  it('is exact where both are, and has no value where both are empty', async () => {
+    expect(await new Difference(a, b).info(place)).toMatchObject({ exact: false, progress: 0.5, empty: [[1, 2]] });
+    expect(common([[0, 3], [5, 9]], [[2, 6], [8, 12]])).toEqual([[2, 3], [5, 6], [8, 9]]);
+  });
+
+  it.each([true, false])('has colours that are as far from the middle for A - B as for B - A (log: %s)', (log) => {
+    const ink = { map: 'viridis', dark: false, log, gamma: 0.7, rows: false, skip: 0, signed: true } as const;
+    for (const value of [0, 0.01, 0.3, 1]) expect(position(value, 1, ink) + position(-value, 1, ink)).toBeCloseTo(1);
+    const out = new Uint32Array(3);
+    new TilePainter(ink).paint(new Float32Array([-1, 0, 1]), 3, 1, out);
+    const [blue, red] = [(colour: number) => (colour >> 16) & 255, (colour: number) => colour & 255];
+    expect(blue(out[0])).toBeGreaterThan(red(out[0]));
+    expect(red(out[2])).toBeGreaterThan(blue(out[2]));
+    expect(Math.abs(red(out[1]) - blue(out[1]))).toBeLessThan(12);
+    expect(largest(new Float32Array([-0.5, 0.25]))).toBe(0.5);
+  });
+
+  it('is written with its sign', () => {
+    expect([0.25, -0.25, 0.0001, -0.0001, 0, 1].map((value) => cellText(value, true))).toEqual(['+.250', '−.250', '≈0', '≈0', '0', '+1.000']);
+    expect([0.25, 0.0001, 0, 1].map((value) => cellText(value, false))).toEqual(['.250', '<.001', '0', '1.000']);
   });
 });
 
@@ -103,6 +206,14 @@ it('two maps share one colour limit, which shrinks only when both are much faint
   expect(tops.now).toBe(1); // a still has 0.5
   tops.see(a, 0.2);
   expect(tops.now).toBe(0.2);
+});
+
+it('a limit that was reset may shrink a little', () => {
+  const tops = new ColourLimits();
+  tops.see(tops, 1);
+  tops.reset();
+  tops.see(tops, 0.9);
+  expect(tops.now).toBe(0.9);
 });
 
 describe('tables', () => {
@@ -126,6 +237,22 @@ it('markup in a token is escaped in SVG', () => {
 });
 
 it.each([[1, 1], [3, 5], [11, 20], [700, 1000]])('a step above %s is %s', (least, step) => expect(roundStep(least)).toBe(step));
+
+it('a window of weights is cut from the tiles that it touches', async () => {
+  const [n, m] = [300, 600];
+  const source = {
+    tile: async (_: unknown, __: unknown, ___: number, y: number, x: number) => {
+      const shape = [Math.min(256, n - 256 * y), Math.min(256, m - 256 * x)];
+      const at = (k: number): number => (256 * y + Math.floor(k / shape[1])) * m + 256 * x + (k % shape[1]);
+      return { values: Float32Array.from({ length: shape[0] * shape[1] }, (_, k) => at(k)), shape, exact: true };
+    },
+  };
+  for (const block of [{ row: 250, column: 505, rows: 11, columns: 17 }, { row: 0, column: 0, rows: 3, columns: 5 }, { row: 290, column: 560, rows: 10, columns: 40 }]) {
+    const found = await windowWeights(source, { id: 'a', entry: 0, batch: 0, head: 0 }, block);
+    const wanted = Array.from({ length: block.rows * block.columns }, (_, k) => (block.row + Math.floor(k / block.columns)) * m + block.column + (k % block.columns));
+    expect([...found]).toEqual(wanted);
+  }
+});
 
 it('the largest weights come first, and zeros are left out', () => {
   expect(largestOf(new Float32Array([0, 0.1, 0.5, 0, 0.4]), 2)).toEqual([2, 4]);

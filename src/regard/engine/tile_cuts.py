@@ -66,6 +66,7 @@ def find_cuts(
 def _cuts(
     mask: Mask | None, size: Size, lead: tuple[int, ...], tile_scores: int, overhead: int, workers: int
 ) -> Iterator[Cut]:
+    """The cuts of all heads, a block of heads after the other."""
     max_heads = min(math.prod(lead), MAX_TILE_HEADS) or 1
     cuts: dict[int, list[Span]] = {}  # for each number of heads in a tile
     for heads in head_slices(lead, _heads_in_tile(mask, size, max_heads, tile_scores, overhead, workers)):

@@ -56,7 +56,7 @@ def weights(server):
 def settled(client, path):
     """The answer, when it is no longer "not yet"."""
     while (answer := client.get(path)).status_code == 202:
-        assert list(answer.json()) == ["progress"]
+        assert list(answer.json()) == ["progress", "rows"]
     return answer
 
 

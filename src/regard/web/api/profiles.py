@@ -44,10 +44,10 @@ class ProfileJob:
         return [row for number in sorted(self._rows) for row in self._rows[number]]
 
     def answer(self) -> dict[str, Any]:
-        """The rows, or the progress so far; raises the error that the computation ended with."""
+        """The progress, and the rows of measured calls; raises the error that the computation ended with."""
         if self._error is not None:
             raise self._error
-        return {"progress": 1.0, "rows": self.rows()} if self.ready else {"progress": self.progress}
+        return {"progress": self.progress, "rows": self.rows()}
 
     def resume(self) -> None:
         """Start the computation, or continue one that stopped because nobody asked."""

@@ -69,11 +69,12 @@ class RecordingQueries:
         key = (head, pool, level, row, column)
         return self._compute_or_cached(key, lambda: _or_404(self.maps.map(head).tile, pool, level, row, column))
 
-    def peaks(self, head: HeadKey, pool: str, level: int, row: int) -> ArrayResult:
-        """The largest pixel in each line of a row of tiles, up to (256,)."""
+    def peaks(self, head: HeadKey, pool: str, level: int, row: int, skip: int = 0) -> ArrayResult:
+        """The largest pixel in each line of a row of tiles, up to (256,), without the first `skip` pixels of it."""
         columns = max(1, -(-self.maps.map(head).m // (TILE << min(level, 32))))
         tiles = [self.tile(head, pool, level, row, column) for column in range(columns)]
-        peaks = np.stack([np.fmax.reduce(tile.values, axis=1, initial=0.0) for tile in tiles]).max(0)
+        lines = [tile.values[:, 0 if column else skip :] for column, tile in enumerate(tiles)]
+        peaks = np.stack([np.fmax.reduce(line, axis=1, initial=0.0) for line in lines]).max(0)
         return ArrayResult(peaks.astype("<f4"), all(tile.exact for tile in tiles))
 
     def row(self, head: HeadKey, i: int) -> ArrayResult:

@@ -68,7 +68,10 @@ class RecordingRoutes:
 
     async def get_peaks(self, request: Request) -> Response:
         head, pool = self._head(request), check_pool(request.path_params["pool"])
-        return await self._array(request, self.queries.peaks, head, pool, *path_integers(request, "level", "row"))
+        level, row = path_integers(request, "level", "row")
+        return await self._array(
+            request, self.queries.peaks, head, pool, level, row, query_integer(request, "skip", 0, 0, 1)
+        )
 
     async def get_row(self, request: Request) -> Response:
         return await self._array(request, self.queries.row, self._head(request), *path_integers(request, "i"))
