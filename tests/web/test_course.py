@@ -4,12 +4,10 @@ import json
 import re
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
-from web_browser import ARGUMENTS, NARROW, WIDE, chromium, visit
-from web_server import running
+from playwright.sync_api import expect
+from web_browser import NARROW, WIDE, visit
 
 from regard.lab.pages import PAGES
-from regard.web.server.page import StaticPage
 
 ORDER = (
     "why", "cues", "regression", "heatmaps", "scores", "saturation", "by_hand", "masks", "heads", "relevance",
@@ -17,20 +15,6 @@ ORDER = (
 )  # fmt: skip
 LESSONS = [name for name in ORDER if name in PAGES]
 MORE_STEPS = 6  # no guide has more
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("lab"), page=StaticPage()) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def window():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -115,6 +99,7 @@ def test_progress_is_kept_in_the_browser_and_can_be_forgotten(open_page):
     one = open_page("masks")
     at_lesson(one, "masks")
     one.page.get_by_test_id("step-next").scroll_into_view_if_needed()
+    one.page.wait_for_function("JSON.parse(localStorage['regard-progress']).read.includes('masks')")
     one.open("")
     expect(one.page.get_by_test_id("map-masks")).to_have_attribute("data-value", "read")
     expect(one.page.get_by_test_id("map-heads")).to_have_attribute("data-value", "")

@@ -1,12 +1,9 @@
 """The layout of the lessons: what a control changes is in sight with it, and nothing moves while a page is loading."""
 
 import pytest
-from playwright.sync_api import sync_playwright
-from web_browser import ARGUMENTS, chromium, visit
-from web_server import running
+from web_browser import visit
 
 from regard.lab.pages import PAGES
-from regard.web.server.page import StaticPage
 
 # For each lesson, in a state, its main controls and what they change.
 IN_SIGHT = {
@@ -37,20 +34,6 @@ new PerformanceObserver(list => {
     for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
 }).observe({ type: 'layout-shift', buffered: true });
 """
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("lab"), page=StaticPage()) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def window():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

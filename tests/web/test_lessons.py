@@ -7,15 +7,13 @@ import threading
 from itertools import product
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
-from web_browser import ARGUMENTS, NARROW, WIDE, chromium, visit
-from web_server import running
+from playwright.sync_api import expect
+from web_browser import NARROW, WIDE, visit
 
 from regard.errors import MissingExtraError, ShapeError
 from regard.lab.pages import PAGES, block
 from regard.lab.pages._background_load import BackgroundLoad
 from regard.seq2seq import length_table, pretrained
-from regard.web.server.page import StaticPage
 
 LANGUAGES = ("en", "zh")
 THEMES = ("light", "dark")
@@ -27,20 +25,6 @@ PAIRS = [
     for i, name in enumerate(PAGES)
     for j, language in enumerate(LANGUAGES)
 ]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    with running(tmp_path_factory.mktemp("lab"), page=StaticPage()) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def window():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

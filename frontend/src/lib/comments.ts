@@ -12,6 +12,15 @@ const CHINESE: Record<string, string> = {
   words: '词数',
   'one colour scale for all': '所有图共用一个色标',
   'a colour scale for each': '每张图各用一个色标',
+  'the same for every question': '每个问题都一样',
+  'one for each question': '每个问题一个',
+  'of the question that is asked': '正在问的那个问题的',
+  'a linear layer computes x @ weight.mT': '线性层计算 x @ weight.mT',
+  '(tokens, width) -> (heads, tokens, width / heads)': '（词元，宽度）->（头，词元，宽度 / 头数）',
+  'the heads side by side': '各头并排',
+  'of the next token': '下一个词元的',
+  '(heads, tokens)': '（头，词元）',
+  'if the model ended here': '如果模型到此为止',
   'the same with matplotlib alone': '只用 matplotlib 画同样的图',
 };
 

@@ -132,7 +132,7 @@ for attention in ("none", "luong"):
     else:
         weights = torch.softmax(query @ model.attention.w @ torch.cat([states, query], -1).mT, -1)
         context = weights @ states  # one for each question
-        weights = weights[{place - 1}]  # which word stood at place {place}?
+        weights = weights[{place - 1}]  # of the question that is asked
     probability = model.output(model.content(context) * model.gate(query)).softmax(-1)
     recalled.append(probability[range({state.n}), sentence].tolist())
 """
