@@ -48,7 +48,7 @@ class State:
 
 
 def show(state: State) -> dict[str, Any]:
-    """What both models still know of a sentence, and what they answer to one question."""
+    """The memory that both models have of a sentence, and their answers to one question."""
     sentence, own = _sentence(state)
     n, place = len(sentence), min(state.place, len(sentence))
     answers = [_model(name)(sentence) for name in recall.MODELS]
