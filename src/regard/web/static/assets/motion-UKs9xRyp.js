@@ -1,0 +1,1 @@
+import"./numbers-Cs2m-vsS.js";import{l as e}from"./index-CwsHe1bg.js";var t=new e(`(prefers-reduced-motion: reduce)`);export{t};
