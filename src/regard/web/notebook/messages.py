@@ -85,7 +85,7 @@ QUESTIONS: dict[str, Question] = {
     "info": lambda queries, args: queries.info(_head(args)),
     "tile": lambda queries, args: queries.tile(_head(args), _pool(args), *_integers(args, "level", "row", "column")),
     "peaks": lambda queries, args: queries.peaks(
-        _head(args), _pool(args), *_integers(args, "level", "row"), _integer_between(args, "skip", 0, 1)
+        _head(args), _pool(args), *_integers(args, "level", "row"), skip=_integer_between(args, "skip", 0, 1)
     ),
     "row": lambda queries, args: queries.row(_head(args), _integer(args, "i")),
     "column": lambda queries, args: queries.column(_head(args), _integer(args, "j")),
