@@ -308,7 +308,7 @@ def watched(array, rows, folder, seconds=0.0):
 
 def workers(client):
     """The processes that work now."""
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=200)  # a busy machine starts them slowly
     return set(client.run(os.getpid).values())
 
 
