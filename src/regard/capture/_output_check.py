@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.errors import ChoiceError, RecordError
@@ -24,15 +24,19 @@ TOLERANCE, HALF_TOLERANCE = 1e-4, 2e-2  # of the size of what is averaged; for 1
 DECISIVE = 10.0  # times the tolerance: values that differ by less are averaged to the same by any weights
 TRIES = 8  # comparisons of one call until one of them has a row that sees something
 DROPOUT, BY_TYPE, NOT_FIRST, PASSED, NONE = "dropout", "by type", "not first", "passed", "none"  # values of Call.check
-NOTHING = "nothing to compare"
+UNDECIDED = "undecided"
 
 
 class Comparison(NamedTuple):
     """The difference between weights @ values and the model's output in some rows, and how much it proves."""
 
     error: float  # in units of what is averaged
-    has_rows: bool = True  # False: no row sees a key and has a finite output
-    is_decisive: bool = True  # False: other weights would have given this output too
+    keys: int  # that these rows see; 0: no row sees a key and has a finite output
+    is_decisive: bool  # False: other weights of these keys would have given the same output
+
+    @property
+    def status(self) -> str:
+        return PASSED if self.is_decisive or self.keys == 1 else UNDECIDED  # the weight of a single key is 1
 
 
 class RowPicker(NamedTuple):
@@ -146,10 +150,18 @@ class ProjectedOutput:
         computed, wanted, scale = output_rows(self.layer, weights, batch, rows, self.value, self.output, features)
         comparable = weights.sum(-1).ne(0).all(0) & wanted.isfinite().all(-1)
         error = _largest(((computed - wanted).abs() / scale)[comparable])
-        outputs = (computed / scale)[comparable]
-        if len(outputs) < 2:
-            return Comparison(error, len(outputs) > 0, len(outputs) > 0 and weights.shape[-1] > 1)
-        return Comparison(error, True, _spread(outputs) > DECISIVE * tolerance(self.output.dtype))
+        seen = weights[:, comparable].sum((0, 1)).nonzero()[:, 0]
+        return Comparison(error, len(seen), len(seen) > 1 and self._depends_on(seen, weights, batch, features))
+
+    def _depends_on(
+        self, seen: Int[Tensor, " seen"], weights: Float[Tensor, "heads rows keys"], batch: int, features: slice
+    ) -> bool:
+        """True if all weight on one of three keys, of those that are seen, gives different outputs."""
+        one_hot = weights.new_zeros(len(weights), 3, weights.shape[-1])
+        one_hot[:, torch.arange(3), seen[[0, len(seen) // 2, -1]]] = 1.0
+        first_row = slice(0, 1)
+        outputs, _, scale = output_rows(self.layer, one_hot, batch, first_row, self.value, self.output, features)
+        return _spread(outputs) > DECISIVE * tolerance(self.output.dtype) * float(scale.max())
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,26 +187,27 @@ def compare_pooled(
     differences, units = _largest_of_rows(pooled - output), _largest_of_rows(pooled)
     if all(difference <= limit * unit for difference, unit in zip(differences, units, strict=True)):
         error = max(difference / (unit or 1.0) for difference, unit in zip(differences, units, strict=True))
-        return Comparison(error, len(seen) > 0, spread > DECISIVE * limit * max(units))
+        return Comparison(error, len(seen), spread > DECISIVE * limit * max(units))
     value = value.nan_to_num(0.0, 0.0, 0.0)
     comparable = weights.sum(-1).ne(0) & output.isfinite().all(-1)
     scale = (weights @ value.abs()).amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
-    errors, units = ((weights @ value - output).abs() / scale)[comparable], scale[comparable]
-    return Comparison(_largest(errors), len(units) > 0, len(units) > 0 and spread > DECISIVE * limit * _largest(units))
+    error = _largest(((weights @ value - output).abs() / scale)[comparable])
+    has_rows = bool(comparable.any())
+    return Comparison(error, len(seen) * has_rows, has_rows and spread > DECISIVE * limit * float(scale.max()))
 
 
 def _spread(vectors: Float[Tensor, "... vectors dim"]) -> float:
     """The largest difference between the first of some vectors and another one."""
-    return float((vectors[..., 1:, :] - vectors[..., :1, :]).abs().max())
+    return _largest((vectors[..., 1:, :] - vectors[..., :1, :]).abs())
 
 
-def shared_heads(heads: slice, count: int, have: int) -> slice:
+def shared_heads(heads: slice, count: int, have: int) -> slice | list[int]:
     """Heads of keys or values, of `have`, that serve these query heads, of `count`: each serves a group of them."""
     group = count // have
-    start = heads.start // group
-    if heads.step % group:
-        return slice(start, start + 1)
-    return slice(start, -(-heads.stop // group), heads.step // group)
+    own = [head // group for head in range(heads.start, heads.stop, heads.step)]
+    step = max(1, heads.step // group)
+    even = slice(own[0], own[-1] + 1, step)  # a part of a tensor in even steps is not copied
+    return even if own == list(range(own[0], own[-1] + 1, step)) else own
 
 
 def _largest_of_rows(numbers: Float[Tensor, "... dim_v"]) -> list[float]:
@@ -233,18 +246,18 @@ class OutputCheck:
         comparison = self._compare(call)
         if comparison.is_decisive:
             self._passed.add(kind)
-        return PASSED if comparison.has_rows else NOTHING
+        return comparison.status
 
     def _compare(self, call: Any) -> Comparison:
         """Compare some rows; then others, as long as none of them sees anything."""
-        comparison = Comparison(0.0, False, False)
+        comparison = Comparison(0.0, 0, is_decisive=False)
         if not call.query.numel():
             return comparison
         for attempt in range(TRIES):
             with torch._C.DisableTorchFunction(), torch.inference_mode():  # noqa: SLF001  no mode needs to see it
                 comparison = call.watched.compare(call, self.pick._replace(edges=attempt > 0))
             require_equal(comparison.error, call.query.dtype)
-            if comparison.has_rows:
+            if comparison.keys:
                 break
         return comparison
 
