@@ -179,6 +179,12 @@ class InBlocks(nn.Module):
         return shifted[..., : x.shape[1]] @ x
 
 
+def written_in_parts(weights, x):
+    buffer = torch.zeros_like(weights)
+    buffer[:, :4], buffer[:, 4:] = weights[:, :4], weights[:, 4:]
+    return buffer @ x
+
+
 class Writes(nn.Module):
     """Attention in one expression of weights and values."""
 
@@ -205,6 +211,7 @@ EXPRESSIONS = {
     ),
     "a gate before the weights": lambda s, x: torch.sigmoid(x.mean()) * s.softmax(-1) @ x,
     "a mask before the weights": lambda s, x: torch.where(torch.ones(7, 7, dtype=torch.bool), s.softmax(-1), 0.0) @ x,
+    "a buffer": lambda s, x: written_in_parts(s.softmax(-1), x),
     "inner": lambda s, x: torch.inner(s.softmax(-1), x[0].mT),
     "a sink": lambda s, x: torch.cat([s.softmax(-1), s[..., :1] * 0], -1) @ nn.functional.pad(x, (0, 0, 0, 1)),
 }
@@ -618,6 +625,7 @@ SHAPES = {
     [
         ((6, 7, 16), (3, 11, 16), (3, 11, 16), {"enable_gqa": True}),
         ((2, 1, 7, 16), (2, 1, 11, 16), (2, 3, 11, 16), {}),
+        ((2, 6, 7, 16), (2, 3, 11, 16), (2, 2, 11, 16), {"enable_gqa": True}),
     ],
 )
 @torch.no_grad()
@@ -628,7 +636,7 @@ def test_heads_that_torch_shares(query, key, value, options):
         output = model(q, k, v)
     assert checks(recording) == {"passed"}
     found = recording["Direct"].dense()
-    shared = k if "enable_gqa" not in options else k.repeat_interleave(2, 0)
+    shared = k if "enable_gqa" not in options else k.repeat_interleave(2, -3)
     torch.testing.assert_close(found, (q @ shared.mT / 4).softmax(-1).expand(found.shape))
     assert output.shape[-3] == found.shape[1]
 

@@ -51,11 +51,13 @@ class GenerationSteps:
     def _known_keys(self, call: ObservedCall, keys: Float[Tensor, "batch key_heads keys dim"]) -> int:
         """Number of the call's first keys that are the last ones of the call before.
 
-        All of them in cross attention, which does not grow; else all but one for each query. One at least is needed:
-        no keys at all continue anything.
+        All of them in cross attention, which does not grow; else all but one for each query. Keys that were never more
+        nor fewer are those of cross attention if they are equal, whatever the model calls it: where all keys are alike,
+        both would fit. One at least is needed: no keys at all continue anything.
         """
         n, m, have = call.query.shape[-2], call.key.shape[-2], keys.shape[-2]
-        for known in (m,) if call.cross else (m - n, m):
+        never_grew = all(width == m for width in self.widths)
+        for known in (m,) if call.cross else (m, m - n) if never_grew else (m - n, m):
             if 0 < known <= have and torch.equal(keys[..., have - known :, :], call.key[..., :known, :]):
                 return known
         raise RecordError(
