@@ -214,6 +214,32 @@ def test_cross_attention_without_a_known_name_does_not_grow(memory, prompt):
     assert recording.layers[0].shape[-2:] == (prompt + 2, memory.shape[-2])
 
 
+class ChangesItsTensors(nn.Module):
+    """A generating model that gates an output in place, and empties its cache at the end."""
+
+    def __init__(self):
+        super().__init__()
+        self.cache = torch.zeros(1, 2, 0, 16)
+
+    def forward(self, x):
+        self.cache = torch.cat([self.cache, x], -2)
+        mask = torch.ones(x.shape[-2], self.cache.shape[-2], dtype=torch.bool).tril(self.cache.shape[-2] - x.shape[-2])
+        return scaled_dot_product_attention(x, self.cache, self.cache, attn_mask=mask).mul_(2)
+
+    def generate(self, passes):
+        for n in passes:
+            self(torch.randn(1, 2, n, 16))
+        self.cache.zero_()
+
+
+@torch.no_grad()
+def test_tensors_that_change_after_the_last_step_are_not_taken_for_wrong_weights():
+    model = ChangesItsTensors()
+    with rg.record(model) as recording:
+        model.generate([3, 1, 1])
+    assert [(call.shape, call.check) for call in recording.calls] == [((1, 2, 5, 5), "passed")]
+
+
 @torch.no_grad()
 def test_a_layer_that_attends_twice_in_a_pass_has_two_entries():
     model = tiny_models.make("DiffLlamaForCausalLM", "DiffLlamaConfig", tiny_models.GROUPED)

@@ -111,6 +111,10 @@ class PooledOutput:
         output = self.output[b, chosen, rows]
         return min(compare_pooled(weights, value, output) for weights in call.weight_rows(b, chosen, rows))
 
+    def of_last_rows(self) -> PooledOutput:
+        """The last row of every output, which the model cannot change any more, and the values."""
+        return PooledOutput(self.value, self.output[..., -1:, :].detach().clone())
+
     def last_row_error(self, joined: RowsOfWeights, sequence: tuple[int, int], head: int, columns: slice) -> float:
         """The error of the last row of joined calls, of which the last one has these values.
 
