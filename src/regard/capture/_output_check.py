@@ -154,6 +154,9 @@ class ProjectedOutput:
         computed, wanted, scale = output_rows(self.layer, weights, batch, rows, self.value, self.output, features)
         comparable = weights.sum(-1).ne(0).all(0) & wanted.isfinite().all(-1)
         error = _largest(((computed - wanted).abs() / scale)[comparable])
+        outputs = (computed / scale)[comparable]
+        if len(outputs) > 1 and _spread(outputs) > DECISIVE * tolerance(self.output.dtype):
+            return Comparison(error, weights.shape[-1], is_decisive=True)
         seen = weights[:, comparable].sum((0, 1)).nonzero()[:, 0]
         return Comparison(error, len(seen), len(seen) > 1 and self._depends_on(seen, weights, batch, features))
 
@@ -184,20 +187,30 @@ def compare_pooled(
     """
     limit = tolerance(value.dtype)
     value, output = value.to(weights.dtype), output.to(weights.dtype)
-    seen = weights.amax((0, 1)).nonzero()[:, 0]  # keys that some row sees
-    spread = _spread(value[:, seen]) if len(seen) > 1 else 0.0
     # |weights @ value| is a smaller unit, and does not need to go through all values once more.
     pooled = weights @ value
     differences, units = _largest_of_rows(pooled - output), _largest_of_rows(pooled)
     if all(difference <= limit * unit for difference, unit in zip(differences, units, strict=True)):
         error = max(difference / (unit or 1.0) for difference, unit in zip(differences, units, strict=True))
-        return Comparison(error, len(seen), spread > DECISIVE * limit * max(units))
+        least = DECISIVE * limit * max(units)
+        if min(units) > 0 and _spread(pooled) > least:  # rows differ, so values do
+            return Comparison(error, weights.shape[-1], is_decisive=True)
+        return Comparison(error, *_seen_values(weights, value, least))
     value = value.nan_to_num(0.0, 0.0, 0.0)
     comparable = weights.sum(-1).ne(0) & output.isfinite().all(-1)
     scale = (weights @ value.abs()).amax(-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
     error = _largest(((weights @ value - output).abs() / scale)[comparable])
-    has_rows = bool(comparable.any())
-    return Comparison(error, len(seen) * has_rows, has_rows and spread > DECISIVE * limit * float(scale.max()))
+    if not bool(comparable.any()):
+        return Comparison(error, 0, is_decisive=False)
+    return Comparison(error, *_seen_values(weights, value, DECISIVE * limit * float(scale.max())))
+
+
+def _seen_values(
+    weights: Float[Tensor, "heads rows keys"], value: Float[Tensor, "#heads keys dim_v"], least: float
+) -> tuple[int, bool]:
+    """The number of keys that some row sees, and True if their values differ by more than `least`."""
+    seen = weights.amax((0, 1)).nonzero()[:, 0]
+    return len(seen), len(seen) > 1 and _spread(value[:, seen]) > least
 
 
 def _spread(vectors: Float[Tensor, "... vectors dim"]) -> float:
