@@ -6,7 +6,7 @@ from contextlib import nullcontext
 import pytest
 import torch
 from torch import nn
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import linear, scaled_dot_product_attention
 
 import regard as rg
 from regard.errors import RecordError
@@ -200,3 +200,41 @@ def test_the_fast_path_of_two_recordings_at_once():
         assert torch.equal(model(X), plain)
     assert [one.name for one in outer.layers] == ["layers.0.self_attn", "layers.1.self_attn"]
     assert [one.name for one in inner.layers] == ["self_attn"]
+
+
+def masks_of_numbers():
+    """Masks (mask, padding) that are not of True and False alone; some of their numbers are neither 0 nor -inf."""
+    torch.manual_seed(3)
+    distance = (torch.arange(7)[:, None] - torch.arange(7)).abs()
+    hidden = torch.zeros(2, 7, dtype=torch.bool)
+    hidden[0, 5:] = True
+    slopes = torch.where(distance < 3, 0.0, -distance.float())
+    causal = torch.full((7, 7), -torch.inf).triu(1)
+    return {
+        "by distance": (slopes, None),
+        "by distance, causal": (slopes + causal, None),
+        "by distance, padded": (slopes, hidden),
+        "of every head": (slopes.expand(8, 7, 7) * torch.arange(8)[:, None, None], None),
+        "causal": (causal, None),
+        "padding of numbers": (None, torch.where(hidden, -3.0, 0.0)),
+    }
+
+
+@pytest.mark.filterwarnings("ignore:Converting mask without torch.bool dtype")
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("case", masks_of_numbers())
+@torch.no_grad()
+def test_the_fast_path_takes_numbers_in_a_mask_for_true_and_false_and_so_does_a_recording(case, norm_first):
+    mask, padding = masks_of_numbers()[case]
+    layer = nn.TransformerEncoderLayer(16, 4, 12, batch_first=True, norm_first=norm_first).eval()
+    x = 2 * torch.randn(2, 7, 16)
+    with rg.record(layer) as recording:
+        output = layer(x, src_mask=mask, src_key_padding_mask=padding)
+    assert [call.check for call in recording.calls] == ["by type"]
+    attention, given = layer.self_attn, layer.norm1(x) if norm_first else x
+    value = linear(given, attention.in_proj_weight[32:], attention.in_proj_bias[32:]).unflatten(-1, (4, 4))
+    pooled = recording[0].dense() @ value.transpose(1, 2)
+    y = x + attention.out_proj(pooled.transpose(1, 2).flatten(2))
+    feed = layer._ff_block
+    wanted = y + feed(layer.norm2(y)) if norm_first else layer.norm2((z := layer.norm1(y)) + feed(z))
+    torch.testing.assert_close(output, wanted, atol=1e-5, rtol=0)

@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 import tiny_models
 import torch
+from torch import nn
+from torch.nn.functional import scaled_dot_product_attention
 
 import regard as rg
 from regard.capture._generation_steps import GenerationSteps
@@ -185,6 +187,57 @@ def test_cross_attention_does_not_grow(case):
         model.generate(ids, **NEW)
     shapes = {layer.shape[-2:] for layer in recording.layers if layer.cross}
     assert shapes == {(6, ids.shape[1])}
+
+
+class ReadsAMemory(nn.Module):
+    """A generating model whose cross attention has no name that Hugging Face's models give it."""
+
+    def __init__(self, memory):
+        super().__init__()
+        self.memory = memory
+
+    def forward(self, x):
+        return scaled_dot_product_attention(x, self.memory, self.memory)
+
+    def generate(self, passes):
+        for n in passes:
+            self(torch.randn(1, 2, n, 16))
+
+
+@pytest.mark.parametrize("memory", [torch.ones(1, 2, 4, 16), torch.ones(1, 2, 1, 16), torch.randn(1, 2, 4, 16)])
+@pytest.mark.parametrize("prompt", [1, 3, 4])
+@torch.no_grad()
+def test_cross_attention_without_a_known_name_does_not_grow(memory, prompt):
+    model = ReadsAMemory(memory)
+    with rg.record(model) as recording:
+        model.generate([prompt, 1, 1])
+    assert recording.layers[0].shape[-2:] == (prompt + 2, memory.shape[-2])
+
+
+class ChangesItsTensors(nn.Module):
+    """A generating model that gates an output in place, and empties its cache at the end."""
+
+    def __init__(self):
+        super().__init__()
+        self.cache = torch.zeros(1, 2, 0, 16)
+
+    def forward(self, x):
+        self.cache = torch.cat([self.cache, x], -2)
+        mask = torch.ones(x.shape[-2], self.cache.shape[-2], dtype=torch.bool).tril(self.cache.shape[-2] - x.shape[-2])
+        return scaled_dot_product_attention(x, self.cache, self.cache, attn_mask=mask).mul_(2)
+
+    def generate(self, passes):
+        for n in passes:
+            self(torch.randn(1, 2, n, 16))
+        self.cache.zero_()
+
+
+@torch.no_grad()
+def test_tensors_that_change_after_the_last_step_are_not_taken_for_wrong_weights():
+    model = ChangesItsTensors()
+    with rg.record(model) as recording:
+        model.generate([3, 1, 1])
+    assert [(call.shape, call.check) for call in recording.calls] == [((1, 2, 5, 5), "passed")]
 
 
 @torch.no_grad()

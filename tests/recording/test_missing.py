@@ -72,7 +72,7 @@ def test_asking_for_a_missing_layer_says_why_it_is_missing():
 
 
 def test_check_of_a_call_is_kept_in_memory_in_a_file_and_in_a_saved_one(path):
-    checks = ("passed", "not first", "dropout", "none", "")
+    checks = ("passed", "not first", "undecided", "dropout", "none", "")
     for sink in sinks(path):
         for index, check in enumerate(checks):
             sink.take(call(f"layer{index}", check))
@@ -84,7 +84,7 @@ def test_check_of_a_call_is_kept_in_memory_in_a_file_and_in_a_saved_one(path):
             assert tuple(entry.load(1).check for entry in recording.entries) == checks
     reader = Reader(path)
     metas = [reader.group(index).meta for index in range(len(reader))]
-    assert ["check" in meta for meta in metas if meta["what"] == "call"] == [True] * 4 + [False]
+    assert ["check" in meta for meta in metas if meta["what"] == "call"] == [True] * 5 + [False]
 
 
 def test_the_page_names_the_fields_of_every_kind_of_group(path):

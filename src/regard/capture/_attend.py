@@ -15,7 +15,7 @@ from torch import Tensor
 from regard import attention
 from regard.attention import Attention
 from regard.capture._observer import Observer, ignore
-from regard.capture._output_check import RowPicker, pooling_error
+from regard.capture._output_check import Comparison, RowPicker, compare_pooled
 from regard.recording import Call
 from regard.weights import Weights
 
@@ -77,15 +77,15 @@ class AttendOutput:
     value: Float[Tensor, "... keys dim_v"]
     output: Float[Tensor, "*batch queries dim_v"]
 
-    def error(self, call: AttendCall, pick: RowPicker) -> float:
-        """The difference of one random row from weights @ values, in units of what is averaged."""
+    def compare(self, call: AttendCall, pick: RowPicker) -> Comparison:
+        """The difference of one random row from weights @ values."""
         del call
         *lead, n = self.output.shape[:-1]
-        index = tuple(pick.below(length) for length in (*lead, n))
+        index = *(pick.below(length) for length in lead), pick.row(n)
         row = self.weights[index]
         row = row.to(torch.promote_types(row.dtype, torch.float32))
         value = self.value[_value_index(index[:-1], lead, self.value.shape[:-2])]
-        return pooling_error(row[None, None], value[None], self.output[index][None, None])
+        return compare_pooled(row[None, None], value[None], self.output[index][None, None])
 
 
 def _value_index(index: tuple[int, ...], lead: list[int], shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from regard.capture._mask_form import MaskForm, from_ranges, recognise
 from regard.capture._observed_call import ObservedCall
 from regard.capture._output_check import PooledOutput, require_equal
 from regard.capture._score_bias import ScoreBias, read_bias
+from regard.engine.versions import Versions, changed_tensor, versions_of
 from regard.errors import RecordError
 from regard.operands import broadcast_shapes
 
@@ -35,7 +36,8 @@ class GenerationSteps:
         self.widths: list[int] = []  # number of keys of each call
         self.total = 0  # number of keys of all calls, each counted once
         self._keys: Tensor | None = None  # of the last call
-        self._watched: Any = None  # its values and output
+        self._watched: Any = None  # its values, and its own copy of the last rows of its output
+        self._versions: Versions = ()  # of these values
 
     def append(self, call: ObservedCall, watched: Any, number: int, order: Int[Tensor, " batch"] | None) -> None:
         """Add the call of a forward pass whose sequences continue those of the pass before in this order."""
@@ -46,16 +48,22 @@ class GenerationSteps:
         self.total += width - known
         self.widths.append(width)
         self.shifts.append(self.total - width)
-        self._keys, self._watched = call.key, watched
+        self._keys = call.key
+        if isinstance(watched, PooledOutput):
+            watched = watched.of_last_rows()
+            self._versions = versions_of({"value": watched.value})
+        self._watched = watched
 
     def _known_keys(self, call: ObservedCall, keys: Float[Tensor, "batch key_heads keys dim"]) -> int:
         """Number of the call's first keys that are the last ones of the call before.
 
-        All of them in cross attention, which does not grow; else all but one for each query. One at least is needed:
-        no keys at all continue anything.
+        All of them in cross attention, which does not grow; else all but one for each query. Keys that were never more
+        nor fewer are those of cross attention if they are equal, whatever the model calls it: where all keys are alike,
+        both would fit. One at least is needed: no keys at all continue anything.
         """
         n, m, have = call.query.shape[-2], call.key.shape[-2], keys.shape[-2]
-        for known in (m,) if call.cross else (m - n, m):
+        never_grew = all(width == m for width in self.widths)
+        for known in (m,) if call.cross else (m, m - n) if never_grew else (m - n, m):
             if 0 < known <= have and torch.equal(keys[..., have - known :, :], call.key[..., :known, :]):
                 return known
         raise RecordError(
@@ -85,6 +93,8 @@ class GenerationSteps:
         """Compare the last row of the joined call with the output that it belongs to; head: that of its first head."""
         if not isinstance(self._watched, PooledOutput) or self.calls[-1].dropout or len(self.calls) == 1:
             return
+        if changed_tensor(self._versions):
+            return  # the values were in a cache that was emptied since
         origin = torch.arange(joined.query.shape[0]) if rows is None else rows[self.passes[-1]]
         alive = (origin >= 0).nonzero()
         if len(alive):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Lock
 from typing import Any
 
@@ -104,7 +105,7 @@ class _LayerCall:
         with self.observer.serving(self._take_inner):
             result = function(self.module, *args, **options)
         arguments = {**dict(zip(ORDER, args, strict=False)), **options}
-        self.observer.observe(self.name, lambda: self._observed(arguments, result))
+        self.observer.observe(self.name, lambda: replace(self._observed(arguments, result), function=id(function)))
         return result
 
     def _take_inner(self, call: Arguments, output: Tensor, lse: Float[Tensor, "batch heads queries"] | None) -> None:

@@ -127,6 +127,8 @@ class MultiheadRoute:
         query, key = query_and_key(layer, arguments)
         n, m = query.shape[-2], key.shape[-2]
         mask = sdpa_mask(layer, arguments, m)
+        if isinstance(watched, KnownByType) and mask is not None and mask.is_floating_point():
+            mask = mask == 0  # the fast path turns numbers into True and False, and adds none of them
         visible, bias = self.reader.read(mask, causal=False, n=n, m=m)
         cross = arguments["key"] is not arguments["query"]
         dropout = bool(layer.training and layer.dropout)

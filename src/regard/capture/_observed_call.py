@@ -33,6 +33,7 @@ class ObservedCall:
     watched: WatchedOutput | KnownByType | None = None  # an output that the model computed with these weights
     dropout: bool = False  # True if that output was computed with dropout
     rounded: bool = False  # True if the scores may have been rounded to the dtype of the queries, as no kernel does
+    function: int = 0  # id of the attention function that a library let compute it
 
     joins: ClassVar[bool] = True  # calls of one generate() become one
 
@@ -41,7 +42,8 @@ class ObservedCall:
         """Calls of one layer that differ in this are computed in different ways, and checked each."""
         n, m = self.query.shape[-2], self.key.shape[-2]
         form, softcap = self.visible.kind, self.softcap is not None
-        return self.query.dtype, self.cross, n == 1, n == m, form, self.bias is not None, softcap, self.lse is not None
+        terms = self.bias is not None, softcap, self.lse is not None
+        return self.query.dtype, self.cross, n == 1, n == m, form, *terms, self.function
 
     def weight_rows(self, batch: int, heads: slice, rows: slice) -> Iterator[Float[Tensor, "some_heads rows keys"]]:
         """Weights of some rows, straight from the formula: exp(score - lse), or softmax where no lse is recorded.

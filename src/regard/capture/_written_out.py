@@ -64,6 +64,8 @@ class WrittenOutAttention:
         if name in PRODUCTS:
             if self._is_unserved():
                 self._miss(WRITTEN_OUT)
+        elif name == "__setitem__":
+            self._weights[id(tensors[0])] = tensors[0]  # weights were written into it
         elif name in LAYOUTS:
             self._weights.update((id(part), part) for part in _tensors((output,), {}))
         elif isinstance(output, Tensor) and output.numel() in (tensors[0].numel(), weights[0].numel()):

@@ -38,6 +38,7 @@ SHARES = ("saturation", "first", "previous", "itself", "separators")  # from 0 t
 UNCHECKED = {  # by Call.check
     "dropout": "not checked: dropout",
     "none": 'not checked: recorded with check="none"',
+    "undecided": "not proved: other weights would have given this output too",
 }
 PIPED_WIDTH = 120  # columns if the output is not a terminal
 SHOWN_TOKENS = 40  # tokens of a text that are printed

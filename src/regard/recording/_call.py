@@ -29,7 +29,7 @@ class Call:
     cross: bool = False  # True if queries and keys come from two sequences
     heads: tuple[int, ...] | None = None  # which of the layer's query heads were kept; None: all
     chosen: Tensor | None = None  # (batch, heads, queries, 1), the keys that hard attention took
-    check: str = ""  # "passed", "not first", "by type", "dropout" or "none", see docs/formats/recording.md; "": unknown
+    check: str = ""  # how it was compared with the model's output, see docs/formats/recording.md; "": unknown
     labels: BatchLabels | None = field(default=None, repr=False)  # texts of its tokens, if its recording knows them
 
     @classmethod
