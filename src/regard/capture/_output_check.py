@@ -16,7 +16,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from regard.errors import ChoiceError, RecordError
-from regard.torch_compat.multihead import output_rows
+from regard.torch_compat.multihead import of_sequence, projected_rows
 
 CHOICES = ("first", "all", "none")
 ROWS, HEADS, FEATURES = 3, 2, 64  # at most this many are compared in one call; features: of a projected output
@@ -151,7 +151,8 @@ class ProjectedOutput:
     def _compare(
         self, weights: Float[Tensor, "heads rows keys"], batch: int, rows: slice, features: slice
     ) -> Comparison:
-        computed, wanted, scale = output_rows(self.layer, weights, batch, rows, self.value, self.output, features)
+        computed, scale = projected_rows(self.layer, weights, batch, self.value, features)
+        wanted = of_sequence(self.layer, self.output, batch)[rows, features].to(computed.dtype)
         comparable = weights.sum(-1).ne(0).all(0) & wanted.isfinite().all(-1)
         error = _largest(((computed - wanted).abs() / scale)[comparable])
         outputs = (computed / scale)[comparable]
@@ -166,8 +167,7 @@ class ProjectedOutput:
         """True if all weight on one of three keys, of those that are seen, gives different outputs."""
         one_hot = weights.new_zeros(len(weights), 3, weights.shape[-1])
         one_hot[:, torch.arange(3), seen[[0, len(seen) // 2, -1]]] = 1.0
-        first_row = slice(0, 1)
-        outputs, _, scale = output_rows(self.layer, one_hot, batch, first_row, self.value, self.output, features)
+        outputs, scale = projected_rows(self.layer, one_hot, batch, self.value, features)
         return _spread(outputs) > DECISIVE * tolerance(self.output.dtype) * float(scale.max())
 
 

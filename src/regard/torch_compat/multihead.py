@@ -76,21 +76,19 @@ def query_and_key(
     return (q, k) if q.dim() == 4 else (q.unsqueeze(0), k.unsqueeze(0))
 
 
-def output_rows(
+def projected_rows(
     layer: Any,
     weights: Float[Tensor, "heads rows keys"],
     batch: int,
-    rows: slice,
     value: Float[Tensor, "*key_lead vdim"],
-    output: Float[Tensor, "*lead embed_dim"],
     features: slice,
-) -> tuple[Float[Tensor, "rows some"], Float[Tensor, "rows some"], Float[Tensor, "rows 1"]]:
-    """Some rows and features of a layer's output, computed from weights, then the layer's own, then their size.
+) -> tuple[Float[Tensor, "rows some"], Float[Tensor, "rows 1"]]:
+    """Some features of a layer's output for rows with these weights, and the size of these rows.
 
     By linearity, sum_j p_ij (W_v x_j + b_v) = W_v (sum_j p_ij x_j) + b_v sum_j p_ij: only pooled rows are projected.
     Every feature depends on all heads, so that a few are enough for a comparison.
     """
-    values, outputs = (x if x.dim() == 2 else x[batch] if layer.batch_first else x[:, batch] for x in (value, output))
+    values = of_sequence(layer, value, batch)
     dtype, heads, m = weights.dtype, layer.num_heads, values.shape[0]
     packed = layer.in_proj_weight
     matrix = layer.v_proj_weight if packed is None else packed[2 * layer.embed_dim :]
@@ -104,9 +102,15 @@ def output_rows(
     joined = pooled.transpose(0, 1).flatten(1)
     matrix, bias = layer.out_proj.weight[features], layer.out_proj.bias
     computed = linear(joined, matrix.to(dtype), None if bias is None else bias[features].to(dtype))
-    wanted = outputs[rows, features].to(dtype)
     size = torch.maximum(joined.abs().amax(-1, keepdim=True), computed.abs().amax(-1, keepdim=True))
-    return computed, wanted, size.clamp_min(torch.finfo(dtype).tiny)
+    return computed, size.clamp_min(torch.finfo(dtype).tiny)
+
+
+def of_sequence(layer: Any, tensor: Float[Tensor, "*lead dim"], batch: int) -> Float[Tensor, "rows dim"]:
+    """The part of an input or output of a layer that belongs to one sequence of its batch."""
+    if tensor.dim() == 2:
+        return tensor
+    return tensor[batch] if layer.batch_first else tensor[:, batch]
 
 
 # Masks and weights of one call
