@@ -235,7 +235,7 @@ const zh: typeof en = {
   scales: { linear: '线性', log: '对数' },
   gamma: '伽马',
   rows: '每行按自己的最大值',
-  hideFirst: '略去首词元（汇聚点、[CLS]）',
+  hideFirst: '略去首词元（注意力汇、[CLS]）',
   hiddenFirst: (count) => `略去${count === 1 ? '首词元' : `前 ${count} 个词元`}：不着色，也不计入最强的颜色。所有权重不变。`,
   pool: '一个像素含多格时显示',
   pools: { mean: '平均值', max: '最大值' },

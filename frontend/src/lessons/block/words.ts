@@ -173,7 +173,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     streamNote: (width) => `每一条是 ${width} 个数的向量，大于 0 为红，小于 0 为蓝；横条是它的长度。这个模型在每层之前归一化，所以一路相加的和本身不被归一化。`,
     heads: (piece) => `“${piece}”看向哪里`,
     look: (h, piece, weight) => `头 ${h} 给“${piece}”的权重是 ${weight}。`,
-    sink: '大部分权重停在第一个词元上（称为“汇”）：份额之和必须是 1，哪怕这个头没有什么要取。',
+    sink: '大部分权重停在第一个词元上（称为“注意力汇”）：份额之和必须是 1，哪怕这个头没有什么要取。',
     nextToken: (piece) => `“${piece}”之后的词元`,
     tex: { attention: '注意力', feed: '前馈', norm: '归一' },
     refusals: {
