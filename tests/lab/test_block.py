@@ -117,8 +117,8 @@ def test_without_the_mask_tokens_see_what_comes_after_them():
     ("state", "error", "said"),
     [
         ({"w_q": [[11, 0, 0, 0]] + [[0] * 4] * 3}, ChoiceError, r"w_q\[0\]\[0\] must be from -10 to 10, 11 came"),
-        ({"w_k": [[0] * 4] * 3}, ShapeError, "w_k must be a list of 4 to 4, a list of 3 came"),
-        ({"w_2": [[0] * 3] * 8}, ShapeError, r"w_2\[0\] must be a list of 4 to 4, a list of 3 came"),
+        ({"w_k": [[0] * 4] * 3}, ShapeError, "w_k must be a list of 4, a list of 3 came"),
+        ({"w_2": [[0] * 3] * 8}, ShapeError, r"w_2\[0\] must be a list of 4, a list of 3 came"),
         ({"tokens": [["x"] * 4] * 5}, DtypeError, r"tokens\[0\]\[0\] must be a number from -10 to 10, 'x' came"),
         ({"stage": 9}, ChoiceError, "stage must be from 0 to 8, 9 came"),
         ({"token": 5}, ChoiceError, "token must be from 0 to 4, 5 came"),

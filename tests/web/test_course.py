@@ -264,6 +264,22 @@ def test_a_clicker_walks_through_steps_and_lessons_and_escape_leaves(open_page):
     expect(caption).to_have_attribute("data-value", str(steps - 1))
 
 
+ABOVE_THE_BAR = """() => {
+    const boxOf = name => document.querySelector(name)?.getBoundingClientRect();
+    const [looked, bar] = ['main [data-looked]', '[data-testid=guide]'].map(boxOf);
+    return looked && looked.top >= 0 && looked.bottom <= bar.top;
+}"""
+
+
+def test_a_step_that_makes_the_picture_longer_is_brought_into_sight(open_page):
+    one = open_page("translation", "zh", size=(1920, 1080))  # opens with nine rows, and the first step has 22
+    at_lesson(one, "translation")
+    one.page.get_by_test_id("present").click()
+    one.page.keyboard.press("PageDown")
+    expect(one.page.get_by_test_id("links-left-21")).to_be_visible()
+    one.page.wait_for_function(ABOVE_THE_BAR)
+
+
 def test_arrows_walk_only_while_no_control_has_the_focus(open_page):
     one = open_page("saturation")
     at_lesson(one, "saturation")

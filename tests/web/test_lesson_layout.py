@@ -74,6 +74,12 @@ def test_a_control_and_its_effect_are_in_sight_together_and_nothing_moves(open_l
     assert one.page.evaluate("window.shift") < 0.05
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_no_column_of_the_weights_by_hand_is_cut(open_lesson, size):
+    one = open_lesson("by_hand", "en", size)
+    assert one.page.locator("[data-testid=picture] [data-more]").count() == 0
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_code_is_never_narrower_on_a_wider_page(open_lesson, name):
     one = open_lesson(name, "en", (WIDTHS[0], 900))

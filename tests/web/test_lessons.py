@@ -7,13 +7,16 @@ import threading
 from itertools import product
 
 import pytest
+import torch
 from playwright.sync_api import expect
 from web_browser import NARROW, WIDE, visit
 
-from regard.errors import MissingExtraError, ShapeError
+from regard.attention import attend
+from regard.errors import MissingExtraError, ShapeError, UnknownTextError
 from regard.lab.pages import PAGES, block
 from regard.lab.pages._background_load import BackgroundLoad
 from regard.seq2seq import length_table, pretrained
+from regard.web.api import recorder
 
 LANGUAGES = ("en", "zh")
 THEMES = ("light", "dark")
@@ -517,6 +520,57 @@ def test_a_refusal_is_shown_and_the_last_picture_stays(server, window):
     expect(one.page.get_by_role("alert")).to_be_visible()
     assert one.page.get_by_test_id("links-0-0").count() == 1
     one.page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("place", "english", "chinese"),
+    [
+        ("regression?w=99", "w must be from 0.05 to 50, 99 came", "w 应当是 0.05 到 50 之间的数"),
+        ("cues?query=[1,2,3]", "query must be a list of 4, a list of 3 came", "query 应当是有 4 项的列表"),
+        ("heads?layer=9", "layer must be from 0 to 5, 9 came", "layer 应当是 0 到 5 之间的数"),
+        ("view/nothing", "there is no such recording", "没有这份录制"),
+    ],
+)
+def test_a_refusal_says_what_would_be_right_in_both_languages(server, window, place, english, chinese):
+    one = visit(window, server.address.url, server.address.token)
+    for language, said in (("en", english), ("zh", chinese)):
+        one.open(place, language)
+        expect(one.page.get_by_role("alert")).to_contain_text(said)
+    assert " came" not in one.page.get_by_role("alert").inner_text()
+    one.page.context.close()
+
+
+def test_a_text_that_no_model_can_record_is_refused_in_the_language_of_the_page(server, window, monkeypatch):
+    def unknown(*_):
+        yield {"stage": "loading", "progress": 0.0}
+        raise UnknownTextError("minilm does not know this text")
+
+    monkeypatch.setattr(recorder, "events", unknown)  # this process is the server
+    one = visit(window, server.address.url, server.address.token)
+    for language, said in (("en", "does not know this text"), ("zh", "MiniLM 不认识")):
+        one.open("view", language)
+        one.page.get_by_test_id("record-text").fill("他爱吃苹果")
+        one.page.get_by_test_id("record-go").click()
+        expect(one.page.get_by_role("alert")).to_contain_text(said)
+    one.page.context.close()
+
+
+def test_the_shapes_of_many_heads_are_the_librarys(open_page):
+    one = open_page("heads")
+    query, key = torch.randn(2, 8, 10, 64), torch.randn(2, 8, 12, 64)
+    output, weights = attend(query, key, key)
+    joined = output.transpose(1, 2).flatten(2)
+    tensors = {"query": query, "key": key, "value": key, "weights": weights, "output": output, "joined": joined}
+    found = {name: one.page.get_by_test_id(f"shape-{name}").inner_text() for name in tensors}
+    assert found == {name: str(tuple(tensor.shape)) for name, tensor in tensors.items()}
+
+
+def test_the_demo_of_the_wrong_recipe_has_more_keys_than_queries(open_page):
+    one = open_page("masks")
+    one.page.get_by_test_id("demo-sizes").click()
+    one.page.wait_for_function("() => location.hash.includes('m=12')")
+    one.settled("masks")
+    reads_as(one, "masks", n=10, m=12, align="bottom-right")
 
 
 # Translation

@@ -130,7 +130,7 @@ def test_a_failing_event_stream_ends_with_the_error(server, monkeypatch):
     monkeypatch.setattr(recorder, "events", failing)
     with server.client() as client:
         found = events(client.post("/api/recordings", json={"text": "a"}).text)
-    assert found == [{"stage": "loading"}, {"error": "no such thing"}]
+    assert found == [{"stage": "loading"}, {"error": "no such thing", "kind": "ChoiceError"}]
 
 
 def test_a_text_is_recorded_by_a_real_model(server):

@@ -41,7 +41,7 @@ export const GLOSSARY: Group[] = [
   {
     title: { en: 'From scores to weights', zh: '从分数到权重' },
     terms: [
-      term('score', 'scores', ['score', 'scores?', 'A number that says how well a key answers a query, before softmax.'], ['分数', '分数', '一个键回答查询回答得有多好，softmax 之前的数。']),
+      term('score', 'scores', ['score', 'scores?', 'A number that says how well a key answers a query, before softmax.'], ['分数', '分数', '一个数，说明一个键有多符合查询；它还没有经过 softmax。']),
       term('logit', 'scores', ['logit', 'logits?', 'Another word for a score that is about to go into a softmax; only differences between logits count.'], ['未归一化的分数（logit）', 'logit', '即将送进 softmax 的分数的另一个名字；只有分数之差才起作用。']),
       term('dot-product', 'scores', ['dot product', 'dot products?', 'The sum of the products of two vectors, number by number: large when they point the same way.'], ['点积', '点积', '两个向量逐个相乘再求和：方向相同时很大。']),
       term('weight', 'cues', ['weight', 'weights?', 'The share of a key in the answer to one query; the shares of a row sum to 1.'], ['权重', '权重', '一个键在某个查询的答案里所占的份额；一行的份额之和是 1。']),

@@ -47,7 +47,7 @@ export const PLAN: Record<string, Plan> = {
   },
   scores: {
     minutes: 6,
-    asks: { en: 'How well does a key answer a query?', zh: '一个键回答查询回答得有多好？' },
+    asks: { en: 'How well does a key answer a query?', zh: '一个键有多符合查询？' },
     thread: {
       en: 'The dot product won, because one matrix product scores everything. It has one fault: it grows with the length of the vectors. The next lesson measures what that does.',
       zh: '点积胜出了：一次矩阵乘法就给一切打好了分。它有一个毛病：向量越长，分数越大。下一课就来量一量后果。',

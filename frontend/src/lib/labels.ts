@@ -16,11 +16,14 @@ type Box = [left: number, top: number, right: number, bottom: number];
 const FAR = 11;
 const HIGH = 15;
 
-/** Positions of the names: to the right of the dot, or wherever they overlap least. */
-export function placeLabels(dots: LabelledPoint[]): LabelPosition[] {
+/**
+ * Positions of the names: to the right of the dot, or wherever they overlap least. With the x of an origin, from which an
+ * arrow leads to each dot, the side away from it comes first and the side of the arrow last.
+ */
+export function placeLabels(dots: LabelledPoint[], origin = -Infinity): LabelPosition[] {
   const taken: Box[] = dots.map(({ x, y }) => [x - 7, y - 7, x + 7, y + 7]);
   return dots.map((dot) => {
-    const ways = dot.name ? around(dot) : [around(dot)[0]];
+    const ways = dot.name ? around(dot, origin) : [around(dot, origin)[0]];
     const covered = ways.map((way) => taken.reduce((sum, box) => sum + shared(boxOf(way, dot.name), box), 0));
     const best = ways[covered.indexOf(Math.min(...covered))];
     if (dot.name) taken.push(boxOf(best, dot.name));
@@ -28,13 +31,13 @@ export function placeLabels(dots: LabelledPoint[]): LabelPosition[] {
   });
 }
 
-function around({ x, y }: LabelledPoint): LabelPosition[] {
-  return [
-    { x: x + FAR, y, anchor: 'start' },
-    { x: x - FAR, y, anchor: 'end' },
-    { x, y: y - FAR - HIGH / 2, anchor: 'middle' },
-    { x, y: y + FAR + HIGH / 2, anchor: 'middle' },
-  ];
+function around({ x, y }: LabelledPoint, origin: number): LabelPosition[] {
+  const right: LabelPosition = { x: x + FAR, y, anchor: 'start' };
+  const left: LabelPosition = { x: x - FAR, y, anchor: 'end' };
+  const above: LabelPosition = { x, y: y - FAR - HIGH / 2, anchor: 'middle' };
+  const below: LabelPosition = { x, y: y + FAR + HIGH / 2, anchor: 'middle' };
+  if (!Number.isFinite(origin)) return [right, left, above, below];
+  return x < origin ? [left, above, below, right] : [right, above, below, left];
 }
 
 function boxOf({ x, y, anchor }: LabelPosition, name: string): Box {

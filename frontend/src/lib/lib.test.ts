@@ -87,6 +87,9 @@ describe('names beside dots', () => {
   it('stand to the right of their dot where there is room', () =>
     expect(placeLabels([{ x: 50, y: 50, name: 'key' }])).toEqual([{ x: 61, y: 50, anchor: 'start' }]));
 
+  it('stand away from the origin of an arrow', () =>
+    expect(placeLabels([{ x: 50, y: 50, name: 'key' }], 80)).toEqual([{ x: 39, y: 50, anchor: 'end' }]));
+
   it('overlap neither each other nor a dot', () => {
     const [query, output, key] = placeLabels([
       { x: 100, y: 100, name: 'query' },

@@ -102,6 +102,8 @@ export interface Progress {
   tokens?: number;
   id?: string;
   error?: string;
+  /** Name of the library's exception behind an error. */
+  kind?: string;
 }
 
 export interface Source {

@@ -108,7 +108,7 @@ const zhStage: Record<Stage, StageWords> = {
   add_1: { name: '残差归一', title: '残差与归一化', note: '词元保留下来，加上注意力的输出；然后每行变成均值 0、方差 1。' },
   feed: { name: '前馈', title: '前馈网络', note: '两个线性层，中间把负数变成 0：每个词元各算各的。' },
   add_2: { name: '残差归一', title: '再一次残差与归一化', note: '这就是块的输出。更深的模型把它交给下一个块。' },
-  next: { name: '下一词元', title: '逻辑值与下一个词元', note: '输出乘以五个词元本身，再由 softmax 变成概率。' },
+  next: { name: '下一词元', title: '未归一化的分数与下一个词元', note: '输出乘以五个词元本身，得到未归一化的分数（logit），再由 softmax 变成概率。' },
 };
 
 const zhVector: Record<Part, string> = {
@@ -126,7 +126,7 @@ const zhPanels: Record<string, string> = {
   query: '查询 Q', key: '键 K', value: '值 V', scores: '分数', weights: '权重', pooled: '头取来的内容',
   joined: '拼接后的各头', attention: '注意力的输出', sum_1: '残差之和', norm_1: '第一次归一化之后',
   inner: '前馈网络的中间层', feed_forward: '前馈网络的输出', sum_2: '第二次残差之和', output: '块的输出',
-  vocabulary: '词元的转置', logits: '逻辑值', probabilities: '下一个词元的概率',
+  vocabulary: '词元的转置', logits: 'logit（未归一化的分数）', probabilities: '下一个词元的概率',
 };
 
 export const words: { en: typeof en; zh: typeof en } = {
@@ -173,7 +173,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     streamNote: (width) => `每一条是 ${width} 个数的向量，大于 0 为红，小于 0 为蓝；横条是它的长度。这个模型在每层之前归一化，所以一路相加的和本身不被归一化。`,
     heads: (piece) => `“${piece}”看向哪里`,
     look: (h, piece, weight) => `头 ${h} 给“${piece}”的权重是 ${weight}。`,
-    sink: '大部分权重停在第一个词元上（称为“汇”）：份额之和必须是 1，哪怕这个头没有什么要取。',
+    sink: '大部分权重停在第一个词元上（称为“注意力汇”）：份额之和必须是 1，哪怕这个头没有什么要取。',
     nextToken: (piece) => `“${piece}”之后的词元`,
     tex: { attention: '注意力', feed: '前馈', norm: '归一' },
     refusals: {

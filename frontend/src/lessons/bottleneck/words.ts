@@ -128,7 +128,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     wordsOf: (n) => `${n} 个词`,
     seed: '重新抽样',
     refusals: {
-      ChoiceError: '没有这样的训练：向量的宽度是 16 到 256，且为 16 的倍数；训练中最长的句子是 6 到 30 个词；训练步数从 1 到 2000。请用右边的滑块选择。',
+      ChoiceError: '没有这样的训练：向量的宽度是 16 到 256，且为 16 的倍数；训练中最长的句子是 6 到 30 个词；训练步数从 1 到 2000。请用滑块选择。',
       DtypeError: '这里需要的是数：向量的宽度、句子的词数和训练步数都是整数。',
     },
     memory: (words, hidden, perWord, all) =>

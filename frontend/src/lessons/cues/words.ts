@@ -59,7 +59,7 @@ const en = {
   toTranslation: 'See it in the lesson Translation',
   scarce: 'Attention is a scarce good',
   scarceText: [
-    'William James saw two origins of attention: things that force themselves on us, and aims of our own. One comes from below, the other from above.',
+    'In 1890 William James saw two origins of attention: things that force themselves on us, and aims of our own. One comes from below, the other from above.',
     'Both share one budget. The weights sum to 1, so light on one thing is taken from all others. That is why it can be sold: watch the advert or pay; in a game, pay and be stronger at once.',
   ],
   answer: [
@@ -125,7 +125,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     toTranslation: '到“翻译”一课里看',
     scarce: '注意力是稀缺的',
     scarceText: [
-      '威廉·詹姆斯认为注意力有两个来源：外物强加给我们的，和我们自己的目的。一个自下而上，一个自上而下。',
+      '1890 年，威廉·詹姆斯指出注意力有两个来源：外物强加给我们的，和我们自己的目的。一个自下而上，一个自上而下。',
       '两者共用一份预算。权重之和是 1，照在一样东西上的光，是从其他东西上拿走的。所以注意力可以卖钱：要么看广告，要么付费；玩游戏，付钱立即变强。',
     ],
     answer: [

@@ -65,7 +65,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     nudged: (moved, flipped) => `把查询的每个数都移动十分之一：${moved} 的权重换了地方，${flipped} 的查询换了赢家。`,
     finding: (entropy, uniform, jacobian) => `熵 ${entropy}，最大可能 ${uniform} 奈特；雅可比范数 ${jacobian}。`,
     answer: [
-      '因为赢家是抽签抽出来的。查询和键还是随机数，赢走一切的那个键毫无意义；而权重接近独热时，雅可比 p(δ − p) 接近零，也就没有梯度回来纠正。',
+      '因为赢家是抽签抽出来的。查询和键还是随机数，赢走一切的那个键毫无意义；而权重接近独热时，雅可比矩阵 p(δ − p) 接近零，也就没有梯度回来纠正。',
       '模型有理由时仍然可以变得尖锐：它会让 q 和 k 变长。除以 √d 只是保证不从那里开始。',
     ],
   },

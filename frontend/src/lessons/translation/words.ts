@@ -131,7 +131,7 @@ export const words: { en: typeof en; zh: typeof en } = {
     compareNote: '同一段文字，由 regard 自带的这个方向的每个解码器来翻译',
     decoder: '解码器',
     said: '译文',
-    exact: '测试句完全正确',
+    exact: '测试句全对',
     bleu: 'BLEU',
     right: '正确',
     wrong: '错误',

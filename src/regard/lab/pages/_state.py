@@ -115,10 +115,11 @@ class Many:
     most: int
 
     def read(self, value: object, name: str) -> tuple[Any, ...]:
+        length = f"{self.least}" if self.least == self.most else f"{self.least} to {self.most}"
         if not isinstance(value, list | tuple):
-            raise DtypeError(f"{name} must be a list of {self.least} to {self.most}, {described(value)} came")
+            raise DtypeError(f"{name} must be a list of {length}, {described(value)} came")
         if not self.least <= len(value) <= self.most:
-            raise ShapeError(f"{name} must be a list of {self.least} to {self.most}, {described(value)} came")
+            raise ShapeError(f"{name} must be a list of {length}, {described(value)} came")
         return tuple(self.type.read(item, f"{name}[{place}]") for place, item in enumerate(value))
 
 

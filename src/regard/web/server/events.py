@@ -56,7 +56,7 @@ class EventQueue:
         except JobCancelled:
             pass
         except RegardError as error:
-            self._put({"error": str(error)})
+            self._put({"error": str(error), "kind": type(error).__name__})
         except Exception:
             logging.getLogger("regard.web").exception("an event stream failed")
             self._put({"error": "this failed inside regard; the terminal says how"})
