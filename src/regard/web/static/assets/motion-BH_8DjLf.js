@@ -1,0 +1,1 @@
+import"./numbers-BVl5NSVP.js";import{l as e}from"./index-B1Tc82p6.js";var t=new e(`(prefers-reduced-motion: reduce)`);export{t};

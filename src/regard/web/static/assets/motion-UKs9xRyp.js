@@ -1,1 +1,0 @@
-import"./numbers-Cs2m-vsS.js";import{l as e}from"./index-CwsHe1bg.js";var t=new e(`(prefers-reduced-motion: reduce)`);export{t};
