@@ -73,6 +73,10 @@ class RecordError(RegardError, RuntimeError):
     """Attention of a model that cannot be recorded, or a recording that cannot be kept."""
 
 
+class ContextParallelError(RegardError, RuntimeError):
+    """A model or a batch whose sequence cannot be shared out over processes."""
+
+
 class IncompleteRecordingWarning(UserWarning):
     """Layers of a model that are not in its recording, because their attention cannot be recorded."""
 
