@@ -54,6 +54,7 @@ ROOMS = (
         room("compiled_causal", "causal attention as an operator, for torch.compile"),
         room("lazy_matrix", "inputs, formula and plan, from which any part of the weights is computed"),
         room("fast_path", "one kernel call and hardly a step around it"),
+        room("distributed", "attention over sequences that are divided between processes"),
     ),
     room("weights attention", "the two nouns that users meet"),
     room("torch_compat", "torch's conventions: its masks, multi-head projections, sdpa arguments"),
@@ -80,6 +81,7 @@ ROOMS = (
     room("models", "pretrained models that come as packages"),
     room("recording", "the file of a recording, and what it answers"),
     room("capture", "observing a model: one file for each way it can call attention"),
+    room("distributed", "shard and gather: attention over several processes"),
     room("analysis relation", "questions over a recording or a model; segments of a text against questions"),
     room(
         "seq2seq",

@@ -26,7 +26,7 @@ from regard.engine.lazy_matrix import MatrixParts
 from regard.engine.plan import MIN_FUSED_KEYS
 from regard.engine.plan_cache import PlannedCall
 from regard.masks import Band, Mask
-from regard.operands import NEVER, Size, Span
+from regard.operands import NEVER, Size, Span, is_sharded
 from regard.scores import Dot
 from regard.spec import Spec
 
@@ -155,6 +155,8 @@ def _kernel_call(
     mask: Mask | None,
 ) -> KernelCall | None:
     """The kernel call for this kind of call, or None if it is not for the fast path."""
+    if is_sharded(query, key, value):
+        return None
     call = plan_cache.make(query, key, value, inputs.make_spec(None, mask, None), 0.0, "auto", None)
     score, form = call.spec.score, call.plan.form
     group = 1
