@@ -81,7 +81,8 @@ ROOMS = (
     room("models", "pretrained models that come as packages"),
     room("recording", "the file of a recording, and what it answers"),
     room("capture", "observing a model: one file for each way it can call attention"),
-    room("distributed", "shard and gather: attention over several processes"),
+    room("context_parallel", "models whose sequence is divided between processes"),
+    room("distributed", "the door: shard and gather, context_parallel and shard_batch, estimate"),
     room("analysis relation", "questions over a recording or a model; segments of a text against questions"),
     room(
         "seq2seq",
@@ -154,7 +155,7 @@ OPTIONAL = {
     "safetensors": ("regression", "seq2seq"),
     "sacrebleu": ("seq2seq",),
     "tokenizers": ("seq2seq",),
-    "transformers": ("models", "capture"),
+    "transformers": ("models", "capture", "context_parallel"),
     "gguf": ("models",),
     "accelerate": ("models",),
     "jieba": ("models",),

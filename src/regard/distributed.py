@@ -14,11 +14,15 @@ from torch import Tensor
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 
+from regard.context_parallel import context_parallel, shard_batch
 from regard.engine.distributed import sharded
+from regard.engine.distributed.estimate import DEVICES, LINKS, Estimate, Link, estimate
 from regard.engine.distributed.layout import Layout
 from regard.masks import Mask
 
-__all__ = ["Layout", "gather", "shard"]
+__all__ = [
+    "DEVICES", "LINKS", "Estimate", "Layout", "Link", "context_parallel", "estimate", "gather", "shard", "shard_batch",
+]  # fmt: skip
 
 
 def shard(

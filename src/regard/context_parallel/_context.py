@@ -12,6 +12,7 @@ from regard.context_parallel._sharding import Sharding
 from regard.errors import ContextParallelError
 from regard.masks import Mask
 from regard.scores import Score
+from regard.torch_compat.sdpa import Arguments
 
 
 class Context:
@@ -81,6 +82,7 @@ class Context:
     ) -> Float[Tensor, "*lead queries dim_v"]:
         """Attention of this rank's queries over the keys of all ranks."""
         self.calls += 1
+        query, key, value, _ = Arguments(query, key, value).autocast().tensors
         with torch._C.DisableTorchFunction():  # noqa: SLF001  what is called below is no call of the model
             shards = (sharding.shard(tensor, -2) for tensor in (query, key, value))
             return attend(*shards, score=score, mask=mask, dropout_p=dropout_p).output.to_local()
