@@ -5,6 +5,9 @@ torch.distributed.init_process_group("gloo")
 q, k, v = (rd.shard(x, dim=-2) for x in (q, k, v))
 output, weights = regard.attend(q, k, v, mask=masks.causal())
 rd.gather(output)
+
+with rd.context_parallel(model):  # a Hugging Face or torch model
+    loss = model(**rd.shard_batch(inputs)).loss
 """
 
 from __future__ import annotations
