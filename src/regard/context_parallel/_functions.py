@@ -6,11 +6,13 @@ that a model makes from the length of its input are refused: it is the length of
 
 from __future__ import annotations
 
+from inspect import BoundArguments, signature
 from typing import Any
 
 import torch
 from jaxtyping import Shaped
 from torch import Tensor
+from torch.autograd import Variable
 from torch.nn.functional import cross_entropy, scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
@@ -24,6 +26,7 @@ from regard.torch_compat.sdpa import Arguments
 
 ATEN_SDPA = torch.ops.aten.scaled_dot_product_attention
 SDPA = frozenset((scaled_dot_product_attention, ATEN_SDPA, ATEN_SDPA.default))
+BACKWARD = frozenset((Tensor.backward, torch.autograd.backward))
 SLICES = frozenset((Tensor.__getitem__, Tensor.narrow, torch.narrow))
 
 
@@ -36,6 +39,9 @@ class FunctionMode(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         options = kwargs or {}
+        if func in BACKWARD:  # torch takes a mode away while it handles a call
+            with self:
+                return _run_backward(signature(func).bind(*args, **options))
         if func in SDPA and self.context.is_serving():
             return self._attend(Arguments(*args, **options))
         if func is cross_entropy and self.context.running is not None:
@@ -81,6 +87,32 @@ class FunctionMode(TorchFunctionMode):
                 f"rank's part of {sharding.n} tokens: let it take the positions as an input, and share them out as the "
                 f"tokens are, rd.shard(torch.arange(n), dim=0)"
             )
+
+
+def _run_backward(call: BoundArguments) -> None:
+    """Tensor.backward and torch.autograd.backward as torch defines them, but with the modes of this thread in place.
+
+    The engine hands the modes that are there when it starts to layers that checkpointing recomputes.
+    """
+    given = call.arguments
+    tensors = _tuple(given.get("self", given.get("tensors")))
+    gradients = _tuple(given.get("gradient", given.get("grad_tensors"))) or (None,) * len(tensors)
+    keep = given.get("retain_graph")
+    Variable._execution_engine.run_backward(  # noqa: SLF001
+        tensors,
+        torch.autograd._make_grads(tensors, gradients, is_grads_batched=False),  # noqa: SLF001
+        bool(given.get("create_graph")) if keep is None else keep,
+        bool(given.get("create_graph")),
+        _tuple(given.get("inputs")),
+        allow_unreachable=True,
+        accumulate_grad=True,
+    )
+
+
+def _tuple(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, Tensor) else tuple(value)
 
 
 def _takes_first(func: Any, args: tuple[Any, ...], options: dict[str, Any], length: int) -> bool:

@@ -1,0 +1,25 @@
+"""torch models that call scaled_dot_product_attention have the outputs, losses and gradients of one process."""
+
+import context_parallel_models as models
+import pytest
+
+
+def check(ranks, **options):
+    for differences in ranks.run(models.compare_net, **options):
+        assert max(differences) < 1e-12
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("layout", ["contiguous", "zigzag"])
+def test_accumulated_gradients_of_a_model_with_tied_weights(two_ranks, causal, layout):
+    check(two_ranks, causal=causal, layout=layout)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpointed_blocks_are_recomputed_over_all_ranks(two_ranks, reentrant):
+    check(two_ranks, reentrant=reentrant)
+
+
+@pytest.mark.long
+def test_any_number_of_ranks(more_ranks):
+    check(more_ranks, layout="zigzag")
