@@ -22,10 +22,11 @@ from regard.operands import Size, Span, Tile
 
 FORWARD = 4  # operations for each visible pair and feature: a product and a sum for the score, the same for the output
 BACKWARD = 10  # five products of the same size: scores again, and the gradients of weights, values, queries and keys
-SAMPLED_ROWS = 64  # of a run of rows, whose visible keys are counted; counts change linearly along most masks
-SAMPLED_RANKS = 16
+SAMPLED_ROWS = 64  # of the whole matrix, whose visible keys are counted; counts change linearly along most masks
+SAMPLED_ROWS_OF_RUN = 8  # of one rank's run
+SAMPLED_RANKS = 8
 EVEN = 1.02  # busiest rank over the mean, below which a layout counts as balanced
-FINEST = 64  # columns that are counted one by one
+FINEST = 256  # columns that are counted one by one
 
 
 class Link(NamedTuple):
@@ -153,8 +154,8 @@ def _shares(n: int, world: int, mask: Mask | None, layout: str) -> tuple[float, 
     ways = {"contiguous": contiguous, "zigzag": zigzag}
     count = _counter(mask, n)
     chosen = ways.get(layout, contiguous)(n, world).runs
-    pairs = [sum(count.pairs(run) for run in chosen[rank]) for rank in _sample(world)]
-    total = count.pairs((0, n))
+    pairs = [sum(count.pairs(run, SAMPLED_ROWS_OF_RUN) for run in chosen[rank]) for rank in _sample(world)]
+    total = count.pairs((0, n), SAMPLED_ROWS)
     busiest = max(pairs)
     if layout == "balanced":
         if busiest > EVEN * total / world:
@@ -177,7 +178,7 @@ class _Everything:
     def __init__(self, n: int) -> None:
         self.n = n
 
-    def pairs(self, run: Run) -> float:
+    def pairs(self, run: Run, sampled: int) -> float:
         return float(run[1] - run[0]) * self.n
 
     def seen(self, runs: Sequence[Run]) -> int:
@@ -194,13 +195,13 @@ class _Masked:
         self.tensors = [operand.tensor for operand in self.operands]
         self.size = Size(n, n, self.tensors[0].device if self.tensors else device("cpu"))
 
-    def pairs(self, run: Run) -> float:
+    def pairs(self, run: Run, sampled: int) -> float:
         """Visible pairs of a run of rows, from a sample of them."""
         length = run[1] - run[0]
-        if length <= SAMPLED_ROWS:
+        if length <= sampled:
             rows = range(*run)
         else:
-            rows = [run[0] + int((i + 0.5) * length / SAMPLED_ROWS) for i in range(SAMPLED_ROWS)]
+            rows = [run[0] + int((i + 0.5) * length / sampled) for i in range(sampled)]
         counts = [self._count(Span(row, row + 1), 0, self.n, FINEST, self._one_by_one) for row in rows]
         return sum(counts) * length / max(1, len(counts))
 
