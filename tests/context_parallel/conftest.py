@@ -1,7 +1,8 @@
 """Two gloo processes for the tests of this folder."""
 
 import pytest
-from ranks import Ranks
+
+from benchmarks.ranks import Ranks
 
 
 @pytest.fixture(scope="session")

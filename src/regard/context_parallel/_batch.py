@@ -29,7 +29,7 @@ class Batch:
     padding: Bool[Tensor, "batch tokens"] | None = None  # of the whole sequence: True for tokens that are visible
     position_ids: Int[Tensor, "batch tokens"] | None = None  # of the whole sequence
     shift_labels: Int[Tensor, "batch _"] | None = None  # of this rank
-    items: Tensor | int | None = None  # how many tokens of the whole batch have a label
+    items: Tensor | int = 0  # how many tokens of the whole batch have a label
     added: frozenset[str] = frozenset()  # names that the caller's inputs did not have
 
 
@@ -78,7 +78,7 @@ def shard_batch(
         None if padding is None else padding.bool(),
         whole["position_ids"].expand(batch, n),
         part.get("shift_labels"),
-        whole.get("num_items_in_batch"),
+        whole.get("num_items_in_batch", 0),
         frozenset(whole) - frozenset(inputs),
     )
     for value in part.values():

@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from regard.attention import attend
-from regard.context_parallel._batch import Batch
+from regard.context_parallel._batch import Batch, local
 from regard.context_parallel._sharding import Sharding
 from regard.errors import ContextParallelError
 from regard.masks import Mask
@@ -85,7 +85,7 @@ class Context:
         query, key, value, _ = Arguments(query, key, value).autocast().tensors
         with torch._C.DisableTorchFunction():  # noqa: SLF001  what is called below is no call of the model
             shards = (sharding.shard(tensor, -2) for tensor in (query, key, value))
-            return attend(*shards, score=score, mask=mask, dropout_p=dropout_p).output.to_local()
+            return local(attend(*shards, score=score, mask=mask, dropout_p=dropout_p).output)
 
     def check_open(self) -> None:
         """Refuse a backward pass that begins after the block has ended, when no hook sums its gradients."""

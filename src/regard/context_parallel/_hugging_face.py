@@ -147,7 +147,7 @@ def _own_attention(implementation: str, module: nn.Module, *args: Any, **options
     """The attention of a model outside of the block that shares its config with one inside."""
     from transformers import AttentionInterface
 
-    eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+    eager: Any = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
     return AttentionInterface().get_interface(implementation, eager)(module, *args, **options)
 
 

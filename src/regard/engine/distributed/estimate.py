@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from torch import device
 
@@ -19,6 +19,8 @@ from regard.engine.distributed.layout import Run, contiguous, zigzag
 from regard.errors import ChoiceError
 from regard.masks import ALL, NONE, Mask
 from regard.operands import Size, Span, Tile
+
+T = TypeVar("T")
 
 FORWARD = 4  # operations for each visible pair and feature: a product and a sum for the score, the same for the output
 BACKWARD = 10  # five products of the same size: scores again, and the gradients of weights, values, queries and keys
@@ -118,7 +120,7 @@ def estimate(
     (2.07, 7, 'computing')
     """
     predicted = isinstance(link, str) or isinstance(flops, str)
-    rate = _named(flops, DEVICES, "flops") * UTILISATION if isinstance(flops, str) else float(flops)
+    rate = _named(flops, DEVICES, "flops") * UTILISATION if isinstance(flops, str) else flops
     line = _named(link, LINKS, "link") if isinstance(link, str) else link if isinstance(link, Link) else Link(link)
     key_heads = heads if key_heads is None else key_heads
     busiest, total, received = _shares(n, world, mask, layout)
@@ -141,7 +143,7 @@ def estimate(
     )  # fmt: skip
 
 
-def _named(name: str, known: dict[str, float] | dict[str, Link], what: str) -> float | Link:
+def _named(name: str, known: dict[str, T], what: str) -> T:
     if name not in known:
         raise ChoiceError(f"{what} is a number or one of {', '.join(known)}, not {name!r}")
     return known[name]

@@ -1,4 +1,4 @@
-"""Processes of one gloo group for tests: started once, they call functions and send back what these return."""
+"""Processes of one gloo group: started once, they call functions and send back what these return."""
 
 import contextlib
 import multiprocessing
@@ -14,15 +14,18 @@ class RankError(Exception):
 
 
 class Ranks:
-    """The processes of a group. Functions must be in a module of `tests`, so that another process can import it."""
+    """The processes of a group. Functions must be in a module that another process can import.
 
-    def __init__(self, world, folder):
+    folder: where the processes meet; a new one for each group.
+    """
+
+    def __init__(self, world, folder, threads=1):
         spawn = multiprocessing.get_context("spawn")
         pairs = [spawn.Pipe() for _ in range(world)]
         self.pipes = [ours for ours, _ in pairs]
-        with _one_thread():
+        with _threads_of_children(threads):
             self.processes = [
-                spawn.Process(target=_serve, args=(rank, world, f"file://{folder}/group", theirs), daemon=True)
+                spawn.Process(target=_serve, args=(rank, world, f"file://{folder}/group", threads, theirs), daemon=True)
                 for rank, (_, theirs) in enumerate(pairs)
             ]
             for process in self.processes:
@@ -50,10 +53,10 @@ class Ranks:
 
 
 @contextlib.contextmanager
-def _one_thread():
-    """Let processes that start inside use one thread each."""
+def _threads_of_children(threads):
+    """Let processes that start inside use so many threads each."""
     before = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = "1"
+    os.environ["OMP_NUM_THREADS"] = str(threads)
     try:
         yield
     finally:
@@ -63,12 +66,12 @@ def _one_thread():
             os.environ["OMP_NUM_THREADS"] = before
 
 
-def _serve(rank, world, method, pipe):
+def _serve(rank, world, method, threads, pipe):
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     import torch
     import torch.distributed as dist
 
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     timeout = timedelta(seconds=TIMEOUT)
     dist.init_process_group("gloo", init_method=method, rank=rank, world_size=world, timeout=timeout)
     while (work := pipe.recv()) is not None:
@@ -76,7 +79,7 @@ def _serve(rank, world, method, pipe):
         torch.manual_seed(0)
         try:
             answer = None, function(*args, **options)
-        except Exception:  # noqa: BLE001  whatever it is, the test shows it
+        except Exception:  # noqa: BLE001  whatever it is, the caller shows it
             answer = traceback.format_exc(), None
         pipe.send(answer)
     dist.destroy_process_group()
