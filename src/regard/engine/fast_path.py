@@ -74,7 +74,7 @@ def attend(  # noqa: C901  flat on purpose
     except (AttributeError, RuntimeError, IndexError, TypeError):  # no ordinary tensors: the checks say so in words
         return None
     if kernel_call is UNKNOWN:
-        kernel_call = _kernel_call(query, key, value, mask)
+        kernel_call = None if is_sharded(query, key, value) else _kernel_call(query, key, value, mask)
         plan_cache.remember(_kernel_calls, kind, kernel_call)
     if kernel_call is None:
         return None
@@ -155,8 +155,6 @@ def _kernel_call(
     mask: Mask | None,
 ) -> KernelCall | None:
     """The kernel call for this kind of call, or None if it is not for the fast path."""
-    if is_sharded(query, key, value):
-        return None
     call = plan_cache.make(query, key, value, inputs.make_spec(None, mask, None), 0.0, "auto", None)
     score, form = call.spec.score, call.plan.form
     group = 1

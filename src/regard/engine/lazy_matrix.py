@@ -311,6 +311,10 @@ class LazyMatrix:
         # Copied on the way out (`top` does it itself): what is remembered must not change under an in-place operation.
         return answer.to(self.answer_dtype, copy=True) if isinstance(answer, Tensor) else answer
 
+    def whole(self, answer: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
+        """An answer with one entry for each query, of all queries: itself, where one process has them all."""
+        return answer
+
     def empty_rows(self) -> Bool[Tensor, "*batch queries"]:
         """True for queries that see no key."""
         self.check_fresh()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -22,7 +22,7 @@ MAX_IMBALANCE = (
     0.02  # of the busiest rank over the mean: with less, more and shorter chunks are not worth their overhead
 )
 CHUNKS_PER_RANK = (2, 4, 8, 16, 32)  # tried by the balanced layout, in this order
-MIN_CHUNK = 64  # rows of a chunk: the kernel computes about so many at once
+MIN_CHUNK = 64  # rows of a chunk at least: the kernel computes about so many at once
 COUNT_COLUMNS = 64  # columns of a block in which the visible pairs are estimated where a mask has no ranges
 
 Run = tuple[int, int]  # the first position and one behind the last
@@ -49,7 +49,7 @@ class Layout:
         """Each run of a rank as (its rows in the shard, its positions in the whole sequence)."""
         ends = list(accumulate((stop - start for start, stop in self.runs[rank]), initial=0))
         return [
-            (Span(low, high), Span(*run)) for low, high, run in zip(ends[:-1], ends[1:], self.runs[rank], strict=True)
+            (Span(low, high), Span(*run)) for (low, high), run in zip(pairwise(ends), self.runs[rank], strict=True)
         ]
 
     def positions(self, rank: int, device: torch.device | None = None) -> Int[Tensor, " rows"]:
@@ -86,56 +86,71 @@ def make_layout(name: str, length: int, world: int, mask: Mask | None = None) ->
     return balanced(length, world, mask)
 
 
+def shard_sizes(length: int, world: int) -> list[int]:
+    """The number of positions of each rank in every layout: as torch.chunk divides, so the last may have fewer.
+
+    torch's DTensor takes each shard to be of this size.
+    """
+    step = -(-length // world)
+    return [max(0, min(step, length - rank * step)) for rank in range(world)]
+
+
 def contiguous(length: int, world: int) -> Layout:
-    """One run a rank, as torch.chunk divides: the last shards may be shorter, or empty."""
-    step = -(-length // world) if length else 0
-    edges = [min(rank * step, length) for rank in range(world + 1)]
-    return Layout("contiguous", length, tuple(_runs([(edges[r], edges[r + 1])]) for r in range(world)))
+    """One run a rank, in the order of ranks; the last shards may be shorter, or empty."""
+    edges = list(accumulate(shard_sizes(length, world), initial=0))
+    return Layout("contiguous", length, tuple(_runs([run]) for run in pairwise(edges)))
 
 
 def zigzag(length: int, world: int) -> Layout:
-    """Twice as many chunks as ranks; rank r has chunk r from the front and chunk r from the back.
+    """One run from the front and one from the back a rank: rank 0 has the first and the last, rank 1 those inside.
 
-    Under a causal mask all ranks then have the same number of visible pairs.
+    Under a causal mask all ranks then have about the same number of visible pairs.
     """
-    edges = [length * i // (2 * world) for i in range(2 * world + 1)]
-    chunks = [(edges[i], edges[i + 1]) for i in range(2 * world)]
+    sizes = shard_sizes(length, world)
+    front = [-(-size // 2) for size in sizes]
+    back = [size - half for size, half in zip(sizes, front, strict=True)]
+    edges = list(accumulate([*front, *reversed(back)], initial=0))
+    chunks = list(pairwise(edges))
     return Layout("zigzag", length, tuple(_runs([chunks[r], chunks[-1 - r]]) for r in range(world)))
 
 
 def balanced(length: int, world: int, mask: Mask) -> Layout:
-    """Chunks of neighbouring rows, dealt out so that all ranks have about the same number of visible pairs.
+    """Runs of neighbouring rows, dealt out so that all ranks have about the same number of visible pairs.
 
-    The chunk with most pairs goes first, each to the rank with fewest so far. Few long chunks are preferred to many
-    short ones, if they balance.
+    All ranks have the same number of rows too. Few long runs are preferred to many short ones, if they balance.
     """
     load = visible_pairs(mask, length)
     best: tuple[float, Layout] | None = None
     for per_rank in CHUNKS_PER_RANK:
-        count = min(per_rank * world, max(world, length // MIN_CHUNK))
-        shares = _deal(load, count, world)
-        layout = Layout("balanced", length, tuple(_runs(share) for share in shares))
+        step = max(1, -(-length // (world * per_rank)))
+        layout = Layout("balanced", length, tuple(_runs(share) for share in _deal(load, step, world)))
         imbalance = _imbalance(load, layout)
         if best is None or imbalance < best[0]:
             best = (imbalance, layout)
-        if imbalance <= MAX_IMBALANCE or count < per_rank * world:
+        if imbalance <= MAX_IMBALANCE or step <= MIN_CHUNK:
             break
     assert best is not None  # noqa: S101  the loop runs at least once
     return best[1]
 
 
-def _deal(load: Float[Tensor, " rows"], count: int, world: int) -> list[list[Run]]:
-    """Equal chunks of rows for each rank: the heaviest chunk first, each to the rank with the least load."""
-    length = len(load)
-    edges = [length * i // count for i in range(count + 1)]
-    sums = [float(load[a:b].sum()) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+def _deal(load: Float[Tensor, " rows"], step: int, world: int) -> list[list[Run]]:
+    """Chunks of `step` rows for each rank: the heaviest goes first, each to the rank with the least load.
+
+    A rank takes as many rows as its shard has; what is left of a chunk goes to the next rank.
+    """
+    sums = torch.cat([load.new_zeros(1), load.cumsum(0)]).tolist()
+    free, loads = shard_sizes(len(load), world), [0.0] * world
     shares: list[list[Run]] = [[] for _ in range(world)]
-    loads = [(0.0, 0, rank) for rank in range(world)]  # visible pairs, rows, rank
-    for chunk in sorted(range(count), key=lambda i: (-sums[i], i)):
-        pairs, rows, rank = min(loads)
-        run = (edges[chunk], edges[chunk + 1])
-        shares[rank].append(run)
-        loads[rank] = (pairs + sums[chunk], rows + run[1] - run[0], rank)
+    chunks = [(low, min(low + step, len(load))) for low in range(0, len(load), step)]
+    for start, stop in sorted(chunks, key=lambda run: (sums[run[0]] - sums[run[1]], run)):
+        low = start
+        while low < stop:
+            rank = min((rank for rank in range(world) if free[rank]), key=lambda rank: (loads[rank], rank))
+            high = min(stop, low + free[rank])
+            shares[rank].append((low, high))
+            free[rank] -= high - low
+            loads[rank] += sums[high] - sums[low]
+            low = high
     return shares
 
 
@@ -163,7 +178,7 @@ def visible_pairs(mask: Mask, length: int) -> Float[Tensor, " rows"]:
         for first, last in mask.reach(rows, size):
             edges = [*range(first, last, COUNT_COLUMNS), last]
             states = mask.block_states(tensors, rows, edges, size)
-            widths = [b - a for a, b in zip(edges[:-1], edges[1:], strict=True)]
+            widths = [b - a for a, b in pairwise(edges)]
             # A block that is neither hidden nor visible throughout is computed whole, so it counts whole.
             counts[rows.start : rows.stop] += sum(w for w, s in zip(widths, states, strict=True) if s != NONE)
     return counts

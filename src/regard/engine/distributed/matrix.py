@@ -22,7 +22,7 @@ from regard.engine.distributed.call import Call, checked
 from regard.engine.distributed.layout import Layout
 from regard.engine.distributed.plan import Step
 from regard.engine.distributed.rectangle import Formula, Operands, TiledRectangle, learned_tensors, weights_of
-from regard.engine.distributed.sharded import from_local, layout_of, local_rows, shard
+from regard.engine.distributed.sharded import from_local, gather, layout_of, local_rows, shard
 from regard.engine.lazy_matrix import FLOAT64_FROM_SCORE, LazyMatrix
 from regard.engine.plan import TILE_SCORES
 from regard.engine.plan_cache import PlannedCall
@@ -256,6 +256,9 @@ class ShardedMatrix(LazyMatrix):
         del extra
         self._refuse_gradient(f"{question}()")
         return self.overview(question)
+
+    def whole(self, answer: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
+        return gather(answer, None) if isinstance(answer, DTensor) else answer
 
     def empty_rows(self) -> Bool[Tensor, "*batch queries"]:
         """True for queries that see no key."""
