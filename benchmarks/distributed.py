@@ -90,7 +90,8 @@ def alone(name: str, n: int, gradients: bool) -> float:
         _inputs.clear()
         _inputs[key] = whole(n)
     start = time.perf_counter()
-    once(*_inputs[key], mask_of(name), gradients)
+    q, k, v = _inputs[key]
+    once(q, k, v, mask_of(name), gradients)
     return time.perf_counter() - start
 
 
@@ -117,8 +118,8 @@ def documents_by_hand(gradients: bool) -> float:
 
 def peak(name: str, n: int, gradients: bool) -> float:
     """Megabytes that a call adds to the peak of a rank, which must be a new process: its inputs and a warm-up first."""
-    small = [rd.shard(x, -2) for x in whole(256)]
-    once(*small, mask_of(name), gradients)
+    q, k, v = (rd.shard(x, dim=-2) for x in whole(256))
+    once(q, k, v, mask_of(name), gradients)
     mask = mask_of(name)
     q, k, v = (rd.shard(x, dim=-2, layout="contiguous" if mask is None else "balanced", mask=mask) for x in whole(n))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

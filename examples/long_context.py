@@ -14,9 +14,9 @@ import time
 
 import torch
 import torch.distributed as dist
-from torch.multiprocessing.spawn import start_processes
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Shard
+from torch.multiprocessing.spawn import start_processes
 
 import regard as rg
 from regard import distributed as rd

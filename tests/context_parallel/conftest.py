@@ -1,19 +1,16 @@
 """Two gloo processes for the tests of this folder."""
 
 import pytest
-
-from benchmarks.ranks import Ranks
+from ranks import Ranks
 
 
 @pytest.fixture(scope="session")
-def two_ranks(tmp_path_factory):
-    ranks = Ranks(2, tmp_path_factory.mktemp("two_ranks"))
-    yield ranks
-    ranks.close()
+def two_ranks():
+    with Ranks(2) as ranks:
+        yield ranks
 
 
 @pytest.fixture(scope="session", params=[1, 3, 4])
-def more_ranks(request, tmp_path_factory):
-    ranks = Ranks(request.param, tmp_path_factory.mktemp("more_ranks"))
-    yield ranks
-    ranks.close()
+def more_ranks(request):
+    with Ranks(request.param) as ranks:
+        yield ranks

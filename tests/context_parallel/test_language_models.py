@@ -1,7 +1,10 @@
 """Hugging Face models whose sequence is sharded have the losses and gradients of one process."""
 
+from functools import partial
+
 import context_parallel_models as models
 import pytest
+import torch
 
 CASES = {
     "Llama": ["Llama", {}],
@@ -22,7 +25,7 @@ QUICK = ("Llama, packed documents", "Gemma 3, windows in some layers", "BERT")
 
 
 def check(ranks, name, batch, *args, **options):
-    for loss, gradients in ranks.run(models.compare, name, models.batch_of_tokens(**batch), *args, **options):
+    for loss, gradients in ranks.run(partial(models.compare, **options), name, models.batch_of_tokens(**batch), *args):
         assert loss < FLOAT32_LOSS
         assert gradients < 1e-6  # Gemma computes norms in float32
 
@@ -51,9 +54,8 @@ def test_checkpointed_layers_are_recomputed_over_all_ranks(two_ranks, reentrant)
 
 
 def test_experts_that_one_rank_did_not_use_get_their_gradient(two_ranks):
-    import torch
-
-    for loss, gradients in two_ranks.run(models.compare, "Mixtral", models.batch_of_tokens(), dtype=torch.float32):
+    compare = partial(models.compare, dtype=torch.float32)
+    for loss, gradients in two_ranks.run(compare, "Mixtral", models.batch_of_tokens()):
         assert loss < FLOAT32_LOSS
         assert gradients < 1e-5
 
