@@ -44,8 +44,8 @@ def search(rank: int, world: int, tokens: int, group: str) -> None:
     mask = masks.causal() & (masks.window(WINDOW, 0) | masks.prefix(SINKS))
     _, weights = rg.attend(query, key, value, mask=mask)
     attended = time.perf_counter()
-    largest = weights.top(SINKS + 1)
-    values, keys = rd.gather(largest.values), rd.gather(largest.indices)  # (heads, tokens, 5)
+    largest = weights.top(1)
+    values, keys = rd.gather(largest.values), rd.gather(largest.indices)  # (heads, tokens, 1)
     found = needle(values, keys)
     asked = time.perf_counter()
 
@@ -67,7 +67,7 @@ def haystack(rank: int, world: int, tokens: int) -> tuple[DTensor, DTensor, DTen
     first, last = min(tokens, rank * step), min(tokens, (rank + 1) * step)
     generator = torch.Generator().manual_seed(rank)
     parts = [torch.randn(HEADS, last - first, DIM, generator=generator) for _ in range(3)]
-    scale = DIM**0.5  # of the score, q . k / 8
+    scale = DIM**0.5  # which the score divides by
     parts[0][..., 0], parts[1][..., 0] = 1.0, 0.0  # every query asks for sinks
     ask, answer = planted = tokens * 5 // 8, tokens * 5 // 8 - WINDOW // 2
     question = torch.randn(DIM, generator=torch.Generator().manual_seed(99))
@@ -76,9 +76,9 @@ def haystack(rank: int, world: int, tokens: int) -> tuple[DTensor, DTensor, DTen
     if rank == 0:
         parts[1][:, :SINKS, 0] = SINK_SCORE * scale
     if first <= ask < last:
-        parts[0][1, ask - first] = NEEDLE_SCORE * scale * question
+        parts[0][1, ask - first] = scale * question
     if first <= answer < last:
-        parts[1][1, answer - first] = question
+        parts[1][1, answer - first] = NEEDLE_SCORE * question
     mesh = init_device_mesh("cpu", (world,))
     shape = torch.Size((HEADS, tokens, DIM))
     shards = [DTensor.from_local(part, mesh, [Shard(-2)], shape=shape, stride=(tokens * DIM, DIM, 1)) for part in parts]

@@ -6,7 +6,7 @@ import pytest
 MODELS = {
     "T5": "T5ForConditionalGeneration cannot run on a part of its sequence: an encoder-decoder",
     "BART": "BartForConditionalGeneration cannot run on a part of its sequence: an encoder-decoder",
-    "Whisper": "WhisperForConditionalGeneration cannot run on a part of its sequence: an encoder-decoder",
+    "Whisper": "WhisperForConditionalGeneration cannot run on a part of its sequence: model.encoder.conv1",
     "BLOOM": "it takes no position_ids",
     "MPT": "it takes no position_ids",
     "DeBERTa": "DebertaV2ForMaskedLM cannot run",
