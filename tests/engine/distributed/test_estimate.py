@@ -35,7 +35,7 @@ def test_one_device_takes_the_operations_of_its_pairs():
 def test_keys_go_to_all_ranks_without_a_mask_and_to_neighbours_under_a_window():
     full = estimate(N, heads=4, dim=8, world=6, link=1e9, flops=1e9, itemsize=2, key_heads=2)
     assert (full.hops, full.bytes_per_hop) == (5, 2 * 2 * 8 * 2 * N / 6)
-    window = estimate(N, heads=4, dim=8, mask=masks.window(99, 0), world=6, link=1e9, flops=1e9)
+    window = estimate(N, 4, 8, masks.window(99, 0), 6, 1e9, 1e9, layout="contiguous")
     assert window.hops == 1
     assert window.bytes_per_hop == 4 * 2 * 8 * 2 * 99
     documents = estimate(N, 4, 8, COUNTS["documents"][0], 3, 1e9, 1e9, layout="contiguous")

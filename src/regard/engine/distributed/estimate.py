@@ -49,7 +49,7 @@ LINKS = {
 DEVICES = {
     "a100": 312e12,  # NVIDIA A100 data sheet
     "h100": 989e12,  # NVIDIA H100 SXM data sheet, without sparsity
-    "b200": 2250e12,  # NVIDIA DGX B200 data sheet: 36 PFLOP/s for 8 with sparsity, which is half without
+    "b200": 2250e12,  # NVIDIA HGX B200 data sheet: 4.5e15 with sparsity, half of it without
 }
 UTILISATION = 0.5  # share of a vendor's rate that attention reaches; FlashAttention-3 reports up to 0.75 on an H100
 
@@ -209,7 +209,7 @@ class _Masked:
 
     def seen(self, runs: Sequence[Run]) -> int:
         """Columns that some row of the runs sees, to a part in 256 of the runs' length."""
-        finest = max(FINEST, sum(b - a for a, b in runs) // 256)
+        finest = max(1, sum(b - a for a, b in runs) // 256)
         blocks: set[Run] = set()
         for start, stop in runs:
             self._count(Span(start, stop), 0, self.n, finest, lambda _, low, high: blocks.add((low, high)) or 0, blocks)
