@@ -41,6 +41,8 @@ LANGUAGE_MODELS = {
         "ModernBertForMaskedLM", "ModernBertConfig",
         {**BODY, "local_attention": 4, "cls_token_id": 3, "sep_token_id": 4},
     ),
+    "ESM": ("EsmForMaskedLM", "EsmConfig", {**BODY, "position_embedding_type": "absolute", "mask_token_id": 5}),
+    "RoBERTa": ("RobertaForMaskedLM", "RobertaConfig", BODY),
     "tied Llama": ("LlamaForCausalLM", "LlamaConfig", {**GROUPED, "tie_word_embeddings": True}),
     "Mixtral": (
         "MixtralForCausalLM", "MixtralConfig", {**GROUPED, "num_local_experts": 8, "num_experts_per_tok": 1},
@@ -240,6 +242,12 @@ WRONG = {
     "a filled cache": lambda: _run(language_model("Llama"), _with_cache),
     "a part of the model": lambda: _run(
         language_model("Llama"), lambda m: m.model(**rd.shard_batch({"input_ids": tokens_and_targets()[0]}))
+    ),
+    "positions after the padding token": lambda: _run(
+        language_model("ESM"), lambda m: m(**rd.shard_batch({"input_ids": batch_of_tokens()["input_ids"]}))
+    ),
+    "positions that RoBERTa makes": lambda: _run(
+        language_model("RoBERTa"), lambda m: m(**rd.shard_batch({"input_ids": batch_of_tokens()["input_ids"]}))
     ),
     "a recurrent layer": lambda: _run(nn.Sequential(nn.Linear(3, 3), nn.GRU(3, 3)), lambda _: None),
     "a convolution": lambda: _run(nn.Sequential(nn.Conv1d(3, 3, 2)), lambda _: None),

@@ -23,6 +23,8 @@ CALLS = {
     "other parameters on a rank": "has other parameters on rank 1 than on rank 0",
     "a filled cache": "was called with past_key_values of ",
     "a part of the model": "was called by itself",
+    "positions after the padding token": "its output differs by ",
+    "positions that RoBERTa makes": "RobertaForMaskedLM derives positions from the tokens that are no padding",
     "a recurrent layer": "1 (GRU) is recurrent",
     "a convolution": "0 (Conv1d) is a convolution",
     "nn.MultiheadAttention": "self_attn (MultiheadAttention)",

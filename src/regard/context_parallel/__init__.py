@@ -17,13 +17,13 @@ from regard.context_parallel._hugging_face import hugging_face, is_hugging_face
 from regard.context_parallel._unsupported import check_model
 from regard.engine.distributed.sharded import default_mesh
 from regard.engine.distributed.transport import Transport
-from regard.errors import ContextParallelError
+from regard.errors import ChoiceError, ContextParallelError
 
 __all__ = ["context_parallel", "shard_batch"]
 
 
 @contextmanager
-def context_parallel(model: nn.Module) -> Iterator[nn.Module]:
+def context_parallel(model: nn.Module, check: str = "first") -> Iterator[nn.Module]:
     """Run a model on sequences that are sharded over all processes, inside a ``with`` block.
 
     The model is called with this rank's tokens: ``model(**rd.shard_batch(inputs))``, or ``model(rd.shard(x, dim))``.
@@ -35,7 +35,12 @@ def context_parallel(model: nn.Module) -> Iterator[nn.Module]:
     `position_ids` as an argument, and torch models that call `torch.nn.functional.scaled_dot_product_attention`. All
     ranks must have the same parameters, and call the model in the same order. A model that derives positions from the
     length of its input (T5, BART, Whisper), or that mixes tokens in another way than by attention, is refused by name.
+
+    check: "first" compares a Hugging Face model at its first call on a short sequence with what each process computes
+        alone, without gradients, and refuses a model that differs; "none" leaves that out.
     """
+    if check not in ("first", "none"):
+        raise ChoiceError(f"check is 'first' or 'none', not {check!r}")
     check_model(model)
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     transport = Transport.of_mesh(default_mesh(device))
@@ -46,6 +51,7 @@ def context_parallel(model: nn.Module) -> Iterator[nn.Module]:
         stack.enter_context(GradientSum(model.parameters(), transport).summing())
         stack.enter_context(calls_of(context))
         if is_hugging_face(model):
+            context.check_is_due = check == "first" and transport.world > 1
             stack.enter_context(hugging_face(context))
         else:
             context.checks_positions = True
@@ -61,6 +67,7 @@ def check_same_parameters(model: nn.Module, transport: Transport) -> None:
     for number, parameter in enumerate(parameters):
         total, size = parameter.sum(dtype=torch.float64), parameter.abs().sum(dtype=torch.float64)
         sums += torch.stack([total, size, number * total, torch.full_like(total, parameter.numel())]).to(device)
+    sums = sums.nan_to_num()  # NaN in a parameter is for others to find
     every = transport.all_gather(sums, [sums.shape] * transport.world, "parameters of the model")
     differing = [rank for rank, other in enumerate(every) if not torch.equal(other, every[0])]
     if differing:

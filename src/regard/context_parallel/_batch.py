@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -31,6 +31,7 @@ class Batch:
     shift_labels: Int[Tensor, "batch _"] | None = None  # of this rank
     items: Tensor | int = 0  # how many tokens of the whole batch have a label
     added: frozenset[str] = frozenset()  # names that the caller's inputs did not have
+    inputs: Mapping[str, Any] = field(default_factory=dict)  # those of the caller, whole
 
 
 _batches: WeakIdKeyDictionary = WeakIdKeyDictionary()  # a tensor of a part -> its batch
@@ -80,6 +81,7 @@ def shard_batch(
         part.get("shift_labels"),
         whole.get("num_items_in_batch", 0),
         frozenset(whole) - frozenset(inputs),
+        dict(inputs),
     )
     for value in part.values():
         if isinstance(value, Tensor) and value.dim() > 0:

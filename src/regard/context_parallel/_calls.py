@@ -11,6 +11,7 @@ from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from regard.context_parallel._batch import Batch, find_batch, local
+from regard.context_parallel._check import check_short_sequence
 from regard.context_parallel._context import Context
 from regard.context_parallel._hugging_face import is_hugging_face
 from regard.context_parallel._loss import CheckedBackward, SumOverRanks, with_global_labels
@@ -26,7 +27,12 @@ def calls_of(context: Context) -> Iterator[None]:
     loss_function = vars(model).get("_loss_function")  # one that the user has set
 
     def before(_: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if context.suspended:
+            return args, options
         batch = find_batch(args, options, type(model).__name__)
+        if context.check_is_due and batch.inputs:
+            context.check_is_due = False
+            check_short_sequence(context, batch)
         options = model_options(model, options, batch)
         if batch.shift_labels is not None and _shifts_labels(model):
             model._loss_function = with_global_labels(model.loss_function, batch.shift_labels, batch.items)  # noqa: SLF001

@@ -25,9 +25,12 @@ class Context:
         self.losses = 0  # of cross entropies in it
         self.checks_positions = False  # a model of which only its calls tell where it takes positions from
         self.is_open = True
+        self.suspended = False  # while the model runs alone, to be compared with
+        self.check_is_due = False  # a short sequence is to be compared at the first call
         self._names = {id(module): name for name, module in model.named_modules()}
         self._tensors = {id(tensor) for tensor in (*model.parameters(), *model.buffers())}
-        self._shardings: list[Sharding] = []  # all different ones that the model has run with
+        self._last: Sharding | None = None
+        self.shardings: list[Sharding] = []  # all different ones that the model has run with
 
     @property
     def model_name(self) -> str:
@@ -47,12 +50,19 @@ class Context:
     def start(self, batch: Batch) -> None:
         """The model's forward begins."""
         self.running, self.calls, self.losses = batch, 0, 0
-        if batch.sharding not in self._shardings:
-            self._shardings.append(batch.sharding)
+        self._last = batch.sharding
+        if batch.sharding not in self.shardings:
+            self.shardings.append(batch.sharding)
+
+    @property
+    def last_sharding(self) -> Sharding:
+        """The sharding with which the model has run last."""
+        assert self._last is not None  # noqa: S101  it has run
+        return self._last
 
     def is_serving(self) -> bool:
         """True while the model runs, or a backward pass recomputes parts of it."""
-        return self.running is not None or (bool(self._shardings) and _in_backward())
+        return self.running is not None or (bool(self.shardings) and _in_backward())
 
     def sharding_now(self) -> Sharding:
         """The sharding of the batch that runs, or is recomputed by gradient checkpointing."""
@@ -63,12 +73,12 @@ class Context:
                 f"a part of {self.model_name} was called by itself inside context_parallel: call the model, "
                 f"with a batch of rd.shard_batch"
             )
-        if len(self._shardings) != 1:
+        if len(self.shardings) != 1:
             raise ContextParallelError(
-                f"a layer is recomputed in the backward pass, and the model has run with {len(self._shardings)} "
+                f"a layer is recomputed in the backward pass, and the model has run with {len(self.shardings)} "
                 f"layouts: give batches of another length or layout a `with context_parallel(model)` of their own"
             )
-        return self._shardings[0]
+        return self.shardings[0]
 
     def attend(
         self,

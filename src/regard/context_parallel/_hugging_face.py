@@ -107,7 +107,7 @@ def _attention(
     """Attention of one layer; called by transformers in place of its own function."""
     context, implementation = _contexts[id(getattr(module, "config", None))]
     if not isinstance(attention_mask, WholeMask):
-        if not context.owns_module(module):
+        if context.suspended or not context.owns_module(module):
             return _own_attention(
                 implementation, module, query, key, value, attention_mask,
                 scaling=scaling, dropout=dropout, softcap=softcap, **options,
