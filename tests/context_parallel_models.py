@@ -276,3 +276,43 @@ def models_with_one_config():
         during = beside(**inputs).loss.item()
     after = copy.deepcopy(inside).config._attn_implementation
     return before, during, after
+
+
+class Layer(nn.Module):
+    """One layer of attention, with a mask of the whole sequence of its own or one that it is given."""
+
+    def __init__(self, visible=None):
+        super().__init__()
+        torch.manual_seed(1)
+        self.projection, self.visible = nn.Linear(24, 72), visible
+
+    def forward(self, x, visible=None):
+        q, k, v = self.projection(x).view(*x.shape[:2], 3, 4, 6).permute(2, 0, 3, 1, 4)
+        mask = self.visible if visible is None else visible
+        return torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2)
+
+
+def compare_masked(kind, layout):
+    """The difference of outputs under a boolean mask, on one process and on all."""
+    x = torch.randn(2, 19, 24, generator=torch.Generator().manual_seed(0))
+    if kind == "whole":
+        visible = torch.rand(19, 19, generator=torch.Generator().manual_seed(1)) < 0.5
+        alone, shared, given = Layer(visible), Layer(visible), ()
+        expected = alone(x)
+    else:
+        keys = torch.arange(19) < torch.tensor([19, 11])[:, None]
+        alone, shared = Layer(), Layer()
+        expected, given = alone(x, keys[:, None, None]), (rd.shard(keys[:, None, None], -1, layout),)
+    with rd.context_parallel(shared):
+        output = shared(rd.shard(x, 1, layout), *given)
+    return float((rd.gather(output.detach(), 1, layout) - expected).abs().max())
+
+
+def mask_of_a_part():
+    """The message for a mask of this rank's rows and columns."""
+    try:
+        with rd.context_parallel(Layer(torch.ones(9, 10, dtype=torch.bool))) as layer:
+            layer(rd.shard(torch.ones(2, 19, 24), 1))
+    except errors.ContextParallelError as error:
+        return str(error)
+    return None

@@ -25,3 +25,13 @@ def test_checkpointed_blocks_are_recomputed_over_all_ranks(two_ranks, reentrant)
 @pytest.mark.long
 def test_any_number_of_ranks(more_ranks):
     check(more_ranks, layout="zigzag")
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "zigzag"])
+@pytest.mark.parametrize("kind", ["whole", "keys"])
+def test_boolean_masks_are_those_of_the_whole_sequence(two_ranks, kind, layout):
+    assert max(two_ranks.run(models.compare_masked, kind, layout)) < 1e-6
+
+
+def test_a_mask_of_a_part_is_refused(two_ranks):
+    assert all("does not say what it means" in message for message in two_ranks.run(models.mask_of_a_part))

@@ -51,42 +51,53 @@ def shard_batch(
         labels, token_type_ids. Packed documents are given by position_ids that begin again at 0.
     layout: "contiguous", "zigzag" or "balanced", which needs mask=.
     """
-    given = {name: value for name, value in inputs.items() if isinstance(value, Tensor) and value.dim() > 0}
-    shape = _batch_shape(given)
-    batch, n = shape
-    for name, tensor in given.items():
-        if tensor.shape[:2] != shape and not (name == "position_ids" and tensor.shape == (1, n)):
-            raise ContextParallelError(
-                f"shard_batch cuts tensors (batch, tokens, ...), here {shape}, but {name} is {tuple(tensor.shape)}"
-            )
-    tokens = next(iter(given.values()))
-    made = Sharding.make(n, layout, mask, tokens.device)
-    whole = dict(inputs)
-    if "position_ids" not in whole:
-        whole["position_ids"] = torch.arange(n, device=tokens.device).expand(batch, n)
-    if "labels" in given and "shift_labels" not in whole:
-        whole["shift_labels"] = torch.nn.functional.pad(given["labels"], (0, 1), value=IGNORED)[:, 1:]
-    if "shift_labels" in whole and "num_items_in_batch" not in whole:
-        whole["num_items_in_batch"] = (whole["shift_labels"] != IGNORED).sum()
-    part = {
-        name: made.take(value, 1) if isinstance(value, Tensor) and value.dim() > 0 else value
-        for name, value in whole.items()
-    }
-    padding = given.get("attention_mask")
+    inputs = {name: value for name, value in inputs.items() if value is not None}
+    given = {name: value for name, value in inputs.items() if _is_cut(value)}
+    batch, n = _checked_shape(given)
+    device = next(iter(given.values())).device
+    sharding = Sharding.make(n, layout, mask, device)
+    whole = _completed(inputs, torch.arange(n, device=device).expand(batch, n))
+    part = {name: sharding.take(value, 1) if _is_cut(value) else value for name, value in whole.items()}
     record = Batch(
-        made,
-        batch * made.here,
-        None if padding is None else padding.bool(),
+        sharding,
+        batch * sharding.here,
+        given["attention_mask"].bool() if "attention_mask" in given else None,
         whole["position_ids"].expand(batch, n),
         part.get("shift_labels"),
         whole.get("num_items_in_batch", 0),
         frozenset(whole) - frozenset(inputs),
-        dict(inputs),
+        inputs,
     )
     for value in part.values():
-        if isinstance(value, Tensor) and value.dim() > 0:
+        if _is_cut(value):
             _batches[value] = record
     return part
+
+
+def _is_cut(value: object) -> bool:
+    """True for tensors of which each rank has a part."""
+    return isinstance(value, Tensor) and value.dim() > 0
+
+
+def _completed(inputs: Mapping[str, Any], positions: Int[Tensor, "batch tokens"]) -> dict[str, Any]:
+    """A whole batch with positions, the label of the token after each, and the number of labels."""
+    whole = {"position_ids": positions, **inputs}
+    if "labels" in whole and "shift_labels" not in whole:
+        whole["shift_labels"] = torch.nn.functional.pad(whole["labels"], (0, 1), value=IGNORED)[:, 1:]
+    if "shift_labels" in whole and "num_items_in_batch" not in whole:
+        whole["num_items_in_batch"] = (whole["shift_labels"] != IGNORED).sum()
+    return whole
+
+
+def _checked_shape(tensors: Mapping[str, Tensor]) -> tuple[int, int]:
+    """(batch, tokens) of a batch, after a check that all its tensors begin with them."""
+    shape = _batch_shape(tensors)
+    for name, tensor in tensors.items():
+        if tensor.shape[:2] != shape and not (name == "position_ids" and tensor.shape == (1, shape[1])):
+            raise ContextParallelError(
+                f"shard_batch cuts tensors (batch, tokens, ...), here {shape}, but {name} is {tuple(tensor.shape)}"
+            )
+    return shape
 
 
 def _batch_shape(tensors: Mapping[str, Tensor]) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
 
 from regard.engine.distributed import sharded
-from regard.engine.distributed.layout import Layout, make_layout
+from regard.engine.distributed.layout import Layout, check_same_length, make_layout
 from regard.engine.distributed.transport import Transport
 from regard.masks import Mask
 
@@ -27,7 +27,9 @@ class Sharding:
     def make(cls, n: int, layout: str | Layout, mask: Mask | None, device: torch.device) -> Sharding:
         """The sharding of n tokens over all processes, in the layout of this name."""
         mesh = sharded.default_mesh(device)
-        return cls(make_layout(layout, n, mesh.size(), mask) if isinstance(layout, str) else layout, mesh)
+        made = make_layout(layout, n, mesh.size(), mask) if isinstance(layout, str) else layout
+        check_same_length(made, n, "the batch")
+        return cls(made, mesh)
 
     @classmethod
     def of_shard(cls, x: DTensor) -> tuple[Sharding, int] | None:
