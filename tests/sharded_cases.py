@@ -240,3 +240,28 @@ def _answer_error(ask: Callable[[Any], Any], alone: Any, over_ranks: Any) -> flo
             return 0.0
         return float("inf")
     return distance(expected, whole(ask(over_ranks)))
+
+
+ROW_QUESTIONS = ("entropy", "saturation", "logsumexp", "distance")
+
+
+def row_gradient_errors(n: int, mask: str, score: str | None, normaliser: str | None, layout: str) -> dict[str, float]:
+    """Errors of the gradients of questions with one number for each query."""
+    torch.set_default_dtype(torch.float64)
+    call = make_call(n, n, mask, score, normaliser)
+    learned = [] if call["score"] is None else [t for t in call["score"].all_tensors() if t.requires_grad]
+    q, k, _, _ = inputs(n, n)
+    grad = torch.randn(BATCH, HEADS, n)
+    errors = {}
+    for question in ROW_QUESTIONS:
+        if question == "logsumexp" and normaliser is not None:
+            continue
+        leaves = [x.clone().requires_grad_() for x in (q, k)]
+        answer = getattr(rg.Weights(*leaves, **call), question)()
+        expected = [answer, *torch.autograd.grad((answer * grad).sum(), [*leaves, *learned], allow_unused=True)]
+        leaves = [rd.shard(x, -2, layout).requires_grad_() for x in (q, k)]
+        answer = getattr(rg.Weights(*leaves, **call), question)()
+        last = rd.shard(grad, -1, layout)
+        found = [answer, *torch.autograd.grad((answer * last).sum(), [*leaves, *learned], allow_unused=True)]
+        errors[question] = max(map(distance, expected, map(whole, found)))
+    return errors

@@ -23,7 +23,14 @@ def group(request):
 def assert_close(ranks, *args, tolerance=TOLERANCE, **options):
     names = ("n", "m", "mask", "score", "normaliser", "layout", "plan", "shared", "dtype", "dropout", "poison")
     defaults = {"mask": "none", "layout": "contiguous", "plan": "auto", "shared": "", "dtype": "float64"}
-    given = {**defaults, "score": None, "normaliser": None, "dropout": 0.0, "poison": False, **dict(zip(names, args, strict=False))}
+    given = {
+        **defaults,
+        "score": None,
+        "normaliser": None,
+        "dropout": 0.0,
+        "poison": False,
+        **dict(zip(names, args, strict=False)),
+    }
     for errors in ranks.run(attend_error, *({**given, **options}[name] for name in names)):
         assert max(errors.values()) < 20 * tolerance, errors
 
