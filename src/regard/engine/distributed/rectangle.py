@@ -311,11 +311,12 @@ def merge_rows(
     total = torch.logaddexp(lse, part_lse)
     base = torch.where(total == NEVER, 0.0, total)
     first, second = (torch.exp(t - base).unsqueeze(-1) for t in (lse, part_lse))
-    if bool((first == 0).any() | (second == 0).any()):
+    vanishing = ((first.squeeze(-1) == 0) & (lse != NEVER)) | ((second.squeeze(-1) == 0) & (part_lse != NEVER))
+    if bool(vanishing.any()):
         first, second = (
             torch.where(t.isfinite() | share.isnan(), share, 1.0) for t, share in ((out, first), (part, second))
         )
-    out.mul_(first).add_(part * second)
+    out.mul_(first).addcmul_(part, second)
     lse.copy_(total)
 
 
