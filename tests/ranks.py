@@ -1,7 +1,7 @@
 """A few gloo processes that wait for functions to run: started once, because each has to import torch.
 
-    with Ranks(2) as ranks:
-        ranks.run(function, argument)  # -> the results, one of each rank
+with Ranks(2) as ranks:
+    ranks.run(function, argument)  # -> the results, one of each rank
 """
 
 import multiprocessing
@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from time import monotonic
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 PRELOADED = ["torch", "torch.distributed.tensor", "regard.engine.distributed.attention", "regard.distributed"]
@@ -50,7 +49,7 @@ class Ranks:
         results = self.collect(self.start(function, *args))
         for rank, result in enumerate(results):
             if isinstance(result, Failure):
-                raise AssertionError(f"rank {rank}: {result.trace}")
+                raise RuntimeError(f"rank {rank}: {result.trace}")  # noqa: TRY004  it is no wrong type
         return results
 
     def start(self, function: Callable[..., Any], *args: Any) -> Sequence[int]:
@@ -93,7 +92,7 @@ class Ranks:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

@@ -78,6 +78,7 @@ NORMALISERS: dict[str, Callable[[], Any]] = {
     "sparsemax": normalisers.sparsemax,
     "entmax15": normalisers.entmax15,
     "hard": normalisers.hard,
+    "drawn": lambda: normalisers.hard(sample=True, generator=torch.Generator().manual_seed(5)),
 }
 
 
@@ -125,12 +126,20 @@ def attend_error(
     shared: str = "",
     dtype: str = "float64",
     dropout: float = 0.0,
+    poison: bool = False,
 ) -> dict[str, float]:
-    """Errors of output and gradients. `shared` names the sides that every rank has whole: "query" or "keys"."""
+    """Errors of output and gradients. `shared` names the sides that every rank has whole: "query" or "keys".
+
+    With `poison`, the keys that the mask "empty rows" hides are NaN and inf, and so are their values.
+    """
     torch.set_default_dtype(torch.float64)
     call = make_call(n, m, mask, score, normaliser)
     learned = [] if call["score"] is None else [t for t in call["score"].all_tensors() if t.requires_grad]
     q, k, v, grad = (t.to(getattr(torch, dtype)) for t in inputs(n, m))
+    if poison:
+        for x in (k, v):
+            x[0] = torch.nan
+            x[1, :, m - 3 :] = torch.inf
     errors: dict[str, float] = {}
     leaves = [t.clone().requires_grad_() for t in (q, k, v)]
     torch.manual_seed(3)
@@ -143,6 +152,7 @@ def attend_error(
         return rd.shard(x, -2, layout, call["mask"] if layout == "balanced" else None).detach().requires_grad_()
 
     leaves = [placed(x, shared == side) for x, side in ((q, "query"), (k, "keys"), (v, "keys"))]
+    call["normaliser"] = None if normaliser is None else NORMALISERS[normaliser]()
     torch.manual_seed(3)
     output, weights = rg.attend(*leaves, **call, plan=plan, dropout_p=dropout)
     if plan != "auto":
@@ -154,6 +164,18 @@ def attend_error(
     ):
         errors[name] = max(errors.get(name, 0.0), distance(one, two))
     return errors
+
+
+def second_derivative() -> str:
+    """The message of the error for a gradient of a gradient."""
+    q, k, v, _ = inputs(8, 8)
+    leaves = [rd.shard(x, -2).requires_grad_() for x in (q, k, v)]
+    output, _ = rg.attend(*leaves)
+    try:
+        torch.autograd.grad(output.to_local().sum(), leaves, create_graph=True)
+    except rg.errors.CallError as error:
+        return str(error)
+    return ""
 
 
 QUESTIONS: Mapping[str, Callable[[Any], Any]] = {
@@ -218,3 +240,28 @@ def _answer_error(ask: Callable[[Any], Any], alone: Any, over_ranks: Any) -> flo
             return 0.0
         return float("inf")
     return distance(expected, whole(ask(over_ranks)))
+
+
+ROW_QUESTIONS = ("entropy", "saturation", "logsumexp", "distance")
+
+
+def row_gradient_errors(n: int, mask: str, score: str | None, normaliser: str | None, layout: str) -> dict[str, float]:
+    """Errors of the gradients of questions with one number for each query."""
+    torch.set_default_dtype(torch.float64)
+    call = make_call(n, n, mask, score, normaliser)
+    learned = [] if call["score"] is None else [t for t in call["score"].all_tensors() if t.requires_grad]
+    q, k, _, _ = inputs(n, n)
+    grad = torch.randn(BATCH, HEADS, n)
+    errors = {}
+    for question in ROW_QUESTIONS:
+        if question == "logsumexp" and normaliser is not None:
+            continue
+        leaves = [x.clone().requires_grad_() for x in (q, k)]
+        answer = getattr(rg.Weights(*leaves, **call), question)()
+        expected = [answer, *torch.autograd.grad((answer * grad).sum(), [*leaves, *learned], allow_unused=True)]
+        leaves = [rd.shard(x, -2, layout).requires_grad_() for x in (q, k)]
+        answer = getattr(rg.Weights(*leaves, **call), question)()
+        last = rd.shard(grad, -1, layout)
+        found = [answer, *torch.autograd.grad((answer * last).sum(), [*leaves, *learned], allow_unused=True)]
+        errors[question] = max(map(distance, expected, map(whole, found)))
+    return errors

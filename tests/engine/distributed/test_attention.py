@@ -2,7 +2,7 @@
 
 import pytest
 from ranks import Ranks
-from sharded_cases import NORMALISERS, TOLERANCE, attend_error, make_masks, make_scores
+from sharded_cases import NORMALISERS, TOLERANCE, attend_error, make_masks, make_scores, second_derivative
 
 LAYOUTS = ("contiguous", "zigzag", "balanced")
 MASKS, SCORES = list(make_masks(8, 8)), list(make_scores(8, 8))
@@ -21,9 +21,16 @@ def group(request):
 
 
 def assert_close(ranks, *args, tolerance=TOLERANCE, **options):
-    names = ("n", "m", "mask", "score", "normaliser", "layout", "plan", "shared", "dtype", "dropout")
+    names = ("n", "m", "mask", "score", "normaliser", "layout", "plan", "shared", "dtype", "dropout", "poison")
     defaults = {"mask": "none", "layout": "contiguous", "plan": "auto", "shared": "", "dtype": "float64"}
-    given = {**defaults, "score": None, "normaliser": None, "dropout": 0.0, **dict(zip(names, args, strict=False))}
+    given = {
+        **defaults,
+        "score": None,
+        "normaliser": None,
+        "dropout": 0.0,
+        "poison": False,
+        **dict(zip(names, args, strict=False)),
+    }
     for errors in ranks.run(attend_error, *({**given, **options}[name] for name in names)):
         assert max(errors.values()) < 20 * tolerance, errors
 
@@ -55,6 +62,16 @@ def test_shards_may_be_empty(pair):
 
 def test_dropout_does_not_depend_on_the_number_of_ranks(pair):
     assert_close(pair, 19, 19, "causal", layout="zigzag", dropout=0.3)
+
+
+def test_hidden_nan_and_inf_reach_neither_output_nor_gradients(pair):
+    assert_close(pair, 37, 37, "empty rows", layout="zigzag", poison=True)
+    assert_close(pair, 37, 37, "empty rows", None, "sparsemax", poison=True)
+
+
+def test_second_derivative_is_refused_in_words(pair):
+    for message in pair.run(second_derivative):
+        assert "once, not twice" in message
 
 
 def test_half_precision(pair):

@@ -1,4 +1,4 @@
-"""A rank that dies, hangs or asks for something else: a typed error on every other rank, in time, or the right answer."""
+"""A rank that dies, hangs or asks for something else: every other rank has a typed error in time."""
 
 import random
 import subprocess
@@ -34,7 +34,9 @@ def check_fault(ranks, fault, victim, message):
     return False
 
 
-@pytest.mark.parametrize(("fault", "victim", "message"), [("kill", 1, 5), ("stop", 1, 1), ("mask", 0, 0), ("shape", 1, 0)])
+@pytest.mark.parametrize(
+    ("fault", "victim", "message"), [("kill", 1, 5), ("stop", 1, 1), ("mask", 0, 0), ("shape", 1, 0)]
+)
 def test_one_fault(fault, victim, message):
     with Ranks(2, timeout=TIMEOUT) as ranks:
         ranks.run(attend)
@@ -57,7 +59,8 @@ def test_without_a_process_group_the_error_says_how_to_start_one():
 
 
 def test_torch_imports_nothing_distributed_for_plain_attention():
-    code = "import sys, torch, regard; regard.attend(*[torch.ones(4, 4)] * 3); print('regard.engine.distributed.ring' in sys.modules)"
+    call = "import sys, torch, regard; regard.attend(*[torch.ones(4, 4)] * 3)"
+    code = f"{call}; print('regard.engine.distributed.ring' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

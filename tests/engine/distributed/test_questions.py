@@ -2,7 +2,7 @@
 
 import pytest
 from ranks import Ranks
-from sharded_cases import TOLERANCE, question_errors
+from sharded_cases import TOLERANCE, question_errors, row_gradient_errors
 
 CASES = [
     ("none", None, None),
@@ -36,6 +36,22 @@ def assert_answers(ranks, *args):
 
 def test_questions_on_two_ranks(pair):
     assert_answers(pair, 37, 37, "documents", None, None, "zigzag")
+
+
+def test_gradients_of_row_questions_on_two_ranks(pair):
+    for errors in pair.run(row_gradient_errors, 19, "documents", "general", None, "zigzag"):
+        assert max(errors.values()) < 20 * TOLERANCE, errors
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("normaliser", [None, "sparsemax", "entmax15"])
+@pytest.mark.parametrize("score", [None, "general", "alibi", "gaussian"])
+def test_gradients_of_row_questions(group, score, normaliser):
+    for mask in ("none", "documents", "empty rows"):
+        for errors in group.run(row_gradient_errors, 37, mask, score, normaliser, "zigzag"):
+            # -log p of a weight just above the threshold has the digits of p, which is near 0 there
+            limit = 20 * TOLERANCE if normaliser is None else 1e-8
+            assert max(errors.values()) < limit, errors
 
 
 @pytest.mark.long

@@ -11,13 +11,12 @@ from torch import Tensor
 from regard.engine import inputs, pooling
 from regard.engine.distributed.layout import Layout
 from regard.engine.distributed.rectangle import learned_tensors
-from regard.engine.distributed.ring import Job
+from regard.engine.distributed.ring import Job, refuse_second_derivative
 from regard.engine.distributed.sharded import Shared
 from regard.engine.distributed.transport import Transport
 from regard.engine.lazy_matrix import LazyMatrix
 from regard.engine.plan_cache import PlannedCall, plan_for
 from regard.engine.versions import map_tensors
-from regard.errors import CallError
 from regard.operands import Axis, Operand
 from regard.spec import Spec
 
@@ -79,7 +78,7 @@ class ExchangeHeads(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        _refuse_second_derivative()
+        refuse_second_derivative()
         way = to_heads if ctx.back else to_rows
         return way(grad.contiguous(), ctx.layout, ctx.transport, "backward: exchange of heads"), None, None, None
 
@@ -94,16 +93,8 @@ class SumGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        _refuse_second_derivative()
+        refuse_second_derivative()
         return ctx.transport.all_reduce(grad, "backward: learned tensors"), None
-
-
-def _refuse_second_derivative() -> None:
-    if torch.is_grad_enabled():
-        raise CallError(
-            "attention over several processes can be differentiated once, not twice: "
-            "call backward without create_graph, or gather the tensors first"
-        )
 
 
 def attend(

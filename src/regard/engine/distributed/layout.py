@@ -48,9 +48,7 @@ class Layout:
     def spans(self, rank: int) -> list[tuple[Span, Span]]:
         """Each run of a rank as (its rows in the shard, its positions in the whole sequence)."""
         ends = list(accumulate((stop - start for start, stop in self.runs[rank]), initial=0))
-        return [
-            (Span(low, high), Span(*run)) for (low, high), run in zip(pairwise(ends), self.runs[rank], strict=True)
-        ]
+        return [(Span(low, high), Span(*run)) for (low, high), run in zip(pairwise(ends), self.runs[rank], strict=True)]
 
     def positions(self, rank: int, device: torch.device | None = None) -> Int[Tensor, " rows"]:
         """The positions that a rank holds, one by one."""

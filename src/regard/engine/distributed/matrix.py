@@ -22,6 +22,7 @@ from regard.engine.distributed.call import Call, checked
 from regard.engine.distributed.layout import Layout
 from regard.engine.distributed.plan import Step
 from regard.engine.distributed.rectangle import Formula, Operands, TiledRectangle, learned_tensors, weights_of
+from regard.engine.distributed.row_questions import RowQuestion, ask
 from regard.engine.distributed.sharded import from_local, gather, layout_of, local_rows, shard
 from regard.engine.lazy_matrix import FLOAT64_FROM_SCORE, LazyMatrix
 from regard.engine.plan import TILE_SCORES
@@ -30,6 +31,7 @@ from regard.engine.reducers import (
     Block,
     Entropy,
     Heatmap,
+    MeanDistance,
     MeanScore,
     Received,
     Reducer,
@@ -129,7 +131,7 @@ class ShardedMatrix(LazyMatrix):
         if self.wants_gradient():
             raise DistributedError(
                 f"{what} has no gradient over several processes: ask weights.detach() or under torch.no_grad() for "
-                "the numbers; products, weights @ x, are differentiable"
+                "the numbers; weights @ x and questions with one number for each query are differentiable"
             )
 
     def _job(self, spec: Spec | None = None) -> ring.Job:
@@ -178,7 +180,7 @@ class ShardedMatrix(LazyMatrix):
 
     @torch.no_grad()
     def fold(self, reducers: Sequence[Reducer[Any]]) -> list[Any]:
-        """The answers of several reducers from one trip of the keys, after one for the row statistic if it is missing."""
+        """The answers of several reducers from one trip of the keys; one more finds a row statistic that is missing."""
         self._agree("fold " + ", ".join(type(reducer).__name__ for reducer in reducers))
         with without_autocast():
             q, k = self._precise()
@@ -253,9 +255,22 @@ class ShardedMatrix(LazyMatrix):
         return None
 
     def row_question(self, question: str, extra: tuple[Operand, ...] = ()) -> Tensor:
-        del extra
-        self._refuse_gradient(f"{question}()")
-        return self.overview(question)
+        wanted = self.wants_gradient()
+        with torch.no_grad():
+            if question == "distance":
+                answer = self.fold([MeanDistance(extra[0].tensor.squeeze(-1))])[0].to(self.answer_dtype)
+            else:
+                answer = self.overview(question)
+        if not wanted:
+            return answer
+        shards, statistic = self.shards, self.statistic
+        assert statistic is not None  # noqa: S101  it was needed for the answer
+        params = learned_tensors(self.spec)
+        job = self._job()
+        job = replace(job, formula=replace(job.formula, learned=bool(params)))
+        asked = RowQuestion(question, job, statistic, extra[0] if extra else None)
+        local = local_rows(answer) if isinstance(answer, DTensor) else answer
+        return self._whole_rows(ask(asked, local, shards.q.local, shards.k.local, params))
 
     def whole(self, answer: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
         return gather(answer, None) if isinstance(answer, DTensor) else answer
@@ -271,12 +286,12 @@ class ShardedMatrix(LazyMatrix):
     # Products
 
     def pool(self, x: Tensor) -> Tensor:
-        return self._pool(x)
+        return self._product_of(x)
 
     def pool_precisely(self, x: Tensor) -> Tensor:
-        return self._pool(x.to(self.answer_dtype))
+        return self._product_of(x.to(self.answer_dtype))
 
-    def _pool(self, x: Tensor) -> Tensor:
+    def _product_of(self, x: Tensor) -> Tensor:
         """weights @ x for x whole on every rank or sharded as the keys are; sharded as the queries. Differentiable."""
         self._agree(f"weights @ x of {tuple(x.shape)}")
         v = self._rows(x, self.shards.k.layout, "keys")

@@ -24,7 +24,7 @@ MAX_PLANS = 256  # remembered for calls without a mask
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rectangle:
-    """A run of queries beside a run of keys: where they lie in the shard and in the block, and in the whole sequence."""
+    """A run of queries beside a run of keys: where they lie in shard and block, and in the whole sequence."""
 
     rows: Span  # in this rank's queries
     cols: Span  # in the block of keys

@@ -7,7 +7,7 @@ rows; with these, what each rectangle adds to it follows from the rectangle alon
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -148,8 +148,8 @@ class RowGradient:
 
     def cut(self, rows: Span) -> RowGradient:
         """The same for some rows."""
-        wide = (rows.take(t, -2) for t in (self.grad, self.out, self.centre))
-        return RowGradient(*wide, rows.take(self.statistic, -1))
+        grad, out, centre = (rows.take(t, -2) for t in (self.grad, self.out, self.centre))
+        return RowGradient(grad, out, centre, rows.take(self.statistic, -1))
 
 
 def kernel_gradients(
@@ -289,11 +289,11 @@ def pool_by_tiles(formula: Formula, spec: Spec, at: Rectangle, part: Operands) -
         scores = rectangle.scores(tensors, tile)
         tile_lse = torch.logsumexp(scores, -1).masked_fill(rectangle.broken_rows(tensors, tile, scores), torch.nan)
         weights = weights_of(spec.normaliser, scores, tile_lse, tile.cols) * formula.kept(tile, at)
-        merge_rows(_rows(out, tile), _rows(lse, tile, 1), rectangle.pooled(weights, scores, tile), tile_lse)
+        merge_rows(rows_in(out, tile), rows_in(lse, tile, 1), rectangle.pooled(weights, scores, tile), tile_lse)
     return out, lse
 
 
-def _rows(tensor: Tensor, tile: Tile, trailing: int = 2) -> Tensor:
+def rows_in(tensor: Tensor, tile: Tile, trailing: int = 2) -> Tensor:
     """The rows and heads of a tile in a tensor of a rectangle, as a view."""
     return tile.rows.take(tile.heads(tensor, trailing), -trailing)
 
@@ -311,11 +311,12 @@ def merge_rows(
     total = torch.logaddexp(lse, part_lse)
     base = torch.where(total == NEVER, 0.0, total)
     first, second = (torch.exp(t - base).unsqueeze(-1) for t in (lse, part_lse))
-    if bool((first == 0).any() | (second == 0).any()):
+    vanishing = ((first.squeeze(-1) == 0) & (lse != NEVER)) | ((second.squeeze(-1) == 0) & (part_lse != NEVER))
+    if bool(vanishing.any()):
         first, second = (
             torch.where(t.isfinite() | share.isnan(), share, 1.0) for t, share in ((out, first), (part, second))
         )
-    out.mul_(first).add_(part * second)
+    out.mul_(first).addcmul_(part, second)
     lse.copy_(total)
 
 
@@ -338,7 +339,7 @@ def add_sums(
     rectangle = TiledRectangle.of(formula, spec, at, part)
     for tile in rectangle.tiles():
         scores = rectangle.scores(rectangle.cut(tile), tile)
-        weights = weights_of(spec.normaliser, scores, _rows(statistic, tile, 1), rectangle.places(tile))
+        weights = weights_of(spec.normaliser, scores, rows_in(statistic, tile, 1), rectangle.places(tile))
         kept, jacobian = formula.kept(tile, at), spec.normaliser.jacobian_diagonal(weights)
         parts = (
             rectangle.pooled(weights * kept, scores, tile),
@@ -346,16 +347,17 @@ def add_sums(
             jacobian.sum(-1, keepdim=True),
         )
         for total, added in zip(sums.tensors(), parts, strict=True):
-            _rows(total, tile).add_(added)
+            rows_in(total, tile).add_(added)
+
+
+# (rectangle, tile, scores) -> the gradient of the scores, and that of the values if there is one
+TileGradient = Callable[[TiledRectangle, Tile, Tensor], tuple[Tensor, Tensor | None]]
 
 
 def tile_gradients(
-    formula: Formula, spec: Spec, at: Rectangle, part: Operands, rows: RowGradient, wanted: Sequence[Tensor]
+    formula: Formula, spec: Spec, at: Rectangle, part: Operands, gradient: TileGradient, wanted: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """What a rectangle adds to the gradients of `wanted`, leaves from which `part` and `spec` are made.
-
-    With p the weights, g of their Jacobian, and dp = grad . v, the gradient of a score is g (dp - grad . centre).
-    """
+    """What a rectangle adds to the gradients of `wanted`, leaves from which `part` and `spec` are made."""
     with torch.enable_grad():
         rectangle = TiledRectangle.of(formula, spec, at, part)
     operands = rectangle.problem.operands
@@ -368,8 +370,9 @@ def tile_gradients(
             leaves[i].requires_grad_()
         with torch.enable_grad():
             scores = rectangle.scores(leaves, tile)
-        ds, dv = _score_gradient(rectangle, tile, scores.detach(), rows)
-        tile.add(Operand(value_total, Axis.KEY), dv.sum_to_size(rectangle.values(tile).shape))
+        ds, dv = gradient(rectangle, tile, scores.detach())
+        if dv is not None:
+            tile.add(Operand(value_total, Axis.KEY), dv.sum_to_size(rectangle.values(tile).shape))
         if scores.requires_grad:
             grads = torch.autograd.grad(scores, [leaves[i] for i in needed], ds, allow_unused=True)
             for i, grad in zip(needed, grads, strict=True):
@@ -379,19 +382,24 @@ def tile_gradients(
     return _chain(outputs, [*totals.values(), value_total], wanted)
 
 
-def _score_gradient(
-    rectangle: TiledRectangle, tile: Tile, scores: Float[Tensor, "*batch rows cols"], rows: RowGradient
-) -> tuple[Float[Tensor, "*batch rows cols"], Float[Tensor, "*batch cols dim_v"]]:
-    """The gradient of the scores of a tile, and of its values."""
-    formula, normaliser = rectangle.formula, rectangle.problem.spec.normaliser
-    grad, centre = (_rows(t, tile) for t in (rows.grad, rows.centre))
-    weights = weights_of(normaliser, scores, _rows(rows.statistic, tile, 1), rectangle.places(tile))
-    kept = formula.kept(tile, rectangle.at)
-    change = (grad @ rectangle.values(tile).detach().mT) * kept
-    if normaliser.normalised:
-        change = change - (grad * centre).sum(-1, keepdim=True)
-    ds = (normaliser.jacobian_diagonal(weights) * change).masked_fill(scores == NEVER, 0)
-    return ds, (weights * kept).mT @ grad
+def pooling_gradient(rows: RowGradient) -> TileGradient:
+    """The gradient of weights @ values: with g of the Jacobian and dp = grad . v, that of a score is g (dp - mean).
+
+    The mean of dp, weighted by g, is grad . centre; rows that do not sum to 1 have none.
+    """
+
+    def gradient(rectangle: TiledRectangle, tile: Tile, scores: Tensor) -> tuple[Tensor, Tensor]:
+        formula, normaliser = rectangle.formula, rectangle.problem.spec.normaliser
+        grad, centre = (rows_in(t, tile) for t in (rows.grad, rows.centre))
+        weights = weights_of(normaliser, scores, rows_in(rows.statistic, tile, 1), rectangle.places(tile))
+        kept = formula.kept(tile, rectangle.at)
+        change = (grad @ rectangle.values(tile).detach().mT) * kept
+        if normaliser.normalised:
+            change = change - (grad * centre).sum(-1, keepdim=True)
+        ds = (normaliser.jacobian_diagonal(weights) * change).masked_fill(scores == NEVER, 0)
+        return ds, (weights * kept).mT @ grad
+
+    return gradient
 
 
 def prepared_keys(tensor: Float[Tensor, "... keys dim"], group: int) -> Float[Tensor, "... keys dim"]:

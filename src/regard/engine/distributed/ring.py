@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from regard.engine.distributed.plan import RingPlan, Step
+from regard.engine.distributed.plan import Rectangle, RingPlan, Step
 from regard.engine.distributed.rectangle import (
     Formula,
     Operands,
@@ -31,6 +31,7 @@ from regard.engine.distributed.rectangle import (
     merge_rows,
     pool_by_kernel,
     pool_by_tiles,
+    pooling_gradient,
     prepared_keys,
     summed_groups,
     tile_gradients,
@@ -41,6 +42,7 @@ from regard.errors import CallError, NotNormalisedError
 from regard.masks import Whole
 from regard.normalisers import NEWTON_STEPS, Hard, Normaliser, Sigmoid, Softmax, Threshold
 from regard.operands import NEVER, Size, Span, Tile
+from regard.spec import Spec
 
 Visit = Callable[[Step, list[Tensor]], Sequence[Tensor] | None]
 EMPTY = -1.0  # the chosen key of a row that sees none
@@ -424,44 +426,44 @@ def _pool_softmax(job: Job, q: Tensor, k: Tensor, v: Tensor) -> Pooled:
     return Pooled(out, lse, out)
 
 
-def gradients(
+# (formula, its part, rectangle, operands, leaves) -> what the rectangle adds to the gradients of the leaves
+RectangleGradient = Callable[[Formula, Spec, Rectangle, Operands, Sequence[Tensor]], list[Tensor | None]]
+
+
+def backward_trip(
     job: Job,
     q: Float[Tensor, "... rows dim_q"],
-    k: Float[Tensor, "... keys dim_k"],
-    v: Float[Tensor, "... keys dim_v"],
+    keys: Sequence[Float[Tensor, "... keys dim"]],
     params: Sequence[Tensor],
-    rows: RowGradient,
+    gradient: RectangleGradient,
 ) -> list[Tensor]:
-    """The gradients of queries, keys, values and of the learned tensors of the score, these summed over all ranks."""
-    q_leaf = upcast(q).detach()
+    """The gradients of queries, of keys (and values, if given), and of the learned tensors, these summed over ranks."""
+    q = q.detach()
     leaves = [param.detach().requires_grad_() for param in params]
     with torch.enable_grad():
         formula = job.with_params(leaves).formula
-    grad_q = torch.zeros_like(q_leaf, memory_format=torch.contiguous_format)
+    grad_q = torch.zeros_like(q, memory_format=torch.contiguous_format)
     grad_params = [torch.zeros_like(leaf) for leaf in leaves]
-    home = [torch.zeros(t.shape, dtype=q_leaf.dtype, device=t.device) for t in (k, v)]
+    home = [torch.zeros(t.shape, dtype=q.dtype, device=t.device) for t in keys]
+    groups = (job.group, job.value_group or job.group)[: len(keys)]
 
     def visit(step: Step, block: list[Tensor]) -> list[Tensor]:
-        keys, values = job.keys_and_values(block, q_leaf.dtype)
-        made = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (keys, values)]
+        prepared = job.keys_and_values([block[0], block[-1]], q.dtype)
+        made = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in prepared[: len(keys)]]
         for at in step.rectangles:
+            cut = Operands.cut(at, q, *prepared)
+            tensors = [t.detach().requires_grad_() for t in (cut.q, cut.k, cut.v)]
             with torch.enable_grad():
-                cut = Operands.cut(at, q_leaf, keys, values)
-                tensors = [t.detach().requires_grad_() for t in (cut.q, cut.k, cut.v)]
-                part, spec = Operands(*tensors), formula.part(job.whole, at)
-            by_kernel = kernel_serves(formula, spec, part)
-            wanted, own = [*tensors, *leaves], rows.cut(at.rows)
-            if by_kernel:
-                grads = kernel_gradients(formula, spec, part, own, wanted)
-            else:
-                grads = tile_gradients(formula, spec, at, part, own, wanted)
+                spec = formula.part(job.whole, at)
+            wanted = [*tensors[: 1 + len(keys)], *leaves]
+            grads = gradient(formula, spec, at, Operands(*tensors), wanted)
             totals = [at.rows.take(grad_q, -2), *(at.cols.take(t, -2) for t in made), *grad_params]
             for total, grad in zip(totals, grads, strict=True):
                 if grad is not None:
                     total.add_(grad)
-        return [summed_groups(made[0], job.group), summed_groups(made[1], job.value_group or job.group)]
+        return [summed_groups(t, group) for t, group in zip(made, groups, strict=True)]
 
-    job.trip([k, v], "backward", visit, home)
+    job.trip(keys, "backward", visit, home)
     transport = job.transport
     grad_params = [transport.all_reduce(g, "backward: learned tensors") for g in grad_params]
     if job.keys_stay:
@@ -469,6 +471,20 @@ def gradients(
     if job.keys_shared:
         home = [transport.all_reduce(g, "backward: keys") for g in home]
     return [grad_q, *home, *grad_params]
+
+
+def _pooling_gradients(rows: RowGradient) -> RectangleGradient:
+    """What a rectangle adds to the gradients of weights @ values: by the kernel if it can, else by tiles."""
+
+    def gradient(
+        formula: Formula, spec: Spec, at: Rectangle, part: Operands, wanted: Sequence[Tensor]
+    ) -> list[Tensor | None]:
+        own = rows.cut(at.rows)
+        if kernel_serves(formula, spec, part):
+            return kernel_gradients(formula, spec, part, own, wanted)
+        return tile_gradients(formula, spec, at, part, pooling_gradient(own), wanted)
+
+    return gradient
 
 
 class RingAttention(torch.autograd.Function):
@@ -486,20 +502,25 @@ class RingAttention(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
-        if torch.is_grad_enabled():
-            raise CallError(
-                "attention over several processes can be differentiated once, not twice: "
-                "call backward without create_graph, or gather the tensors first"
-            )
+        refuse_second_derivative()
         q, k, v, out, centre, statistic, *params = ctx.saved_tensors
         rows = RowGradient(grad.contiguous(), out, centre, statistic)
-        grads = gradients(ctx.job, q, k, v, params, rows)
+        grads = backward_trip(ctx.job, upcast(q), [k, v], params, _pooling_gradients(rows))
         needs = ctx.needs_input_grad[2:]
         inputs = (q, k, v, *params)
         return (
             None,
             None,
             *(g.to(t.dtype) if needed else None for g, t, needed in zip(grads, inputs, needs, strict=True)),
+        )
+
+
+def refuse_second_derivative() -> None:
+    """Raise CallError in a backward pass that is itself recorded."""
+    if torch.is_grad_enabled():
+        raise CallError(
+            "attention over several processes can be differentiated once, not twice: "
+            "call backward without create_graph, or gather the tensors first"
         )
 
 

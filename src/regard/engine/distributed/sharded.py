@@ -53,7 +53,7 @@ class LayoutShard(Shard):
     __str__ = __repr__
 
     def _to_replicate_tensor(
-        self, local_tensor: Tensor, mesh: DeviceMesh, mesh_dim: int, current_logical_shape: list[int]
+        self, local_tensor: Tensor, mesh: DeviceMesh, mesh_dim: int, current_logical_shape: Sequence[Any]
     ) -> Tensor:
         del mesh_dim, current_logical_shape
         return gathered(local_tensor, self.dim, self.layout, Transport.of_mesh(mesh), "gather")
@@ -122,7 +122,7 @@ def _placed(
     """A tensor in a layout, without a graph."""
     meta = TensorMeta(torch.Size(shape), tuple(stride), local.dtype)
     spec = DTensorSpec(mesh, (LayoutShard(axis, layout),), tensor_meta=meta)
-    return LayoutTensor(local, spec, requires_grad=local.requires_grad)  # pyright: ignore[reportCallIssue]
+    return LayoutTensor(local, spec, requires_grad=local.requires_grad)  # pyright: ignore[reportReturnType]
 
 
 class PlaceRows(torch.autograd.Function):
