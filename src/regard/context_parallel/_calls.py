@@ -101,7 +101,7 @@ def _counts_unpadded_tokens(model: nn.Module) -> str | None:
 
 
 def whole_output(output: Any, context: Context, batch: Batch) -> Any:
-    """What a model returned: its loss summed over all ranks, other tensors as they are, for this rank's tokens."""
+    """The output of a model, with its loss summed over all ranks; other tensors stay those of this rank's tokens."""
     name = type(context.model).__name__
     if not context.calls:
         raise ContextParallelError(

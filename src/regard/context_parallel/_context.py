@@ -16,7 +16,7 @@ from regard.torch_compat.sdpa import Arguments
 
 
 class Context:
-    """What is known of a model inside of its `context_parallel` block."""
+    """The state of a model inside of its `context_parallel` block."""
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model

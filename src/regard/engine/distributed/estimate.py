@@ -56,7 +56,7 @@ UTILISATION = 0.5  # share of a vendor's rate that attention reaches; FlashAtten
 
 @dataclass(frozen=True)
 class Estimate:
-    """What one pass of attention over many devices is expected to take."""
+    """Time, bytes and memory that one pass of attention over many devices is expected to take."""
 
     n: int
     world: int
@@ -144,6 +144,7 @@ def estimate(
 
 
 def _named(name: str, known: dict[str, T], what: str) -> T:
+    """The rate of a name, or an error that lists the names."""
     if name not in known:
         raise ChoiceError(f"{what} is a number or one of {', '.join(known)}, not {name!r}")
     return known[name]
@@ -181,9 +182,11 @@ class _Everything:
         self.n = n
 
     def pairs(self, run: Run, sampled: int) -> float:
+        """Visible pairs of a run of rows."""
         return float(run[1] - run[0]) * self.n
 
     def seen(self, runs: Sequence[Run]) -> int:
+        """Columns that some row of the runs sees."""
         return self.n if any(a < b for a, b in runs) else 0
 
 
@@ -247,6 +250,7 @@ class _Masked:
 
 
 def _counter(mask: Mask | None, n: int) -> _Everything | _Masked:
+    """Counts of the mask on n queries and n keys."""
     return _Everything(n) if mask is None else _Masked(mask, n)
 
 
@@ -260,6 +264,7 @@ def _length_of_union(blocks: set[Run]) -> int:
 
 
 def _bytes(count: float) -> str:
+    """A number of bytes with three digits."""
     for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if count >= size:
             return f"{count / size:.3g} {unit}"
