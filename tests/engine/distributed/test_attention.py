@@ -1,6 +1,8 @@
 """Attention on shards equals attention on one process: outputs and all gradients, in float64 to 1e-12."""
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from ranks import Ranks
 from sharded_cases import NORMALISERS, TOLERANCE, attend_error, make_masks, make_scores, second_derivative
 
@@ -110,6 +112,13 @@ def test_every_normaliser(group, normaliser, mask):
 def test_whole_sides(group, shared, normaliser):
     for mask in ("none", "causal", "documents"):
         assert_close(group, 13, 29, mask, None, normaliser, "zigzag", shared=shared)
+
+
+@pytest.mark.long
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(n=st.integers(1, 70), mask=st.sampled_from(MASKS), layout=st.sampled_from(LAYOUTS[:2]))
+def test_random_lengths(group, n, mask, layout):
+    assert_close(group, n, n, mask, layout=layout)
 
 
 @pytest.mark.long

@@ -24,6 +24,7 @@ from regard.engine.distributed.plan import Step
 from regard.engine.distributed.rectangle import Formula, Operands, TiledRectangle, learned_tensors, weights_of
 from regard.engine.distributed.row_questions import RowQuestion, ask
 from regard.engine.distributed.sharded import from_local, gather, layout_of, local_rows, shard
+from regard.engine.fold import Buffers
 from regard.engine.lazy_matrix import FLOAT64_FROM_SCORE, LazyMatrix
 from regard.engine.plan import TILE_SCORES
 from regard.engine.plan_cache import PlannedCall
@@ -188,16 +189,20 @@ class ShardedMatrix(LazyMatrix):
             job = self._job()
             formula = replace(job.formula, tile_scores=max(1, min(TILE_SCORES, self.call.budget // (3 * q.itemsize))))
             job = replace(job, formula=formula)
+            buffers = Buffers(Problem(self.spec, self.lead, formula.size, q.dtype, nan_safe=False, operands=()))
             states = [r.empty(self.lead, q.shape[-2], formula.size, q.dtype) for r in reducers]
 
             def visit(rectangle: TiledRectangle, tile: Tile, tensors: list[Tensor], scores: Tensor) -> None:
                 del tensors
-                block = _block(rectangle, tile, scores, ring.rows_of(statistic, rectangle, tile))
+                first, second = buffers.take(tuple(scores.shape))
+                own = scores.data_ptr() == first.data_ptr()  # a score of positions alone has no heads
+                out = second if own else None
+                block = _block(rectangle, tile, scores, ring.rows_of(statistic, rectangle, tile), out)
                 rows = rectangle.at.rows.pick(tile.rows)
                 for number, reducer in enumerate(reducers):
                     states[number] = _updated(reducer, states[number], block, rows, tile)
 
-            ring.visit_tiles(job, q, k, "questions", visit)
+            ring.visit_tiles(job, q, k, "questions", visit, buffers=buffers)
             return [self._finished(r, state) for r, state in zip(reducers, states, strict=True)]
 
     def _finished(self, reducer: Reducer[Any], state: Any) -> Any:
@@ -448,19 +453,24 @@ def _longest(tensor: Float[Tensor, "*batch rows dim"]) -> Float[Tensor, "1 dim"]
     return flat[at : at + 1]
 
 
-def _block(rectangle: TiledRectangle, tile: Tile, scores: Float[Tensor, "... rows cols"], statistic: Tensor) -> Block:
-    """The scores and weights of a tile, where it lies in the whole matrix."""
+def _block(
+    rectangle: TiledRectangle,
+    tile: Tile,
+    scores: Float[Tensor, "... rows cols"],
+    statistic: Tensor,
+    out: Float[Tensor, "... rows cols"] | None = None,
+) -> Block:
+    """The scores and weights of a tile, where it lies in the whole matrix; `out` may take the weights."""
     at, spec = rectangle.at, rectangle.problem.spec
-    weights = weights_of(spec.normaliser, scores, statistic, rectangle.places(tile))
-    gaps = ((0, len(tile.cols)),) if at.masked or spec.score.hides_keys else ()
     return Block(
         scores,
-        weights,
+        weights_of(spec.normaliser, scores, statistic, rectangle.places(tile), out),
         at.at_rows.pick(tile.rows),
         rectangle.places(tile),
         rectangle.formula.size,
-        gaps=gaps,
+        gaps=((0, len(tile.cols)),) if at.masked or spec.score.hides_keys else (),
         partial=True,
+        writable=out is not None,
         lead=tile.lead,
     )
 

@@ -210,9 +210,11 @@ class TiledRectangle:
             width = len(tile.cols) if whole_rows else max(1, most // max(1, count))
             yield from column_parts(tile, width)
 
-    def scores(self, tensors: Sequence[Tensor], tile: Tile) -> Float[Tensor, "... rows cols"]:
-        """The scores of a tile with all its heads, -inf where hidden."""
-        scores = self.problem.scores(tensors, tile)
+    def scores(
+        self, tensors: Sequence[Tensor], tile: Tile, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
+        """The scores of a tile with all its heads, -inf where hidden; `out` may take the result."""
+        scores = self.problem.scores(tensors, tile, out)
         return scores.expand(*(cut.stop - cut.start for cut in tile.lead), *scores.shape[-2:])
 
     def cut(self, tile: Tile) -> list[Tensor]:
@@ -265,17 +267,29 @@ def weights_of(
     scores: Float[Tensor, "... rows cols"],
     statistic: Float[Tensor, "... rows"],
     cols: Span,
+    out: Float[Tensor, "... rows cols"] | None = None,
 ) -> Float[Tensor, "... rows cols"]:
     """The weights of a block from its scores, the statistic of whole rows, and the positions of its keys.
 
-    Of a row that chooses, the statistic is the position of its key; -1 for none, NaN for a row with NaN.
+    Of a row that chooses, the statistic is the position of its key; -1 for none, NaN for a row with NaN. `out` may take
+    the result.
     """
     if isinstance(normaliser, Hard):
-        at = statistic.unsqueeze(-1)
-        weights = (cols.positions(scores.device) == at).to(scores.dtype)
-        return weights.masked_fill(at.isnan() & (scores != NEVER), torch.nan)
-    weights = normaliser.from_statistic(scores, statistic.to(scores.dtype), cols)
-    return weights.masked_fill(scores == NEVER, 0)  # of a row with NaN, hidden keys have weight 0 too
+        weights = (cols.positions(scores.device) == statistic.unsqueeze(-1)).to(scores.dtype)
+        return _marked_nan(weights, scores, statistic)
+    weights = normaliser.from_statistic(scores, statistic.to(scores.dtype), cols, out)
+    return _marked_nan(weights, scores, statistic)
+
+
+def _marked_nan(
+    weights: Float[Tensor, "... rows cols"], scores: Float[Tensor, "... rows cols"], statistic: Tensor
+) -> Float[Tensor, "... rows cols"]:
+    """The weights with NaN at the visible keys of rows with NaN, and 0 at those that are hidden."""
+    broken = statistic.isnan()
+    if not bool(broken.any()):
+        return weights
+    weights = weights.masked_fill(broken.unsqueeze(-1), torch.nan)
+    return weights.masked_fill(scores == NEVER, 0)
 
 
 def pool_by_tiles(formula: Formula, spec: Spec, at: Rectangle, part: Operands) -> SharedRows:

@@ -37,6 +37,7 @@ from regard.engine.distributed.rectangle import (
     tile_gradients,
 )
 from regard.engine.distributed.transport import Message, Transport
+from regard.engine.fold import Buffers
 from regard.engine.inputs import upcast
 from regard.errors import CallError, NotNormalisedError
 from regard.masks import Whole
@@ -194,10 +195,19 @@ TileVisit = Callable[[TiledRectangle, Tile, list[Tensor], Float[Tensor, "... row
 
 
 def visit_tiles(
-    job: Job, q: Float[Tensor, "... rows dim_q"], k: Float[Tensor, "... keys dim_k"], label: str, visit: TileVisit,
-    *, whole_rows: bool = False,
-) -> None:  # fmt: skip
-    """Compute the scores of every visible tile in one trip of the keys: `visit(rectangle, tile, operands, scores)`."""
+    job: Job,
+    q: Float[Tensor, "... rows dim_q"],
+    k: Float[Tensor, "... keys dim_k"],
+    label: str,
+    visit: TileVisit,
+    *,
+    whole_rows: bool = False,
+    buffers: Buffers | None = None,
+) -> None:
+    """Compute the scores of every visible tile in one trip of the keys: `visit(rectangle, tile, operands, scores)`.
+
+    With `buffers` the scores are in the first of them if they can be; they are valid during the visit.
+    """
 
     def at_block(step: Step, block: list[Tensor]) -> None:
         keys = prepared_keys(block[0], job.group).to(q.dtype)
@@ -206,9 +216,15 @@ def visit_tiles(
             rectangle = TiledRectangle.of(job.formula, job.formula.part(job.whole, at), at, part)
             for tile in rectangle.tiles(whole_rows=whole_rows):
                 tensors = rectangle.cut(tile)
-                visit(rectangle, tile, tensors, rectangle.scores(tensors, tile))
+                out = None if buffers is None else buffers.take(tile_shape(tile))[0]
+                visit(rectangle, tile, tensors, rectangle.scores(tensors, tile, out))
 
     job.trip([k], label, at_block)
+
+
+def tile_shape(tile: Tile) -> tuple[int, ...]:
+    """The shape of the scores of a tile."""
+    return (*(cut.stop - cut.start for cut in tile.lead), len(tile.rows), len(tile.cols))
 
 
 def rows_of(tensor: Tensor, rectangle: TiledRectangle, tile: Tile, trailing: int = 1) -> Tensor:
