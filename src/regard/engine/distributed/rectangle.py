@@ -32,7 +32,7 @@ SharedRows = tuple[Float[Tensor, "... rows dim_v"], Float[Tensor, "... rows"]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Formula:
-    """The computation of a call, the same on every rank: the formula, the whole matrix, dropout, and the size of tiles."""
+    """The computation of a call, alike on every rank: formula, whole matrix, dropout, and the size of tiles."""
 
     spec: Spec
     lead: tuple[int, ...]
