@@ -33,7 +33,7 @@ def agree(transport: Transport, description: Description, number: int = 0, step:
 
 
 def _difference(transport: Transport, description: Description, digests: list[int], step: str) -> str:
-    """What differs between the ranks, in words: the ranks that differ from most others, and the first difference."""
+    """Words for what differs between the ranks: the ranks that differ from most others, and the first difference."""
     text = "\n".join(f"{name}\t{value}" for name, value in description.items()).encode()
     data = torch.frombuffer(bytearray(text), dtype=torch.uint8)
     sizes = transport.all_gather_numbers([len(text)], f"{step}: comparing the calls")

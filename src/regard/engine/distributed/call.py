@@ -60,7 +60,7 @@ class Call:
         return ring.Job(formula, steps, self.transport, shape.group, local.shape[-2], rows is None, cols is None, whole)
 
     def describe(self) -> dict[str, str]:
-        """What this rank asks for, to be compared with the others."""
+        """A description of what this rank asks for, to be compared with the others."""
         told = {
             "shape": f"{(*self.shape.lead, self.shape.n, self.shape.m)}",
             "dtype": f"{self.q.local.dtype}",

@@ -113,6 +113,7 @@ class ShardedMatrix(LazyMatrix):
         raise DistributedError("weights over several processes cannot be pickled: gather queries and keys first")
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
+        """Raise DistributedError for what needs the whole matrix on one rank."""
         raise DistributedError(
             "this needs the whole of the queries and keys on one rank: "
             "make the weights anew from regard.distributed.gather(query) and gather(key)"

@@ -32,7 +32,7 @@ SharedRows = tuple[Float[Tensor, "... rows dim_v"], Float[Tensor, "... rows"]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Formula:
-    """What a call computes, the same on every rank: the formula, the whole matrix, dropout, and the size of tiles."""
+    """The computation of a call, alike on every rank: formula, whole matrix, dropout, and the size of tiles."""
 
     spec: Spec
     lead: tuple[int, ...]
@@ -59,7 +59,7 @@ class Formula:
         return self.spec.part(whole if at.masked else None, at.at_rows, at.at_cols, self.size)
 
     def kept(self, tile: Tile, at: Rectangle) -> Float[Tensor, "... rows cols"] | float:
-        """What dropout multiplies the weights of a tile with: 0 or 1 / (1 - p)."""
+        """The factor of dropout for each weight of a tile: 0 or 1 / (1 - p)."""
         if not self.dropout_p or self.seed is None:
             return 1.0
         heads = pooling.head_numbers(self.lead, self.size.device)
@@ -139,7 +139,7 @@ def pool_by_kernel(formula: Formula, spec: Spec, part: Operands) -> SharedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowGradient:
-    """What the gradients of a rectangle need of its rows: of the output, and of whole rows."""
+    """Rows as the gradients of a rectangle need them: the output, its gradient, and the statistic of whole rows."""
 
     grad: Float[Tensor, "... rows dim_v"]  # of the output
     out: Float[Tensor, "... rows dim_v"]
@@ -155,7 +155,7 @@ class RowGradient:
 def kernel_gradients(
     formula: Formula, spec: Spec, part: Operands, rows: RowGradient, wanted: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """What a rectangle adds to the gradients of `wanted`, leaves from which `part` and `spec` are made."""
+    """The part of one rectangle, by the kernel, in the gradients of `wanted`: leaves behind `part` and `spec`."""
     with torch.enable_grad():
         call = KernelCall.of(formula, spec, part)
     q, k, v = (t.detach() for t in call.tensors)
@@ -343,6 +343,7 @@ class Sums:
     total: Float[Tensor, "... rows 1"]
 
     def tensors(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The three sums."""
         return self.out, self.centre, self.total
 
 
@@ -371,7 +372,7 @@ TileGradient = Callable[[TiledRectangle, Tile, Tensor], tuple[Tensor, Tensor | N
 def tile_gradients(
     formula: Formula, spec: Spec, at: Rectangle, part: Operands, gradient: TileGradient, wanted: Sequence[Tensor]
 ) -> list[Tensor | None]:
-    """What a rectangle adds to the gradients of `wanted`, leaves from which `part` and `spec` are made."""
+    """The part of one rectangle, by tiles, in the gradients of `wanted`: leaves behind `part` and `spec`."""
     with torch.enable_grad():
         rectangle = TiledRectangle.of(formula, spec, at, part)
     operands = rectangle.problem.operands

@@ -149,6 +149,7 @@ class _Trip:
         self._wait_for_sent()
 
     def _wait_for_sent(self) -> None:
+        """Wait until what was sent has left, so that its memory is free."""
         for message in self.sent:
             message.wait()
         self.sent = []
@@ -490,7 +491,7 @@ def backward_trip(
 
 
 def _pooling_gradients(rows: RowGradient) -> RectangleGradient:
-    """What a rectangle adds to the gradients of weights @ values: by the kernel if it can, else by tiles."""
+    """The part of a rectangle in the gradients of weights @ values: by the kernel if it can, else by tiles."""
 
     def gradient(
         formula: Formula, spec: Spec, at: Rectangle, part: Operands, wanted: Sequence[Tensor]

@@ -55,14 +55,17 @@ class LayoutShard(Shard):
     def _to_replicate_tensor(
         self, local_tensor: Tensor, mesh: DeviceMesh, mesh_dim: int, current_logical_shape: Sequence[Any]
     ) -> Tensor:
+        """The whole tensor, when torch makes it whole."""
         del mesh_dim, current_logical_shape
         return gathered(local_tensor, self.dim, self.layout, Transport.of_mesh(mesh), "gather")
 
     def _replicate_to_shard(self, local_tensor: Tensor, mesh: DeviceMesh, mesh_dim: int, shard_index: Any) -> Tensor:
+        """This rank's rows, when torch shards a whole tensor."""
         del mesh, mesh_dim
         return self.layout.take(local_tensor, self.dim, int(shard_index)).contiguous()
 
     def _refuse(self, *_: object, **__: object) -> Any:
+        """Raise DistributedError: torch would take the rows for others."""
         raise DistributedError(
             f"torch cannot move rows of a tensor in the layout {self.layout.name!r} so: "
             "regard.distributed.gather(x) gives the whole tensor, in order"
