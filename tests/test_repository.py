@@ -164,6 +164,7 @@ def test_exported_names():
         "datasets",
         "models",
         "seq2seq",
+        "distributed",
         "errors",
         "__version__",
     ]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from regard import (
         analysis,
         datasets,
+        distributed,
         errors,
         kernels,
         masks,
@@ -56,6 +57,7 @@ __all__ = [
     "datasets",
     "models",
     "seq2seq",
+    "distributed",
     "errors",
     "__version__",
 ]
@@ -76,6 +78,7 @@ _MODULES = frozenset(
     {
         "analysis",
         "datasets",
+        "distributed",
         "errors",
         "kernels",
         "masks",

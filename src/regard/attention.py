@@ -14,6 +14,7 @@ from regard.engine import fast_path, grouped_query, inputs, plan_cache
 from regard.engine.lazy_matrix import LazyMatrix
 from regard.masks import Mask
 from regard.normalisers import Normaliser
+from regard.operands import is_sharded
 from regard.scores import Score
 from regard.tracing import refuse_script, without_autocast
 from regard.weights import Weights, weights_of
@@ -88,6 +89,11 @@ def attend(
             with without_autocast():
                 return attend(query, key, value, score, mask, normaliser, dropout_p, plan, budget)
     spec = inputs.make_spec(score, mask, normaliser)
+    if is_sharded(query, key, value):
+        from regard.engine.distributed.attention import attend as attend_sharded
+
+        output, sharded = attend_sharded(query, key, value, spec, dropout_p, plan, budget)
+        return Attention(output, weights_of(sharded))
     call = plan_cache.find(query, key, value, spec, dropout_p, plan, budget)
     matrix = LazyMatrix.of_call(query, key, call)
     spec = matrix.spec  # a copy, if its tensors could change unnoticed before the backward pass

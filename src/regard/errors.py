@@ -49,6 +49,10 @@ class LayerError(RegardError, ValueError, AssertionError, RuntimeError):
     """Inputs that do not fit a layer of torch, which raises any of these built-in errors for them."""
 
 
+class DistributedError(RegardError, RuntimeError):
+    """Attention over several processes that cannot go on: a rank has died, hangs or asks for something else."""
+
+
 class StaleWeightsError(RegardError, RuntimeError):
     """A question about weights whose tensors have changed since."""
 
@@ -71,6 +75,10 @@ class NoSuchAttributeError(RegardError, AttributeError):
 
 class RecordError(RegardError, RuntimeError):
     """Attention of a model that cannot be recorded, or a recording that cannot be kept."""
+
+
+class ContextParallelError(RegardError, RuntimeError):
+    """A model or a batch whose sequence cannot be shared out over processes."""
 
 
 class IncompleteRecordingWarning(UserWarning):

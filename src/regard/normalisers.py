@@ -75,6 +75,13 @@ class Normaliser(Term["Normaliser"], abstract=True):
         """
         raise NotImplementedError
 
+    def jacobian_diagonal(self, weights: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        """g of each weight, where weights change with scores by dp = g (ds - sum g ds / sum g).
+
+        Where rows do not sum to 1 it is dp = g ds.
+        """
+        raise NotImplementedError
+
     def statistic_from_weight(
         self, score: Float[Tensor, "*batch rows"], weight: Float[Tensor, "*batch rows"]
     ) -> Float[Tensor, "*batch rows"]:
@@ -133,6 +140,9 @@ class Softmax(Normaliser):
         del cols
         safe = torch.where(statistic == NEVER, 0.0, statistic).unsqueeze(-1)
         return torch.exp(scores - safe) if out is None else torch.sub(scores, safe, out=out).exp_()
+
+    def jacobian_diagonal(self, weights: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        return weights
 
     def statistic_from_weight(
         self, score: Float[Tensor, "*batch rows"], weight: Float[Tensor, "*batch rows"]
@@ -199,6 +209,9 @@ class Threshold(Normaliser, abstract=True):
         del cols, out
         safe = torch.where(statistic == NEVER, 0.0, statistic)
         return (self.slope * scores - safe.unsqueeze(-1)).clamp_min(0).pow(self.power)
+
+    def jacobian_diagonal(self, weights: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        return weights.sqrt() if self.power == 2 else (weights > 0).to(weights.dtype) + 0 * weights  # NaN stays NaN
 
     def statistic_from_weight(
         self, score: Float[Tensor, "*batch rows"], weight: Float[Tensor, "*batch rows"]
@@ -280,6 +293,9 @@ class Sigmoid(Normaliser):
         del weight
         return torch.zeros_like(score)
 
+    def jacobian_diagonal(self, weights: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        return weights * (1 - weights)
+
     def __repr__(self) -> str:
         return "sigmoid" if self.bias == 0 else f"sigmoid(bias={self.bias:g})"
 
@@ -345,6 +361,9 @@ class Hard(Normaliser):
             return ()
         draw = torch.rand((*lead, n, 1), generator=self.generator, dtype=like.dtype, device=like.device)
         return (Operand(draw, Axis.QUERY),)
+
+    def jacobian_diagonal(self, weights: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
+        return 0 * weights  # a choice does not change with the scores
 
     def choice(self, scores: Float[Tensor, "... rows cols"], tensors: Sequence[Tensor]) -> Int[Tensor, "... rows 1"]:
         """The column that is chosen in each row, (..., rows, 1)."""

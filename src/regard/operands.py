@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -32,6 +33,12 @@ def overrides_torch_function(tensor: Tensor) -> bool:
         return False
     handler = type(tensor).__torch_function__
     return getattr(handler, "__func__", handler) not in TORCH_HANDLERS
+
+
+def is_sharded(*tensors: object) -> bool:
+    """True if one of the tensors is a DTensor. Where nobody has imported DTensor there is none."""
+    module = sys.modules.get("torch.distributed.tensor")
+    return module is not None and any(isinstance(tensor, module.DTensor) for tensor in tensors)
 
 
 def tensor_obstacle(tensor: Tensor) -> str | None:
@@ -126,6 +133,14 @@ class Span:
     def place(self) -> slice | Int[Tensor, " positions"]:
         """The positions as an index of a tensor."""
         return slice(self.start, self.stop) if self.index is None else self.index
+
+    def pick(self, inner: Span) -> Span:
+        """The span of the positions that `inner` picks out of this one by their numbers."""
+        if self.index is None and inner.index is None:
+            return Span(self.start + inner.start, self.start + inner.stop)
+        if self.index is None:
+            return Span(0, 0, inner.positions(inner.index.device) + self.start)  # pyright: ignore[reportOptionalMemberAccess]
+        return Span(0, 0, inner.take(self.index, 0))
 
     def part(self, low: int, high: int) -> Span:
         """The span of the positions numbered low to high - 1 in this one."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from regard.masks import Mask
+from regard.masks import Mask, Whole
 from regard.normalisers import Normaliser
+from regard.operands import Size, Span
 from regard.scores import Score
 from regard.term import merge_named
 
@@ -44,6 +45,11 @@ class Spec:
         """The formula for some heads of weights (batch, heads, queries, keys)."""
         mask = None if self.mask is None else self.mask.of_heads(heads)
         return Spec(self.score.of_heads(heads), mask, self.normaliser.of_heads(heads))
+
+    def part(self, whole: Whole | None, rows: Span, cols: Span, size: Size) -> Spec:
+        """The formula on the rectangle of these rows and columns; `whole` is the mask on the whole matrix."""
+        mask = None if self.mask is None or whole is None else self.mask.part(whole, rows, cols)
+        return Spec(self.score.part(rows, cols, size), mask, self.normaliser)
 
     def at(self, axis: int, index: int, lead: int) -> Spec:
         """The formula at one index of a leading axis of the weights, which have `lead` such axes."""

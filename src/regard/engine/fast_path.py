@@ -26,7 +26,7 @@ from regard.engine.lazy_matrix import MatrixParts
 from regard.engine.plan import MIN_FUSED_KEYS
 from regard.engine.plan_cache import PlannedCall
 from regard.masks import Band, Mask
-from regard.operands import NEVER, Size, Span
+from regard.operands import NEVER, Size, Span, is_sharded
 from regard.scores import Dot
 from regard.spec import Spec
 
@@ -74,7 +74,7 @@ def attend(  # noqa: C901  flat on purpose
     except (AttributeError, RuntimeError, IndexError, TypeError):  # no ordinary tensors: the checks say so in words
         return None
     if kernel_call is UNKNOWN:
-        kernel_call = _kernel_call(query, key, value, mask)
+        kernel_call = None if is_sharded(query, key, value) else _kernel_call(query, key, value, mask)
         plan_cache.remember(_kernel_calls, kind, kernel_call)
     if kernel_call is None:
         return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from regard.engine import (
@@ -26,7 +26,7 @@ from regard.engine.fold import fold
 from regard.engine.fused import row_statistics
 from regard.engine.plan import BUFFERS, TILE_SCORES, Plan, scores_per_tile
 from regard.engine.plan_cache import PlannedCall
-from regard.engine.reducers import Reducer
+from regard.engine.reducers import Reducer, VisibleKeys
 from regard.engine.tiles import Problem
 from regard.normalisers import Softmax
 from regard.operands import Axis, Operand, Size
@@ -310,6 +310,19 @@ class LazyMatrix:
         answer = self.answers[question]
         # Copied on the way out (`top` does it itself): what is remembered must not change under an in-place operation.
         return answer.to(self.answer_dtype, copy=True) if isinstance(answer, Tensor) else answer
+
+    def whole(self, answer: Shaped[Tensor, "..."]) -> Shaped[Tensor, "..."]:
+        """An answer with one entry for each query, of all queries: itself, where one process has them all."""
+        return answer
+
+    def empty_rows(self) -> Bool[Tensor, "*batch queries"]:
+        """True for queries that see no key."""
+        self.check_fresh()
+        if not self.spec.hides_keys and self.size.m:
+            return torch.zeros((*self.lead, self.size.n), dtype=torch.bool, device=self.size.device)
+        if not self.spec.score.hides_keys and not is_tracing():
+            return questions.rows_without_keys(self.problem())
+        return self.fold([VisibleKeys()])[0] == 0
 
     def logsumexp_of_kernel(self) -> Float[Tensor, "*batch queries"] | None:
         """A copy of the log-sum-exp that the fused kernel returned, or None if it is missing or not good enough.

@@ -76,7 +76,7 @@ def spread(
     problem = Problem.build(spec, query, key, lead, nan_safe=nan_safe, draws=draws)
     out_lead = broadcast_shapes(lead, x.shape[:-2])
     count = len(problem.operands)
-    operands = (*problem.operands, *_values(x, Axis.QUERY, nan_safe=nan_safe))
+    operands = (*problem.operands, *value_operands(x, Axis.QUERY, nan_safe=nan_safe))
 
     def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Float[Tensor, "... cols dim"]]:
         scores = problem.scores(tensors[:count], tile)
@@ -84,7 +84,7 @@ def spread(
         if not nan_safe:
             return (out,)
         seen, rows_with_nan = scores.mT != NEVER, problem.rows_with_nan(tensors[:count], tile, scores)
-        return (_restore_non_finite(out, seen, tensors[count + 1 :], (seen & rows_with_nan.mT).any(-1, keepdim=True)),)
+        return (restore_non_finite(out, seen, tensors[count + 1 :], (seen & rows_with_nan.mT).any(-1, keepdim=True)),)
 
     outputs = (Output(Axis.KEY, x.shape[-1]),)
     return run_job(
@@ -162,15 +162,15 @@ def _pool_tiles(
 ) -> Float[Tensor, "*batch queries dim_v"]:
     """weights @ value from tiles of whole rows; differentiable."""
     count = len(problem.operands)
-    values = _values(value, Axis.KEY, nan_safe=problem.nan_safe)
+    values = value_operands(value, Axis.KEY, nan_safe=problem.nan_safe)
     last = count + len(values)
-    random = _dropout_operands(lead, value.device) if dropout_p else []
+    random = dropout_operands(lead, value.device) if dropout_p else []
 
     def program(tensors: Sequence[Tensor], tile: Tile) -> tuple[Float[Tensor, "... rows dim_v"]]:
         scores = problem.scores(tensors[:count], tile)
         weights = problem.weights(scores, tensors[:count], tile)
         if dropout_p:
-            kept = _kept_by_dropout(tensors[last], tensors[last + 1], tile, problem, dropout_p)
+            kept = kept_by_dropout(tensors[last], tensors[last + 1], tile, problem.size.n, dropout_p)
             weights = weights * kept.to(weights.dtype)
         out = weights @ tensors[count]
         if dropout_p:
@@ -178,14 +178,14 @@ def _pool_tiles(
         if not problem.nan_safe:
             return (out,)
         rows_with_nan = problem.rows_with_nan(tensors[:count], tile, scores)
-        return (_restore_non_finite(out, scores != NEVER, tensors[count + 1 : last], rows_with_nan),)
+        return (restore_non_finite(out, scores != NEVER, tensors[count + 1 : last], rows_with_nan),)
 
     outputs = (Output(Axis.QUERY, value.shape[-1]),)
     operands = (*problem.operands, *values, *random)
     return run_job(TileJob(program, operands, outputs, tiles, lead, problem.size, value.dtype))[0]
 
 
-def _values(value: Float[Tensor, "... rows dim"], axis: Axis, *, nan_safe: bool) -> list[Operand]:
+def value_operands(value: Float[Tensor, "... rows dim"], axis: Axis, *, nan_safe: bool) -> list[Operand]:
     """The values as operands; if NaN-safe, with 0 for NaN and inf, and with marks of where they were."""
     if not nan_safe:
         return [Operand(value, axis)]
@@ -194,7 +194,7 @@ def _values(value: Float[Tensor, "... rows dim"], axis: Axis, *, nan_safe: bool)
     return [Operand(zero_non_finite(value), axis), *(Operand(mark.to(value.dtype), axis) for mark in marks)]
 
 
-def _restore_non_finite(
+def restore_non_finite(
     out: Float[Tensor, "*batch rows dim"],
     seen: Bool[Tensor, "... rows cols"],
     marks: Sequence[Tensor],
@@ -208,21 +208,31 @@ def _restore_non_finite(
     return replace_values(out, nan | plus | minus, value)
 
 
-def _dropout_operands(lead: tuple[int, ...], device: torch.device) -> list[Operand]:
+def dropout_operands(lead: tuple[int, ...], device: torch.device) -> list[Operand]:
     """The number of each head, and a random seed."""
-    heads = torch.arange(math.prod(lead), device=device).reshape(*lead, 1, 1)
-    return [Operand(heads, Axis.PAIR), Operand(torch.randint(1 << 62, (1,), device=device), Axis.FIXED)]
+    return [Operand(head_numbers(lead, device), Axis.PAIR), Operand(dropout_seed(device), Axis.FIXED)]
 
 
-def _kept_by_dropout(
-    heads: Int[Tensor, "... 1 1"], seed: Int[Tensor, " 1"], tile: Tile, problem: Problem, p: float
+def head_numbers(lead: tuple[int, ...], device: torch.device) -> Int[Tensor, "... 1 1"]:
+    """The number of each head."""
+    return torch.arange(math.prod(lead), device=device).reshape(*lead, 1, 1)
+
+
+def dropout_seed(device: torch.device) -> Int[Tensor, " 1"]:
+    """A random seed."""
+    return torch.randint(1 << 62, (1,), device=device)
+
+
+def kept_by_dropout(
+    heads: Int[Tensor, "... 1 1"], seed: Int[Tensor, " 1"], tile: Tile, n: int, p: float
 ) -> Bool[Tensor, "... rows cols"]:
     """True for weights that stay, from a hash of seed and position, so that it does not depend on the tiles.
 
+    `heads` are the numbers of the heads, and n is the number of queries in the whole matrix.
     Row and column are hashed with 64 bits; for each weight a step with 32 bits joins them.
     """
     rows = tile.rows.positions(heads.device)[:, None]
-    bits = _hash(heads * problem.size.n + rows + seed) ^ _hash(tile.cols.positions(heads.device) - seed)
+    bits = _hash(heads * n + rows + seed) ^ _hash(tile.cols.positions(heads.device) - seed)
     bits *= 0x45D9F3B
     bits ^= bits >> 15
     bits *= 0x2C1B3C6D

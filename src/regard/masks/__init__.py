@@ -17,7 +17,7 @@ from jaxtyping import Bool, Integer
 from torch import Tensor
 
 from regard.errors import ChoiceError, MaskError
-from regard.masks._base import ALL, NONE, SOME, Both, Mask, Not  # noqa: F401  the rest of the package takes them here
+from regard.masks._base import ALL, NONE, SOME, Both, Mask, Not, Whole  # noqa: F401  the rest of the package takes them here
 from regard.masks._rules import (  # noqa: F401  the same
     Align,
     Allow,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import torch
@@ -11,7 +12,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from regard.errors import MaskError
-from regard.operands import Operand, Size, Span
+from regard.operands import Operand, Size, Span, Tile
 from regard.term import Term
 
 RowRanges = tuple[Int[Tensor, "*#lead #queries"], Int[Tensor, "*#lead #queries"]]
@@ -89,6 +90,13 @@ class Mask(Term["Mask"], abstract=True):
         """Sorted ranges of columns outside of which these rows see nothing, from sizes alone."""
         del rows
         return [(0, size.m)]
+
+    def part(self, whole: Whole, rows: Span, cols: Span) -> Mask:
+        """The mask of the rectangle of these rows and columns as a mask of its own, counted from 0.
+
+        `whole` is this mask on the whole matrix.
+        """
+        return Part(self, whole, rows, cols)
 
     def row_ranges(self, tensors: Sequence[Tensor], size: Size) -> RowRanges | None:
         """The first key of each row and one behind its last, if it sees all keys between; None if that is not so.
@@ -189,3 +197,79 @@ class Either(Combination):
             else:
                 merged.append((low, high))
         return merged
+
+
+@dataclass(eq=False)
+class Whole:
+    """A mask on the whole matrix, and what all its rectangles share: operands and row ranges, computed once."""
+
+    mask: Mask
+    lead: tuple[int, ...]
+    size: Size
+
+    @cached_property
+    def operands(self) -> tuple[Operand, ...]:
+        """The operands of the mask."""
+        return self.mask.operands(self.lead)
+
+    @cached_property
+    def row_ranges(self) -> RowRanges | None:
+        """The range of keys that each row sees, if they are ranges."""
+        return self.mask.row_ranges([operand.tensor for operand in self.operands], self.size)
+
+    def states(self, rows: Span, edges: Sequence[int]) -> list[int]:
+        """NONE, SOME or ALL for each block of columns between two edges, for all heads together."""
+        return self.mask.block_states([operand.tensor for operand in self.operands], rows, edges, self.size)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Part(Mask, abstract=True):
+    """A rectangle of another mask: its rows and columns are counted from 0, and the rule applies where they lie."""
+
+    inner: Mask
+    whole: Whole
+    rows: Span
+    cols: Span
+
+    @property
+    def signature(self) -> Hashable:
+        if self.rows.index is not None or self.cols.index is not None:
+            return object()  # positions that are listed are not compared
+        edges = (self.rows.start, self.rows.stop, self.cols.start, self.cols.stop)
+        return (Part, self.inner.signature, self.whole.size, edges)
+
+    @property
+    def relative(self) -> bool:
+        return self.inner.relative and self.rows.index is None and self.cols.index is None
+
+    def operands(self, lead: tuple[int, ...]) -> tuple[Operand, ...]:
+        del lead
+        rectangle = Tile((), self.rows, self.cols)
+        return tuple([Operand(rectangle.cut(operand), operand.axis) for operand in self.whole.operands])
+
+    def tile(self, tensors: Sequence[Tensor], rows: Span, cols: Span, size: Size) -> Bool[Tensor, "..."]:
+        del size
+        return self.inner.tile(tensors, self.rows.pick(rows), self.cols.pick(cols), self.whole.size)
+
+    def block_states(self, tensors: Sequence[Tensor] | None, rows: Span, edges: Sequence[int], size: Size) -> list[int]:
+        if tensors is None or self.rows.index is not None or self.cols.index is not None:
+            return super().block_states(tensors, rows, edges, size)
+        return self.whole.states(self.rows.pick(rows), [self.cols.start + edge for edge in edges])
+
+    def reach(self, rows: Span, size: Size) -> list[tuple[int, int]]:
+        if self.rows.index is not None or self.cols.index is not None:
+            return [(0, size.m)]
+        low, high = self.cols.start, self.cols.stop
+        ranges = self.inner.reach(self.rows.pick(rows), self.whole.size)
+        return [(max(a, low) - low, min(b, high) - low) for a, b in ranges if max(a, low) < min(b, high)]
+
+    def row_ranges(self, tensors: Sequence[Tensor], size: Size) -> RowRanges | None:
+        del tensors, size
+        ranges = self.whole.row_ranges
+        if ranges is None or self.cols.index is not None:
+            return None
+        start, stop = (edge if edge.shape[-1] == 1 else self.rows.take(edge, -1) for edge in ranges)
+        return start - self.cols.start, stop - self.cols.start
+
+    def __repr__(self) -> str:
+        return repr(self.inner)

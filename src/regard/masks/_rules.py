@@ -12,7 +12,7 @@ from jaxtyping import Bool
 from torch import Tensor
 
 from regard.errors import MaskError, ShapeError
-from regard.masks._base import ALL, NONE, SOME, Mask, RowRanges
+from regard.masks._base import ALL, NONE, SOME, Mask, RowRanges, Whole
 from regard.operands import Axis, Operand, Size, Span, broadcast_shapes
 
 Align = Literal["top-left", "bottom-right"]
@@ -69,6 +69,16 @@ class Band(Mask):
         low = 0 if self.left is None else max(0, first - self.left)
         high = size.m if self.right is None else min(size.m, last + self.right + 1)
         return [(low, high)] if low < high else []
+
+    def part(self, whole: Whole, rows: Span, cols: Span) -> Mask:
+        if rows.index is not None or cols.index is not None:
+            return super().part(whole, rows, cols)
+        moved = cols.start - rows.start - self.offset(whole.size)
+        left = None if self.left is None else self.left + moved
+        right = None if self.right is None else self.right - moved
+        if right is not None and left is not None and left >= len(rows) - 1:
+            left = None  # it hides nothing here, and the kernel has a causal mask without it
+        return Band(left, right, "top-left", self.name)
 
     def row_ranges(self, tensors: Sequence[Tensor], size: Size) -> RowRanges:
         del tensors

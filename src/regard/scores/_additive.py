@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ShapeError
-from regard.operands import Axis, Operand, Span, broadcast_shapes
+from regard.operands import Axis, Operand, Size, Span, broadcast_shapes
 from regard.scores._base import Score
 from regard.tracing import is_tracing
 
@@ -211,6 +211,9 @@ class Tanh(Score, abstract=True):
     ) -> Float[Tensor, "... rows cols"]:
         del rows, cols, out
         return tanh_score(*tensors)
+
+    def part(self, rows: Span, cols: Span, size: Size) -> Score:
+        return self  # it does not depend on positions
 
     def rowwise(
         self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*batch queries d_k"]

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import DtypeError, ShapeError
-from regard.operands import Operand, Span
+from regard.operands import Axis, Operand, Size, Span, Tile
 from regard.term import Term
 
 
@@ -100,6 +100,13 @@ class Score(Term["Score"], abstract=True):
         """The score as an inner product; asked for only where `obstacle` is None."""
         raise NotImplementedError
 
+    def part(self, rows: Span, cols: Span, size: Size) -> Score:
+        """The score on the rectangle of these rows and columns, counted from 0, of a matrix of this size.
+
+        Its queries and keys are those of the rectangle alone.
+        """
+        return ScorePart(self, rows, cols, size)
+
     def magnitude(
         self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
     ) -> Float[Tensor, ""]:
@@ -140,6 +147,9 @@ class Sum(Score):
         one, two = self.split_operands(tensors)
         return self.first.tile(one, rows, cols) + self.second.tile(two, rows, cols)
 
+    def part(self, rows: Span, cols: Span, size: Size) -> Score:
+        return Sum(self.first.part(rows, cols, size), self.second.part(rows, cols, size))
+
     def obstacle(self, *, grad: bool) -> str | None:
         obstacle = self.first.obstacle(grad=grad) or self.second.obstacle(grad=grad)
         if obstacle is None and not (self.first.positional or self.second.positional):
@@ -157,3 +167,46 @@ class Sum(Score):
 
     def __repr__(self) -> str:
         return f"{self.first} + {self.second}".replace("+ -", "- ")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScorePart(Score, abstract=True):
+    """A rectangle of another score: rows and columns are counted from 0, and the score applies where they lie.
+
+    Operands that the score has along all queries or keys are cut; those made of the rectangle's own are as they are.
+    """
+
+    inner: Score
+    rows: Span
+    cols: Span
+    size: Size  # of the whole matrix
+
+    @property
+    def signature(self) -> object:
+        return object()  # a plan for it is not remembered
+
+    @property
+    def relative(self) -> bool:
+        return False
+
+    def operands(
+        self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
+    ) -> tuple[Operand, ...]:
+        return tuple([self._cut(operand) for operand in self.inner.operands(query, key)])
+
+    def _cut(self, operand: Operand) -> Operand:
+        """The operand on the rectangle."""
+        tensor, axis = operand
+        if axis is Axis.QUERY and tensor.shape[-2] != self.size.n:
+            return operand
+        if axis is Axis.KEY and tensor.shape[-2] != self.size.m:
+            return operand
+        return Operand(Tile((), self.rows, self.cols).cut(operand), axis)
+
+    def tile(
+        self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
+    ) -> Float[Tensor, "... rows cols"]:
+        return self.inner.tile(tensors, self.rows.pick(rows), self.cols.pick(cols), out)
+
+    def __repr__(self) -> str:
+        return repr(self.inner)

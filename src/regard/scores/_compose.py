@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ShapeError
-from regard.operands import Axis, Operand, Span
+from regard.operands import Axis, Operand, Size, Span, Tile
 from regard.scores._base import Features, Score
 
 COPIED_AT_ONCE = (
@@ -60,6 +60,9 @@ class Bias(Score):
 
     def leading_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("t of bias", tuple(self.t.shape[:-2])),)
+
+    def part(self, rows: Span, cols: Span, size: Size) -> Score:
+        return Bias(Tile((), rows, cols).cut(Operand(self._pair(), Axis.PAIR)))
 
     def _pair(self) -> Float[Tensor, "... #queries #keys"]:
         return self.t if self.t.dim() > 1 else self.t.reshape(1, -1)
@@ -129,6 +132,14 @@ class Alibi(Score):
     def leading_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("slopes of alibi", tuple(self.slopes.shape)),)
 
+    def part(self, rows: Span, cols: Span, size: Size) -> Score:
+        if rows.index is not None or cols.index is not None:
+            return super().part(rows, cols, size)
+        first = cols.start - (rows.stop - 1)  # the distance j - i at the lower left corner
+        distances = torch.arange(first, cols.stop - rows.start, device=self.slopes.device)
+        table = distances.abs() * -self.slopes[..., None]
+        return Relative(table, first - (cols.start - rows.start))
+
     def operands(
         self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
     ) -> tuple[Operand, ...]:
@@ -197,6 +208,11 @@ class Relative(Score):
     def leading_shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return (("table of relative", tuple(self.table.shape[:-1])),)
 
+    def part(self, rows: Span, cols: Span, size: Size) -> Score:
+        if rows.index is not None or cols.index is not None:
+            return super().part(rows, cols, size)
+        return Relative(self.table, self.first - (cols.start - rows.start))
+
     def operands(
         self, query: Float[Tensor, "*batch queries d_q"], key: Float[Tensor, "*key_batch keys d_k"]
     ) -> tuple[Operand, ...]:
@@ -242,6 +258,9 @@ class Softcap(Score):
     ) -> Float[Tensor, "... rows cols"]:
         del out
         return self.cap * torch.tanh(self.inner.tile(tensors, rows, cols) / self.cap)
+
+    def part(self, rows: Span, cols: Span, size: Size) -> Score:
+        return Softcap(self.inner.part(rows, cols, size), self.cap)
 
     def __repr__(self) -> str:
         return f"{self.cap:g} tanh(({self.inner}) / {self.cap:g})"

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard import kernels
 from regard.errors import ShapeError
-from regard.operands import Axis, Operand, Span
+from regard.operands import Axis, Operand, Size, Span
 from regard.scores._base import Features, Score, norm_product, same_width
 
 CENTRE_SAMPLE = 128  # keys whose median is the origin, at most twice as many: enough to lie amid the data
@@ -26,6 +26,9 @@ class Distance(Score, abstract=True):
     def weight(self) -> Shaped[Tensor, ""] | Float[Tensor, " dim"] | float:
         """w, one number or one for each feature: the inverse of the bandwidth."""
         raise NotImplementedError
+
+    def part(self, rows: Span, cols: Span, size: Size) -> Score:
+        return self  # it does not depend on positions
 
     def scaled(
         self, query: Float[Tensor, "*batch queries dim"], key: Float[Tensor, "*key_batch keys dim"]

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from regard.errors import ShapeError
-from regard.operands import Axis, Operand, Span
+from regard.operands import Axis, Operand, Size, Span
 from regard.scores._base import Features, Score, norm_product, same_width
 
 
@@ -36,6 +36,9 @@ class Linear(Score, abstract=True):
     ) -> tuple[Operand, ...]:
         left, right = self.project(query, key)
         return Operand(left, Axis.QUERY), Operand(right, Axis.KEY)
+
+    def part(self, rows: Span, cols: Span, size: Size) -> Score:
+        return self  # it does not depend on positions
 
     def tile(
         self, tensors: Sequence[Tensor], rows: Span, cols: Span, out: Float[Tensor, "... rows cols"] | None = None
@@ -150,6 +153,9 @@ class Location(Linear):
         if tuple(self.w.shape) != (m, d_q):
             msg = f"location(w) needs w of shape (keys, d_q) = ({m}, {d_q}), but w is {tuple(self.w.shape)}"
             raise ShapeError(msg)
+
+    def part(self, rows: Span, cols: Span, size: Size) -> Score:
+        return Location(cols.take(self.w, 0))
 
     rowwise = Score.rowwise  # it needs the position of a key, which is not known here
 

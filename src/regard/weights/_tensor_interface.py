@@ -148,7 +148,7 @@ class TensorInterface:
         dim=-2 is `received`, and None is the sum of all weights. Other axes would build (..., n, m).
         """
         if dim is None:
-            return self.sum(-1).sum()
+            return self._matrix.whole(self.sum(-1)).sum()
         if self._axis(dim, "sum") == "queries":
             answer = self._matrix.overview("received")
         else:
@@ -168,7 +168,7 @@ class TensorInterface:
         Among equal weights the first key counts. A query that sees no key has weight 0 and key 0.
         """
         if dim is None:
-            return self._largest("max").values.max()
+            return self._matrix.whole(self._largest("max").values).max()
         if self._axis(dim, "max") == "queries":
             msg = "max over queries is not answered: ask weights.heatmap(pool='max').amax(-2), in bins of keys"
             raise ChoiceError(msg)
@@ -181,7 +181,7 @@ class TensorInterface:
         Among equal weights the first key counts. A query that sees no key has key 0.
         """
         if dim is None:
-            values, indices = (part.flatten() for part in self._largest("argmax"))
+            values, indices = (self._matrix.whole(part).flatten() for part in self._largest("argmax"))
             row = values.argmax()
             return row * self.shape[-1] + indices[row]
         if self._axis(dim, "argmax") == "queries":

@@ -16,7 +16,7 @@ from regard.display.tensor_habits import advice
 from regard.engine import inputs, questions
 from regard.engine.lazy_matrix import LazyMatrix, MatrixParts
 from regard.engine.plan import Plan
-from regard.engine.reducers import Heatmap, MeanDistance, VisibleKeys
+from regard.engine.reducers import Heatmap, MeanDistance
 from regard.errors import (
     ChoiceError,
     NoSuchAttributeError,
@@ -27,7 +27,7 @@ from regard.errors import (
 )
 from regard.masks import Mask
 from regard.normalisers import Normaliser, Softmax
-from regard.operands import Axis, Operand
+from regard.operands import Axis, Operand, is_sharded
 from regard.scores import Score
 from regard.spec import Spec
 from regard.tracing import is_tracing, without_autocast
@@ -92,7 +92,13 @@ class Weights(TensorInterface):
         plan: str = "auto",
         budget: int | None = None,
     ) -> None:
-        self._parts_or_matrix = LazyMatrix.build(query, key, inputs.make_spec(score, mask, normaliser), plan, budget)
+        spec = inputs.make_spec(score, mask, normaliser)
+        if is_sharded(query, key):
+            from regard.engine.distributed.attention import weights
+
+            self._parts_or_matrix = weights(query, key, spec, plan, budget)
+        else:
+            self._parts_or_matrix = LazyMatrix.build(query, key, spec, plan, budget)
 
     # Inputs
 
@@ -289,12 +295,7 @@ class Weights(TensorInterface):
 
     def empty_rows(self) -> Bool[Tensor, "*batch queries"]:
         """True for queries that see no key. It looks at the mask alone where that is enough."""
-        self._matrix.check_fresh()
-        if not self.spec.hides_keys and self._matrix.size.m:
-            return torch.zeros(self.shape[:-1], dtype=torch.bool, device=self.device)
-        if not self.spec.score.hides_keys and not is_tracing():
-            return questions.rows_without_keys(self._matrix.problem())
-        return self._matrix.fold([VisibleKeys()])[0] == 0
+        return self._matrix.empty_rows()
 
     def snapshot(self) -> Weights:
         """A detached copy, which stays valid when the caller changes the tensors in place."""

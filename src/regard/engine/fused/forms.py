@@ -85,14 +85,14 @@ def pool(
     """
     features = spec.score.features(query, key)
     n, m = query.shape[-2], key.shape[-2]
-    if _loses_digits(features):
+    if loses_digits(features):
         features = spec.score.features(query.double(), key.double())
     q, k, bias, scale = absorb_key_bias(features, query, key)
     dtype = q.dtype
     tile_scores = max(1, tile_scores * query.element_size() // q.element_size())  # float64 numbers take twice the bytes
     wide = form in ("whole", "causal") and bias is None and wide_values.serves(q, k, value)
-    width = q.shape[-1] if wide else _kernel_width(q.shape[-1], value.shape[-1])
-    q, k, v = _pad_features(q, width), _pad_features(k.to(dtype), width), _pad_features(value.to(dtype), width)
+    width = q.shape[-1] if wide else kernel_width(q.shape[-1], value.shape[-1])
+    q, k, v = pad_features(q, width), pad_features(k.to(dtype), width), pad_features(value.to(dtype), width)
     if wide:
         out, lse = _wide_values(q, k, v, lead, causal=form == "causal", scale=scale, tile_scores=tile_scores)
     elif form == "blocks":
@@ -153,7 +153,7 @@ def absorb_key_bias(
     )
 
 
-def _loses_digits(features: Features) -> bool:
+def loses_digits(features: Features) -> bool:
     """True if squares of features are so large that their differences would lack digits in float32."""
     row, bias = features.row, features.key_bias
     if row is None or bias is None or row.dtype != torch.float32 or not row.numel() or not bias.numel():
@@ -162,12 +162,12 @@ def _loses_digits(features: Features) -> bool:
     return not reach.item() < FLOAT64_FROM_SQUARE
 
 
-def _kernel_width(features: int, values: int) -> int:
+def kernel_width(features: int, values: int) -> int:
     """The width to which queries, keys and values are padded for the kernel."""
     return max(MIN_KERNEL_WIDTH, features, values)
 
 
-def _pad_features(tensor: Float[Tensor, "*rows dim"], width: int) -> Float[Tensor, "*rows width"]:
+def pad_features(tensor: Float[Tensor, "*rows dim"], width: int) -> Float[Tensor, "*rows width"]:
     """The tensor with zeros appended to each row up to `width`; inner products stay the same."""
     return tensor if tensor.shape[-1] >= width else pad(tensor, (0, width - tensor.shape[-1]))
 

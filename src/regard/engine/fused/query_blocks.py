@@ -23,7 +23,7 @@ from regard.engine.tiles import Problem, all_finite
 from regard.engine.versions import GRADIENT, Versions, check_unchanged, versions_of
 from regard.masks import Mask
 from regard.normalisers import softmax
-from regard.operands import NEVER, Axis, Operand, Size, Tile, broadcast_shapes
+from regard.operands import NEVER, Axis, Operand, Size, Span, Tile, broadcast_shapes
 from regard.scores import Score, uniform
 from regard.spec import Spec
 
@@ -39,19 +39,37 @@ def pool_by_blocks(
 ) -> tuple[Float[Tensor, "*batch queries dim"], Float[Tensor, "*batch queries"]]:
     """The output and the log-sum-exp, block by block of queries. `inputs` are queries, keys and values of one width."""
     q, k, v = (t.expand(*lead, *t.shape[-2:]) for t in inputs)
-    size = Size(q.shape[-2], k.shape[-2], q.device)
+    blocks, batches = cut_blocks(spec, rest, q, k, bias, scale, tile_scores)
+    return FlashBlocks.apply(blocks, batches, q, k, v)  # pyright: ignore[reportReturnType]
+
+
+def cut_blocks(
+    spec: Spec,
+    rest: tuple[Score, ...],
+    q: Float[Tensor, "*batch queries dim"],
+    k: Float[Tensor, "*batch keys dim"],
+    bias: Float[Tensor, "... 1 keys"] | None,
+    scale: float,
+    tile_scores: int,
+) -> tuple[QueryBlocks | RowRuns, tuple[TileBatch, ...]]:
+    """The blocks of queries, each on the keys that it sees, and their batches, each one call of the kernel."""
+    lead, size = tuple(q.shape[:-2]), Size(q.shape[-2], k.shape[-2], q.device)
+    if spec.mask is None and not rest:
+        everything = Tile(tuple(slice(0, length) for length in lead), Span(0, size.n), Span(0, size.m))
+        runs = RowRuns(bias, scale, _versions(spec, [] if bias is None else [bias]))
+        return runs, (TileBatch((everything,)),)
     if spec.mask is not None and not rest and scale >= torch.finfo(q.dtype).tiny:
         tiles = _row_runs(spec.mask, lead, size)
         if tiles is not None:
             batches = batch_tiles(tiles, q.shape[-1], 0 if bias is not None else BUFFERS * tile_scores)
             runs = RowRuns(bias, scale, _versions(spec, [] if bias is None else [bias]))
-            return FlashBlocks.apply(runs, batches, q, k, v)  # pyright: ignore[reportReturnType]
+            return runs, batches
     score = reduce(add, rest) if rest else uniform()
     with torch.no_grad():
         problem = Problem.build(Spec(score, spec.mask, softmax()), q.new_zeros(size.n, 1), k.new_zeros(size.m, 1), lead)
     held = [operand.tensor for operand in problem.operands] + ([] if bias is None else [bias])
     blocks = QueryBlocks(problem, bias, scale, bool(rest), _versions(spec, held))
-    return FlashBlocks.apply(blocks, blocks.batches(tile_scores, q.shape[-1]), q, k, v)  # pyright: ignore[reportReturnType]
+    return blocks, blocks.batches(tile_scores, q.shape[-1])
 
 
 def _row_runs(mask: Mask, lead: tuple[int, ...], size: Size) -> tuple[Tile, ...] | None:
@@ -158,17 +176,7 @@ class FlashBlocks(torch.autograd.Function):
         k: Float[Tensor, "... keys dim"],
         v: Float[Tensor, "... keys dim_v"],
     ) -> tuple[Float[Tensor, "*batch queries dim_v"], Float[Tensor, "*batch queries"]]:
-        if len(batches) == 1 and batches[0].is_one_tile_of(q.shape[:-1]):
-            out, lse = _attend(blocks, batches[0], q, k, v)
-        else:
-            out, lse = q.new_empty(*q.shape[:-1], v.shape[-1]), q.new_empty(q.shape[:-1])
-            if sum(batch.n_rows for batch in batches) < lse.numel():  # rows that see nothing
-                out.zero_()
-                lse.fill_(NEVER)
-            for batch in batches:
-                part, part_lse = _attend(blocks, batch, q, k, v)
-                batch.rows(out).copy_(part)
-                batch.rows(lse, trailing=1).copy_(part_lse)
+        out, lse = pool_blocks(blocks, batches, q, k, v)
         ctx.blocks, ctx.batches = blocks, batches
         ctx.save_for_backward(q, k, v, out, lse)
         ctx.mark_non_differentiable(lse)
@@ -178,17 +186,53 @@ class FlashBlocks(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Float[Tensor, "*batch queries dim_v"], _: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore[reportIncompatibleMethodOverride]
         q, k, v, out, lse = ctx.saved_tensors
-        check_unchanged(ctx.blocks.versions, GRADIENT)
-        lse = torch.where(lse == NEVER, 0.0, lse)  # as the kernel has it where nothing is seen
-        grads = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in (q, k, v)]
-        for batch in ctx.batches:
-            parts, bias, lead = _cut(ctx.blocks, batch, q, k, v)
-            rows, row_lse = [batch.rows(t) for t in (grad, out)], batch.rows(lse, trailing=1)
-            causal = ctx.blocks.is_causal(batch.first)
-            parts_grad = call_backward(ctx.blocks.scale, parts, bias, lead, rows, row_lse, causal=causal)
-            for total, part, axis in zip(grads, parts_grad, (Axis.QUERY, Axis.KEY, Axis.KEY), strict=True):
-                batch.add(total, axis, part)
-        return (None, None, *grads)
+        return (None, None, *block_gradients(ctx.blocks, ctx.batches, (q, k, v), out, lse, grad))
+
+
+def pool_blocks(
+    blocks: QueryBlocks | RowRuns,
+    batches: tuple[TileBatch, ...],
+    q: Float[Tensor, "*batch queries dim"],
+    k: Float[Tensor, "... keys dim"],
+    v: Float[Tensor, "... keys dim_v"],
+) -> tuple[Float[Tensor, "*batch queries dim_v"], Float[Tensor, "*batch queries"]]:
+    """The output and the log-sum-exp of each row, without a graph."""
+    if len(batches) == 1 and batches[0].is_one_tile_of(q.shape[:-1]):
+        return _attend(blocks, batches[0], q, k, v)
+    out, lse = q.new_empty(*q.shape[:-1], v.shape[-1]), q.new_empty(q.shape[:-1])
+    if sum(batch.n_rows for batch in batches) < lse.numel():  # rows that see nothing
+        out.zero_()
+        lse.fill_(NEVER)
+    for batch in batches:
+        part, part_lse = _attend(blocks, batch, q, k, v)
+        batch.rows(out).copy_(part)
+        batch.rows(lse, trailing=1).copy_(part_lse)
+    return out, lse
+
+
+def block_gradients(
+    blocks: QueryBlocks | RowRuns,
+    batches: tuple[TileBatch, ...],
+    inputs: tuple[Tensor, Tensor, Tensor],
+    out: Float[Tensor, "*batch queries dim_v"],
+    lse: Float[Tensor, "*batch queries"],
+    grad: Float[Tensor, "*batch queries dim_v"],
+) -> list[Tensor]:
+    """The gradients of queries, keys and values.
+
+    Output and log-sum-exp may be those of rows that go on in other keys: then these are the parts that these keys add.
+    """
+    check_unchanged(blocks.versions, GRADIENT)
+    lse = torch.where(lse == NEVER, 0.0, lse)  # as the kernel has it where nothing is seen
+    grads = [torch.zeros_like(t, memory_format=torch.contiguous_format) for t in inputs]
+    for batch in batches:
+        parts, bias, lead = _cut(blocks, batch, *inputs)
+        rows, row_lse = [batch.rows(t) for t in (grad, out)], batch.rows(lse, trailing=1)
+        causal = blocks.is_causal(batch.first)
+        parts_grad = call_backward(blocks.scale, parts, bias, lead, rows, row_lse, causal=causal)
+        for total, part, axis in zip(grads, parts_grad, (Axis.QUERY, Axis.KEY, Axis.KEY), strict=True):
+            batch.add(total, axis, part)
+    return grads
 
 
 def _attend(
