@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import torch
 from jaxtyping import Bool, Float, Shaped
@@ -56,6 +56,7 @@ class ShardedMatrix(LazyMatrix):
     shards: Call = None  # pyright: ignore[reportAssignmentType]  always given
     statistic: Float[Tensor, "*batch rows"] | None = None
     row_draws: Float[Tensor, "*batch rows"] | None = None  # random numbers of a normaliser that draws
+    answers: dict[str, Any] | None = None  # of `overview`, once somebody has asked
     large: bool | None = None  # True if float32 would leave too few digits, once it is known
 
     @classmethod
@@ -119,7 +120,10 @@ class ShardedMatrix(LazyMatrix):
             "make the weights anew from regard.distributed.gather(query) and gather(key)"
         )
 
-    problem = dense_with_graph = operands = precise_operands = _refuse
+    problem: ClassVar[Any] = _refuse
+    dense_with_graph: ClassVar[Any] = _refuse
+    operands: ClassVar[Any] = _refuse
+    precise_operands: ClassVar[Any] = _refuse
 
     # Trips
 

@@ -147,7 +147,7 @@ class RowGradient:
     statistic: Float[Tensor, "... rows"]
 
     def cut(self, rows: Span) -> RowGradient:
-        """The same for some rows."""
+        """The part that belongs to some rows."""
         grad, out, centre = (rows.take(t, -2) for t in (self.grad, self.out, self.centre))
         return RowGradient(grad, out, centre, rows.take(self.statistic, -1))
 

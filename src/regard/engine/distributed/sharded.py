@@ -32,7 +32,7 @@ class LayoutShard(Shard):
 
     def __init__(self, dim: int, layout: Layout) -> None:
         super().__init__(dim)
-        self.layout = layout
+        self.layout: Layout = layout
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LayoutShard) and self.dim == other.dim and self.layout == other.layout
