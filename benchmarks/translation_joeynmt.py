@@ -138,6 +138,6 @@ def configuration(folder: Path, updates: int, sizes: Mapping[str, Any], options:
         },
         "model": {
             "encoder": {**recurrent, "hidden_size": hidden // 2, "bidirectional": True},
-            "decoder": {**recurrent, "hidden_size": hidden, "attention": "luong", "init_hidden": "bridge"},
+            "decoder": {**recurrent, "hidden_size": hidden, "attention": sizes["attention"], "init_hidden": "bridge"},
         },
     }  # fmt: skip

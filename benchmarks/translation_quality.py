@@ -53,7 +53,7 @@ def number_model(attention: str) -> TranslationModel:
 
 def french_model() -> TranslationModel:
     """The model of short sentences, of the sizes of its peer."""
-    return seq2seq.Seq2Seq("luong", embedding=128, hidden=256, dropout=0.1)
+    return seq2seq.Seq2Seq("bahdanau", embedding=128, hidden=256, dropout=0.1)
 
 
 def steps_within(minutes: float, build: Callable[[], TranslationModel], train: Pairs, options: dict[str, Any]) -> int:
