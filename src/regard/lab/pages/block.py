@@ -35,6 +35,7 @@ For SmolLM2 and n tokens of the text, `at` is the token that is followed, and `l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -68,7 +69,7 @@ PATIENCE = 1.0  # seconds in which a loaded model usually is there; the page ask
 Rows = tuple[tuple[float, ...], ...]
 
 
-def _rows(*rows: tuple[float, ...]) -> Rows:
+def _rows(*rows: Sequence[float]) -> Rows:
     return tuple(tuple(float(number) for number in row) for row in rows)
 
 

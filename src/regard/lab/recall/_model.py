@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -104,7 +104,7 @@ def weights_path(attention: str) -> Path:
     return WEIGHTS / f"{attention}.safetensors"
 
 
-def _file(attention: str) -> tuple[dict[str, Tensor], dict[str, int]]:
+def _file(attention: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     path = weights_path(attention)
     expected = json.loads(CHECKSUMS.read_text(encoding="utf-8"))[attention]
     if hashlib.sha256(path.read_bytes()).hexdigest() != expected:
