@@ -99,6 +99,17 @@ def kernel_serves(formula: Formula, spec: Spec, part: Operands) -> bool:
     return not pooling.needs_nan_safety(spec, part.q, part.k, part.v)
 
 
+def kernel_serves_gradients(formula: Formula, spec: Spec, part: Operands) -> bool:
+    """True if the kernel's gradients of a rectangle are those of the score.
+
+    Where features leave out a number of each row, they are centred on the keys of the rectangle, so the gradient of
+    that number does not cancel over the rectangles of a row.
+    """
+    if not kernel_serves(formula, spec, part):
+        return False
+    return spec.score.features(part.q[..., :1, :], part.k[..., :1, :]).row is None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelCall:
     """Queries, keys and values as the kernel takes them, and its calls; `row` is missing in its log-sum-exp."""

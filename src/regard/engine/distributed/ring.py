@@ -27,6 +27,7 @@ from regard.engine.distributed.rectangle import (
     add_sums,
     kernel_gradients,
     kernel_serves,
+    kernel_serves_gradients,
     learned_tensors,
     merge_rows,
     pool_by_kernel,
@@ -46,6 +47,7 @@ from regard.operands import NEVER, Size, Span, Tile
 from regard.spec import Spec
 
 Visit = Callable[[Step, list[Tensor]], Sequence[Tensor] | None]
+KEYS, GRADIENTS = 1, 2  # tags of messages: two ranks may exchange both at once, in different orders
 EMPTY = -1.0  # the chosen key of a row that sees none
 
 
@@ -120,12 +122,12 @@ class _Trip:
         transport, label = self.job.transport, f"{self.label}: keys"
         if step.outgoing:
             packed = [_packed(tensor, step.outgoing) for tensor in self.tensors]
-            self.sent = [transport.send(t, step.receiver, label) for t in packed if t.numel()]
+            self.sent = [transport.send(t, step.receiver, label, KEYS) for t in packed if t.numel()]
         if not step.n_keys:
             return []
         shapes = [(*tensor.shape[:-2], step.n_keys, tensor.shape[-1]) for tensor in self.tensors]
         pairs = zip(shapes, self.tensors, strict=True)
-        return [transport.receive(shape, t.dtype, t.device, step.source, label) for shape, t in pairs]
+        return [transport.receive(shape, t.dtype, t.device, step.source, label, KEYS) for shape, t in pairs]
 
     def send_home(self, step: Step, made: Sequence[Tensor] | None, gradients: list[Tensor]) -> None:
         """Send the gradients of a block to where it is at home, and start to receive those of this rank's own."""
@@ -133,11 +135,13 @@ class _Trip:
         earlier, self.home = self.home, []
         if step.n_keys:
             parts = made or [g.new_zeros(*g.shape[:-2], step.n_keys, g.shape[-1]) for g in gradients]
-            self.sent += [transport.send(part, step.source, label) for part in parts]
+            self.sent += [transport.send(part, step.source, label, GRADIENTS) for part in parts]
         if step.outgoing:
             count = sum(len(span) for span in step.outgoing)
             messages = [
-                transport.receive((*g.shape[:-2], count, g.shape[-1]), g.dtype, g.device, step.receiver, label)
+                transport.receive(
+                    (*g.shape[:-2], count, g.shape[-1]), g.dtype, g.device, step.receiver, label, GRADIENTS
+                )
                 for g in gradients
             ]
             self.home.append((messages, step.outgoing))
@@ -328,6 +332,10 @@ def _drawn_key(
 
     The first trip finds the weight of each run of keys, and so the run in which a row's key lies; the second the key.
     """
+    if job.keys_stay:
+        raise NotNormalisedError(
+            f"{job.formula.spec.normaliser} draws from whole rows: shard the queries too, not the keys alone"
+        )
     runs = sorted({at.at_cols.start for step in job.plan.steps for at in step.rectangles})
     number = {start: i for i, start in enumerate(runs)}
     masses = q.new_full((*job.row_shape, max(1, len(runs))), NEVER)
@@ -497,7 +505,7 @@ def _pooling_gradients(rows: RowGradient) -> RectangleGradient:
         formula: Formula, spec: Spec, at: Rectangle, part: Operands, wanted: Sequence[Tensor]
     ) -> list[Tensor | None]:
         own = rows.cut(at.rows)
-        if kernel_serves(formula, spec, part):
+        if kernel_serves_gradients(formula, spec, part):
             return kernel_gradients(formula, spec, part, own, wanted)
         return tile_gradients(formula, spec, at, part, pooling_gradient(own), wanted)
 
